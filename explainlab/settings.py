@@ -63,6 +63,9 @@ class Settings(BaseSettings, Limited):
         0, ge=0, description="Most MB kept of all users, the longest unused deleted first; 0: no limit."
     )
     allow_training: bool = Field(False, description="Where the instance is hosted, let users make models.")
+    max_training_seconds: int = Field(
+        0, ge=0, description="Longest time that a ROAR study may take, in seconds, as it is estimated; 0: no limit."
+    )
     max_made_models: int = Field(50, gt=0, description="Most models that one user may have made and kept.")
     max_made_mb: int = Field(5_000, gt=0, description="Most MB of made models of one user before another is made.")
     batch_tokens: int = Field(
@@ -123,6 +126,7 @@ class Settings(BaseSettings, Limited):
             max_rows=self.max_rows,
             max_unpacked_mb=self.max_unpacked_mb,
             max_read_seconds=self.max_read_seconds,
+            max_training_seconds=self.max_training_seconds,
             batch_tokens=self.batch_tokens,
             changed_by=self.changed_by,
         )

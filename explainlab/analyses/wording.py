@@ -39,6 +39,15 @@ def whole_percent(share: float) -> str:
     return "over 99%" if rounded == 100 and share < 1 else f"{rounded}%"
 
 
+def duration(seconds: float) -> str:
+    """About ``seconds``, as coarse as an estimate is: ``12 s``, ``45 s``, ``3 min`` or ``1.5 h``."""
+    if seconds < 20:
+        return f"{max(1, round(seconds))} s"
+    if seconds < 90:
+        return f"{5 * round(seconds / 5)} s"
+    return f"{round(seconds / 60)} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
 def leaders(values: Mapping[str, Interval], higher: bool = True) -> list[str]:
     """The name with the best mean, and after it all whose intervals overlap its own; none if no name has a mean.
 

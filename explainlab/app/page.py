@@ -16,7 +16,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.registry import complete, evaluations, get_analysis
-from explainlab.analyses.wording import counted
+from explainlab.analyses.wording import counted, duration
 from explainlab.app import links, session
 from explainlab.app.components import bring_into_view, follow_press, is_narrow, watch_narrow
 from explainlab.app.data.mapping import draw_mapping
@@ -26,7 +26,7 @@ from explainlab.app.place import Answer, Place
 from explainlab.app.question import Question
 from explainlab.app.sets.further import draw_further
 from explainlab.app.sets.opening import draw_way_back, section_of
-from explainlab.app.text import duration, plain
+from explainlab.app.text import plain
 from explainlab.app.view import AnalysisView, CarriedText
 from explainlab.errors import ExplainLabError, RequestError
 from explainlab.models.classifier import Prediction

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from explainlab.analyses.registry import get_analysis
+from explainlab.analyses.wording import duration
 from explainlab.app import links
 from explainlab.app.session import user
-from explainlab.app.text import duration, plain
+from explainlab.app.text import plain
 from explainlab.service import looks
 from explainlab.service.jobs import Job
 from explainlab.service.questions import is_batch

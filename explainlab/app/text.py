@@ -17,12 +17,3 @@ def plain(text: str) -> str:
     """
     visible = "".join(" " if unicodedata.category(c) in ("Cc", "Zl", "Zp") else c for c in text)
     return _PUNCTUATION.sub(r"\\\1", _READ_AFTER_ESCAPES.sub("\u2060", visible))
-
-
-def duration(seconds: float) -> str:
-    """About ``seconds``, as coarse as an estimate is: ``12 s``, ``45 s``, ``3 min`` or ``1.5 h``."""
-    if seconds < 20:
-        return f"{max(1, round(seconds))} s"
-    if seconds < 90:
-        return f"{5 * round(seconds / 5)} s"
-    return f"{round(seconds / 60)} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

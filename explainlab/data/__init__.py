@@ -1,6 +1,6 @@
 """Data sets to explain and evaluate on: embedded examples, files, uploads and those of the hub."""
 
-from explainlab.data.examples import EXAMPLES, ExampleSet, embedded_examples, examples_for
+from explainlab.data.examples import EXAMPLES, TO_LEARN, ExampleSet, embedded_examples, examples_for
 from explainlab.data.files import (
     LEFT_OUT,
     NO_CLASS,
@@ -23,6 +23,7 @@ __all__ = [
     "LEFT_OUT",
     "NO_CLASS",
     "ROLES",
+    "TO_LEARN",
     "Dataset",
     "ExampleSet",
     "Misfit",

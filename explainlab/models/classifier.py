@@ -189,26 +189,9 @@ class Classifier:
         return weights
 
     def filler_id(self, baseline: str) -> int:
-        """The token id that stands for "no information": ``mask``, ``pad`` or ``unk``.
-
-        A tokenizer without a mask token uses the first sentinel (T5) or the last id of ' ...' (decoders). Raises
-        :class:`UnsupportedError` where the tokenizer has no such token.
-        """
-        tokenizer = self.tokenizer
-        token_id = {"mask": tokenizer.mask_token_id, "pad": tokenizer.pad_token_id, "unk": tokenizer.unk_token_id}[
-            baseline
-        ]
-        if token_id is None and baseline == "mask":
-            sentinel = tokenizer.convert_tokens_to_ids("<extra_id_0>")
-            known = sentinel is not None and sentinel != tokenizer.unk_token_id
-            with self.tokenizer_lock:
-                token_id = sentinel if known else tokenizer(" ...", add_special_tokens=False)["input_ids"][-1]
-        if token_id is None:
-            raise UnsupportedError(
-                f"The tokenizer of {self.id} has no {baseline} token.",
-                "Choose another baseline, for example mask or zero.",
-            )
-        return int(token_id)
+        """The token id that stands for "no information": see :func:`filler_id`."""
+        with self.tokenizer_lock:
+            return filler_id(self.tokenizer, self.id, baseline)
 
     def prediction(self, logits: np.ndarray) -> Prediction:
         """What float64 [classes] ``logits`` predict; raises :class:`ModelError` if they are not finite."""
@@ -247,3 +230,22 @@ class Classifier:
         if self.dtype != torch.float32:
             return f"Try dtype float32 instead of {str(self.dtype).removeprefix('torch.')}."
         return "Its weights are finite, so the numbers overflow inside the model."
+
+
+def filler_id(tokenizer: PreTrainedTokenizerBase, model_id: str, baseline: str) -> int:
+    """The token id that stands for "no information": ``mask``, ``pad`` or ``unk``.
+
+    A tokenizer without a mask token uses the first sentinel (T5) or the last id of ' ...' (decoders). Raises
+    :class:`UnsupportedError` where the tokenizer has no such token.
+    """
+    token_id = {"mask": tokenizer.mask_token_id, "pad": tokenizer.pad_token_id, "unk": tokenizer.unk_token_id}[baseline]
+    if token_id is None and baseline == "mask":
+        sentinel = tokenizer.convert_tokens_to_ids("<extra_id_0>")
+        known = sentinel is not None and sentinel != tokenizer.unk_token_id
+        token_id = sentinel if known else tokenizer(" ...", add_special_tokens=False)["input_ids"][-1]
+    if token_id is None:
+        raise UnsupportedError(
+            f"The tokenizer of {model_id} has no {baseline} token.",
+            "Choose another baseline, for example mask or zero.",
+        )
+    return int(token_id)

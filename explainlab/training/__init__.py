@@ -1,11 +1,14 @@
 """Training classifiers: from random weights, as the embedded models were, or from a base model."""
 
 from explainlab.training.architectures import ARCHITECTURES
+from explainlab.training.batches import Masked
 from explainlab.training.checkpoint import Epoch
 from explainlab.training.examples import Examples, read_examples
+from explainlab.training.passes import Metric, score
+from explainlab.training.randomness import OwnRandom
 from explainlab.training.run import out_directories, train_files
 from explainlab.training.settings import RECIPES, TrainingSettings
-from explainlab.training.start import settings_for
+from explainlab.training.start import Start, class_names, note_pairs, settings_for, starting_point
 from explainlab.training.train import Trained, stored_accuracy, train, training_digest
 
 __all__ = [
@@ -13,11 +16,19 @@ __all__ = [
     "RECIPES",
     "Epoch",
     "Examples",
+    "Masked",
+    "Metric",
+    "OwnRandom",
+    "Start",
     "Trained",
     "TrainingSettings",
+    "class_names",
+    "note_pairs",
     "out_directories",
     "read_examples",
+    "score",
     "settings_for",
+    "starting_point",
     "stored_accuracy",
     "train",
     "train_files",

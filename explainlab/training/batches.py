@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -15,12 +15,32 @@ from explainlab.training.settings import TrainingSettings
 
 
 @dataclass(frozen=True)
+class Masked:
+    """Tokens in whose place is ``token``: their positions in each of the ``examples``, and of those of ``validation``.
+
+    No positions at all: nothing is masked.
+    """
+
+    token: int = 0
+    examples: Sequence[Sequence[int]] = ()
+    validation: Sequence[Sequence[int]] = ()
+
+
+@dataclass(frozen=True)
 class Tokens:
     """Token ids of n texts, and for pairs the segment of every token (else None); ``pad_id`` fills up a batch."""
 
     ids: list[list[int]]
     types: list[list[int]] | None
     pad_id: int
+
+    def masked(self, positions: Sequence[Sequence[int]], token: int) -> Tokens:
+        """The same with ``token`` at the ``positions`` of every text."""
+        ids = [list(row) for row in self.ids]
+        for row, places in zip(ids, positions, strict=bool(positions)):
+            for place in places:
+                row[place] = token
+        return replace(self, ids=ids)
 
     def batch(self, rows: Sequence[int]) -> dict[str, Tensor]:
         """The inputs of these rows by their names in transformers, int64 [batch, longest]."""

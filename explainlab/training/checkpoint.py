@@ -17,7 +17,7 @@ _NAME, _FILES = "epoch-{:04d}.safetensors", "epoch-*.safetensors"
 
 @dataclass(frozen=True)
 class Epoch:
-    """An epoch that is over: its number from 1, the mean loss of its texts, accuracy on validation data (or None)."""
+    """An epoch that is over: its number from 1, the mean loss of its texts, the score on validation data (or None)."""
 
     epoch: int
     loss: float

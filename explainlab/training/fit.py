@@ -36,7 +36,7 @@ class Training:
     """A network in training: ``epochs`` are over, ``best_epoch`` (0: none) has the ``best`` weights.
 
     ``targets`` are class indices, int64 [n]; ``teacher`` its logits [n, classes], or None; ``validate`` measures the
-    accuracy that decides which epoch is the best (None: the last is).
+    measure that decides which epoch is the best (None: the last is).
     """
 
     def __init__(
@@ -98,13 +98,13 @@ class Training:
         if not all(bool(weights.isfinite().all()) for weights in self._parameters.values()):
             raise Diverged(number)
         network.eval()
-        accuracy = self._validate() if self._validate else None
-        self.epochs.append(Epoch(number, total / len(self._tokens.ids), accuracy))
-        if accuracy is None or not self.best or accuracy > self._accuracy(self.best_epoch):
+        measured = self._validate() if self._validate else None
+        self.epochs.append(Epoch(number, total / len(self._tokens.ids), measured))
+        if measured is None or not self.best or measured > self._measured(self.best_epoch):
             self.best_epoch = number
             self.best = {name: weights.detach().clone() for name, weights in self._parameters.items()}
 
-    def _accuracy(self, epoch: int) -> float:
+    def _measured(self, epoch: int) -> float:
         return self.epochs[epoch - 1].validation or 0.0
 
     def _step(self, rows: Sequence[int]) -> float:

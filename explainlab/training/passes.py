@@ -1,9 +1,9 @@
-"""Forward passes for training: logits at the positions that the head reads, a teacher's logits, and accuracy."""
+"""Forward passes for training: logits at the positions that the head reads, a teacher's logits, and predictions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import cast
+from typing import Literal, TypeAlias, cast
 
 import torch
 from torch import Tensor, nn
@@ -14,6 +14,7 @@ from explainlab.models.classifier import Classifier
 from explainlab.training.batches import Tokens, tokenized
 from explainlab.training.examples import Examples
 
+Metric: TypeAlias = Literal["accuracy", "macro_f1", "micro_f1"]
 PREFIX_SHARES = (0.25, 0.5, 0.75, 1.0)
 Report = Callable[[int, int, str], None]
 
@@ -59,37 +60,39 @@ def measured_accuracy(
 
     ``targets`` are class indices, int64 [n].
     """
-    causal = classifier.architecture.causal
-    shares = PREFIX_SHARES if causal else (1.0,)
-    return accuracy(
-        classifier.model.network,
-        causal,
-        _tokens(classifier, examples),
-        targets,
-        batch_size,
-        "evaluation",
-        report,
-        shares,
-    )
+    causal, network = classifier.architecture.causal, classifier.model.network
+    shares, tokens = PREFIX_SHARES if causal else (1.0,), _tokens(classifier, examples)
+    found = predictions(network, causal, tokens, batch_size, "evaluation", report, shares)
+    return {share: score("accuracy", predicted, targets) for share, predicted in found.items()}
 
 
-def accuracy(
+def predictions(
     network: nn.Module,
     causal: bool,
     tokens: Tokens,
-    targets: Tensor,
     batch_size: int,
     phase: str,
     report: Report,
     shares: Sequence[float] = (1.0,),
-) -> dict[float, float]:
-    """The share of texts whose class is predicted, after each of ``shares`` of their tokens."""
-    hits = dict.fromkeys(shares, 0)
+) -> dict[float, Tensor]:
+    """The classes, int64 [n], that are predicted after each of ``shares`` of every text's tokens."""
+    found = {share: torch.empty(len(tokens.ids), dtype=torch.int64) for share in shares}
     for rows, logits, lengths in _read(network, causal, tokens, batch_size, phase, report):
-        for share in hits:
-            predicted = _at_share(causal, logits, lengths, share).argmax(-1)
-            hits[share] += int((predicted == targets[rows]).sum())
-    return {share: count / len(targets) for share, count in hits.items()}
+        for share, predicted in found.items():
+            predicted[rows] = _at_share(causal, logits, lengths, share).argmax(-1)
+    return found
+
+
+def score(metric: Metric, predicted: Tensor, targets: Tensor) -> float:
+    """What ``metric`` says of classes that are ``predicted``, int64 [n], beside the ``targets``, int64 [n].
+
+    A macro F1 is the mean over the classes that occur in either; a micro F1 of one label a text is its accuracy.
+    """
+    if metric != "macro_f1":
+        return int((predicted == targets).sum()) / len(targets)
+    from sklearn.metrics import f1_score  # takes a second to import
+
+    return float(f1_score(targets, predicted, average="macro"))
 
 
 def _tokens(classifier: Classifier, examples: Examples) -> Tokens:

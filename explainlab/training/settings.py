@@ -67,7 +67,7 @@ OF_WORDS = ("embedding_size", "embeddings", "min_count", "decoder")
 """Settings of models of whole words."""
 NEW_WEIGHTS = ("size", "layers", "width", "heads", "vocabulary", "dropout", *OF_WORDS)
 """Settings of models that begin with random weights."""
-LATER = ("lora_rank", "optimizer", *OF_WORDS)
+LATER = ("lora_rank", "optimizer", "metric", *OF_WORDS)
 """Settings that older trainings did not have: where they are the defaults, these do not know of them."""
 
 
@@ -82,6 +82,9 @@ class TrainingSettings(BaseModel):
     label_names: tuple[str, ...] = Field((), description="Class names in index order; empty: the labels, sorted.")
     validation: str = Field(
         "", description="Data file, or share of the rows, to measure each epoch on; the best is kept. Empty: none."
+    )
+    metric: Literal["accuracy", "macro_f1", "micro_f1"] = Field(
+        "accuracy", description="What of the validation data decides which epoch is the best."
     )
     patience: int = Field(0, ge=0, le=1000, description="Epochs without a better one after which training ends; 0: no.")
     evaluate: str = Field("", description="Data file to measure the accuracy on when done; empty: none.")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -23,12 +23,12 @@ from explainlab.models.devices import choose_device
 from explainlab.models.loading import load_model, model_digest
 from explainlab.request import digest
 from explainlab.training.architectures import ARCHITECTURES
-from explainlab.training.batches import tokenized
+from explainlab.training.batches import Masked, tokenized
 from explainlab.training.checkpoint import Checkpoints, Epoch, cannot_write
 from explainlab.training.examples import Examples
 from explainlab.training.fit import Diverged, Training
 from explainlab.training.lora import merge_lora
-from explainlab.training.passes import Report, accuracy, measured_accuracy, teacher_logits
+from explainlab.training.passes import Report, measured_accuracy, predictions, score, teacher_logits
 from explainlab.training.randomness import OwnRandom
 from explainlab.training.settings import LATER, TrainingSettings
 from explainlab.training.start import Start, class_names, note_pairs, settings_for, starting_point
@@ -94,6 +94,7 @@ def train(
     *,
     validation: Examples | None = None,
     held_out: Examples | None = None,
+    masked: Masked | None = None,
     checkpoints: Path | None = None,
     device: str | None = None,
     report: Report = lambda done, total, phase: None,
@@ -102,7 +103,8 @@ def train(
 
     ``base`` is an architecture (:data:`ARCHITECTURES`), which begins with random weights, or the id of a model. A label
     is a class name or its index. Each epoch is measured on ``validation`` (or on the share of the examples that the
-    settings ask for), and the best one is saved. The accuracy on ``held_out`` is measured after saving.
+    settings ask for), and the best one is saved. The accuracy on ``held_out`` is measured after saving. ``masked`` says
+    which tokens of the examples, and of ``validation``, are hidden; random weights begin as without it.
 
     ``report(done, total, phase)`` is called after every batch; an exception from it ends the training, and no files
     remain but the ``checkpoints``: in this folder the last epoch and the best one are kept, and a training with the
@@ -118,7 +120,7 @@ def train(
     settings, out = settings or settings_for(base), Path(out)
     if out.exists() and not (out.is_dir() and not any(out.iterdir())):
         raise RequestError(f"The output directory {out} exists and is not empty.", "Name a new directory.")
-    identity = training_digest(examples, base, settings, validation)
+    identity = training_digest(examples, base, settings, validation, masked)
     names = class_names(base, examples, settings)
     share = settings.validation_share
     if validation is None and share:
@@ -139,8 +141,10 @@ def train(
         note_pairs(start.network.config, bool(examples.pairs))
         torch.nn.Module.to(start.network, place)
     _require_masks(base, start, settings)
-    validate = _validator(start, *checked, settings.batch_size, report) if checked else None
+    hidden = masked or Masked()
+    validate = _validator(start, *checked, hidden, settings, report) if checked else None
     tokens = tokenized(start.tokenizer, examples, start.max_tokens, start.pad_id)
+    tokens = tokens.masked(hidden.examples, hidden.token)
     training = Training(start, tokens, targets, scores, settings, random, validate)
     kept = Checkpoints(checkpoints, identity) if checkpoints else None
     saving = _Saving(out, start, settings.keeps_float16)
@@ -179,7 +183,11 @@ def stored_accuracy(model_id: str, examples: Examples, device: str | None, repor
 
 
 def training_digest(
-    examples: Examples, base: str, settings: TrainingSettings, validation: Examples | None = None
+    examples: Examples,
+    base: str,
+    settings: TrainingSettings,
+    validation: Examples | None = None,
+    masked: Masked | None = None,
 ) -> str:
     """What decides the weights of a training on one machine: the data, the base's files and the settings."""
     usual = TrainingSettings()
@@ -194,6 +202,7 @@ def training_digest(
             "base": _new_name(base) if base in ARCHITECTURES else model_digest(base),
             "teacher": model_digest(settings.teacher) if settings.teacher else None,
             "settings": body,
+            **({"masked": asdict(masked)} if masked else {}),
         }
     )
 
@@ -205,11 +214,17 @@ def _new_name(architecture: str) -> str:
 
 
 def _validator(
-    start: Start, examples: Examples, targets: Tensor, batch_size: int, report: Report
+    start: Start, examples: Examples, targets: Tensor, hidden: Masked, settings: TrainingSettings, report: Report
 ) -> Callable[[], float]:
-    """The function that measures the accuracy of the network as it is on the examples."""
+    """The function that measures the network as it is on the examples, by the settings' metric."""
     tokens = tokenized(start.tokenizer, examples, start.max_tokens, start.pad_id)
-    return lambda: accuracy(start.network, start.causal, tokens, targets, batch_size, "validation", report)[1.0]
+    tokens = tokens.masked(hidden.validation, hidden.token)
+
+    def validate() -> float:
+        found = predictions(start.network, start.causal, tokens, settings.batch_size, "validation", report)
+        return score(settings.metric, found[1.0], targets)
+
+    return validate
 
 
 def _require_masks(base: str, start: Start, settings: TrainingSettings) -> None:

@@ -5,38 +5,81 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from explainlab.analyses.base import AnalysisResult, ModelFree
-from explainlab.analyses.roar.parameters import RoarParameters
+from explainlab.analyses.base import AnalysisResult, Sampled
+from explainlab.analyses.roar.answer import Answer
+from explainlab.analyses.roar.asking import GridQuestion, setting_of
+from explainlab.analyses.roar.nodes import SeedRun, Setting
 from explainlab.analyses.roar.result import RoarData
+from explainlab.analyses.roar.timing import require_affordable
+from explainlab.analyses.roar.verdict import lines, verdict
+from explainlab.attribution.explain import versions
 from explainlab.models.context import RunContext
 from explainlab.request import CompleteRequest
+from explainlab.result import Cost
 
 
-class Roar(ModelFree):
+class Roar(GridQuestion):
     """Models trained again and again, each time with more of the words masked that a measure calls important.
 
-    The model of the request is the base: an architecture, which begins with random weights, or the id of a model.
+    Every model has a place in a grid: seed, measure, ratio. A recursive one is masked by what the measure says of the
+    model before it, a plain one by what it says of the model of whole texts. What is masked is nested. Finished models
+    are kept as their predictions: a study that was stopped goes on, and a larger one trains only what is new.
     """
 
-    Parameters = RoarParameters
     id = "roar"
     label = "ROAR"
     source = "Madsen et al. 2022 (Recursive ROAR), section 3 and Eq. 3; Hooker et al. 2019 (ROAR)"
     definition = "Σᵢ ½ Δrᵢ (Dᵢ + Dᵢ₊₁) / Σᵢ ½ Δrᵢ (Lᵢ + Lᵢ₊₁), D = p(random) - p, L = p(random) - p(all masked)"
-    labelled = True
-
-    def evaluations(self, parameters: RoarParameters) -> int:
-        """See :meth:`Analysis.evaluations`."""
-        return 1
 
     def answer_alone(self, request: CompleteRequest, context: RunContext, device: str) -> AnalysisResult[RoarData]:
         """See :meth:`ModelFree.answer_alone`."""
-        raise NotImplementedError
+        parameters = self.parameters(request)
+        setting = setting_of(request, parameters, context, device)
+        data, runs = setting.data, [SeedRun(setting, seed) for seed in setting.grid.seeds]
+        answer = Answer(setting, parameters, runs)
+        rows = sum(len(data.splits[name]) for name in ("train", "validation"))
+
+        def result() -> AnalysisResult[RoarData]:
+            """The result of the models that are finished now."""
+            body = answer.body()
+            seconds = sum(cost.training + cost.importance for cost in body.costs)
+            return AnalysisResult(
+                request=request,
+                body=body,
+                sample=Sampled(drawn="all", rows=rows, total=rows, seed=request.seed),
+                cost=Cost(0, 0, seconds),
+                warnings=tuple(_warnings(setting)),
+                versions={**versions(), "study": str(self.version), "model": self.model_digest(request.model),
+                          "device": device},
+            )  # fmt: skip
+
+        require_affordable(setting)
+        for run in runs:
+            run.recall()
+        context.expect(sum(run.work for run in runs), not data.settings.patience)
+        for run in runs:
+            for _ in run.run():
+                context.show(result)
+        return result()
 
     def read(self, record: Mapping[str, Any]) -> AnalysisResult[RoarData]:
         """See :meth:`Analysis.read`."""
         return self._read(record, RoarData)
 
     def headline(self, result: AnalysisResult[RoarData]) -> str:
-        """See :meth:`Analysis.headline`."""
-        raise NotImplementedError
+        """What each measure's masks did to the model, beside random ones."""
+        return verdict(result.body)
+
+    def lines(self, result: AnalysisResult[RoarData]) -> list[str]:
+        """Tables of performance, faithfulness, sparsity, leaks and costs."""
+        return lines(result.body)
+
+
+def _warnings(setting: Setting) -> list[str]:
+    """Which texts are too long for the models."""
+    cut = {name: split.cut for name, split in setting.data.splits.items() if split.cut}
+    most = setting.data.settings.max_tokens
+    return [
+        f"{number:,} texts of the {name} data are longer than {most} tokens and were cut."
+        for name, number in cut.items()
+    ]

@@ -91,6 +91,7 @@ class RoarParameters(declared.Parameters):
     validation: str = Field(
         "0.15", description="Data set to measure each epoch on, or a share of the rows; the best epoch is kept."
     )
+    shortest: int = Field(1, ge=1, le=1_000, description="Texts with fewer words are left out.")
     signs: Literal["absolute", "signed"] = Field(
         "absolute", description="Mask the largest |scores| first, as the paper, or the largest scores."
     )

@@ -117,6 +117,13 @@ class CostFacts(Record):
     importance: float
 
 
+class Expected(Record):
+    """Seconds that all models and measures were expected to take, by the study ``roar_estimate``."""
+
+    training: float
+    importance: float
+
+
 class TokenSpan(Record):
     """A token that may be masked: characters ``start`` to ``end`` (half-open) of the text."""
 
@@ -155,9 +162,10 @@ class RoarData(Record):
 
     ``base`` is an architecture or a model; ``metric`` is what ``curves`` are about. ``ratios`` are per cent of each
     text's tokens, or, if ``counted``, numbers of tokens; the first is 0 and the last 100 (all tokens, also if
-    ``counted``). ``unfinished`` is the number of models that are still to be made, and ``failed`` of those that cannot be.
+    ``counted``). ``unfinished`` is the number of models that are still to be made, ``failed`` of those that cannot be.
     ``performance`` is that of whole texts, ``lower_bound`` that with all tokens masked. ``texts`` are the first of the
-    test file. ``short`` counts texts with fewer tokens than the largest count, which are masked whole.
+    test file. ``short`` counts texts with fewer tokens than the largest count, which are masked whole. ``expected`` is
+    the estimate that was asked for before, if one was.
     """
 
     base: str
@@ -181,3 +189,4 @@ class RoarData(Record):
     failed: int
     short: int
     texts: list[RoarText]
+    expected: Expected | None = None

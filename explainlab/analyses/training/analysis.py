@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import json
 import shutil
-import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from filelock import FileLock, Timeout
 from pydantic import BeforeValidator, Field
 
 from explainlab import declared
-from explainlab.analyses.base import AnalysisResult, ModelFree, Sampled
+from explainlab.analyses.base import AnalysisResult, Sampled
 from explainlab.analyses.errors.analysis import accuracy_of
+from explainlab.analyses.training.alone import LOCK, alone
+from explainlab.analyses.training.making import Making
 from explainlab.analyses.training.result import Made, MadeModel, TrainingData
 from explainlab.analyses.training.verdict import overview, sentence, validated
 from explainlab.analyses.wording import counted, joined, quoted
@@ -40,11 +39,9 @@ from explainlab.training import (
     train,
     training_digest,
 )
-from explainlab.training.checkpoint import cannot_write
 
 CHARACTERS = 4.5
 """About how many characters a token has."""
-_WAIT_SECONDS = 0.1
 _PHASES = {
     "tokenizer": "preparing the model",
     "training": "steps of training",
@@ -68,7 +65,7 @@ def training_settings(value: object) -> object:
     return {name: whole[name] for name in value}
 
 
-class Training(ModelFree):
+class Training(Making):
     """A classifier made from a labelled file, from random weights or from a base model.
 
     The model of the request is the base: ``bert``, ``gpt2``, ``t5_encoder``, ``bilstm_attention`` or the id of a model.
@@ -173,9 +170,10 @@ class _Maker:
 
     def _made(self, settings: TrainingSettings, identity: str) -> Made:
         folder = self._folder / identity
-        with self._alone(folder):
+        with alone(folder, self._context):
             if not (folder / CARD).is_file():
                 self._train(folder, identity, settings)
+            (folder / LOCK).unlink(missing_ok=True)  # whoever waits for this very file then finds the model
         card = MadeModel.model_validate_json((folder / CARD).read_bytes())
         return self._measured(card, folder / WEIGHTS)
 
@@ -231,27 +229,6 @@ class _Maker:
             return validated(card)
         n, mean = len(self._test), stored_accuracy(str(weights), self._test, self._device, self._report(card.seed))
         return Made(model=card, accuracy=accuracy_of(round(mean * n), n), measured_on="test", measured_rows=n)
-
-    @contextmanager
-    def _alone(self, folder: Path) -> Iterator[None]:
-        """The model of ``folder`` is made by no other job meanwhile, of this server or of another one."""
-        lock = FileLock(folder / "lock")
-        while not lock.is_locked:
-            try:
-                folder.mkdir(parents=True, exist_ok=True)
-                lock.acquire(blocking=False)
-            except OSError as error:
-                if not isinstance(error, Timeout):
-                    raise cannot_write(folder, error) from error
-                self._context.report(0, 0, "waiting for another job that makes the same model")
-                self._context.check_cancelled()
-                time.sleep(_WAIT_SECONDS)
-        try:
-            yield
-        finally:
-            if (folder / CARD).is_file():  # whoever waits for this very file then finds the model
-                (folder / "lock").unlink(missing_ok=True)
-            lock.release()
 
     def _report(self, seed: int) -> Callable[[int, int, str], None]:
         """Tells the run how far the training with this ``seed`` is; between two batches others have their turn."""

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
+from explainlab.analyses.wording import duration
 from explainlab.app import session
 from explainlab.app.runs import page as runs_page
-from explainlab.app.text import duration
 from explainlab.models.loading import model_name
 from explainlab.request import digest
 from explainlab.service import looks

@@ -12,12 +12,12 @@ from explainlab.analyses.evaluation.page.view import BenchmarkView, first_view, 
 from explainlab.analyses.evaluation.result import EvaluationData
 from explainlab.analyses.parameters import metric_requests
 from explainlab.analyses.registry import complete, get_analysis
-from explainlab.analyses.wording import counted
+from explainlab.analyses.wording import counted, duration
 from explainlab.app import session
 from explainlab.app.data.reading import is_there
 from explainlab.app.page import AnalysisPage, cells_words
 from explainlab.app.place import Answer
-from explainlab.app.text import duration, plain
+from explainlab.app.text import plain
 from explainlab.data import without_marks
 from explainlab.data.files import column_names
 from explainlab.errors import DataError, ExplainLabError, RequestError

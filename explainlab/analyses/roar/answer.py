@@ -1,0 +1,198 @@
+"""The answer of the study from what is known of its models, finished or not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from explainlab.analyses.parameters import RANDOM
+from explainlab.analyses.roar.grid import Place
+from explainlab.analyses.roar.importance import FIRST_TOKENS
+from explainlab.analyses.roar.judging import Judge
+from explainlab.analyses.roar.nodes import Node, SeedRun, Setting
+from explainlab.analyses.roar.parameters import WHOLE, RoarParameters
+from explainlab.analyses.roar.result import (
+    CostFacts,
+    Expected,
+    MaskedBy,
+    MeasureFacts,
+    NodeFacts,
+    RoarData,
+    RoarText,
+    Sparsity,
+    SplitFacts,
+    TokenSpan,
+)
+from explainlab.analyses.roar.timing import grid_seconds, known_timing
+from explainlab.attribution.registry import label_of
+from explainlab.training import score
+
+SHOWN_TEXTS = 100
+"""The test texts that the answer shows."""
+
+
+class Answer:
+    """What is known of a grid: the ``runs`` of its seeds."""
+
+    def __init__(self, setting: Setting, parameters: RoarParameters, runs: Sequence[SeedRun]) -> None:
+        self._setting, self._parameters, self._runs = setting, parameters, runs
+        self._masked: dict[Place, list[np.ndarray]] = {}
+
+    def body(self) -> RoarData:
+        """The record of the answer."""
+        setting, grid = self._setting, self._setting.grid
+        nodes = {place: node for run in self._runs for place, node in run.nodes.items()}
+        performance = {place: self._performance(node) for place, node in nodes.items()}
+        judge = Judge(grid, performance, self._parameters.clip)
+        statuses = [node.status for node in nodes.values()]
+        most = max(grid.between)
+        tests = setting.data.splits["test"].lengths
+        return RoarData(
+            base=setting.base,
+            labels=list(setting.data.labels),
+            metric=self._parameters.metric,
+            seeds=grid.seeds,
+            measures=[
+                MeasureFacts(name=name, label=label_of(name), random=name == RANDOM)
+                for name in (*self._parameters.measures, RANDOM)
+            ],
+            recursive=self._parameters.kinds,
+            ratios=grid.steps,
+            counted=grid.counted,
+            performance=judge.at(RANDOM, False, 0),
+            lower_bound=judge.at(RANDOM, False, WHOLE),
+            curves=judge.curves(),
+            faithfulness=judge.faithfulness(),
+            leakage=judge.leaks(),
+            sparsity=self._sparsity(),
+            lengths=[
+                SplitFacts(
+                    split=name,
+                    texts=len(split),
+                    mean=float(np.mean(split.lengths)),
+                    deviation=float(np.std(split.lengths)),
+                )
+                for name, split in setting.data.splits.items()
+            ],
+            nodes=[
+                self._node(run, node, performance[place]) for run in self._runs for place, node in run.nodes.items()
+            ],
+            costs=self._costs(),
+            unfinished=statuses.count("waiting") + statuses.count("running"),
+            failed=statuses.count("failed") + statuses.count("not run"),
+            short=sum(length < most for length in tests) if grid.counted else 0,
+            texts=self._texts(),
+            expected=self._expected(),
+        )
+
+    def _performance(self, node: Node) -> float | None:
+        if node.predicted is None:
+            return None
+        data = self._setting.data
+        return score(self._parameters.metric, torch.from_numpy(node.predicted), data.gold["test"])
+
+    def _node(self, run: SeedRun, node: Node, performance: float | None) -> NodeFacts:
+        asked = [seconds for (place, _), seconds in run.seconds.items() if place == node.place]
+        return NodeFacts(
+            **node.place._asdict(),
+            status=node.status,
+            seconds=node.seconds,
+            importance=sum(asked) if asked else None,
+            epochs=node.epochs,
+            best_epoch=node.best_epoch,
+            performance=performance,
+            reason=node.reason,
+        )
+
+    def _expected(self) -> Expected | None:
+        """What the grid was expected to take; None where nobody has asked."""
+        setting = self._setting
+        timed = known_timing(setting)
+        if timed is None:
+            return None
+        training, measures = grid_seconds(setting.grid, timed, setting.data.settings.epochs)
+        return Expected(training=training, importance=sum(measures.values()))
+
+    def _sparsity(self) -> list[Sparsity]:
+        """Of each measure on the models of whole texts, the mean over seeds that are known."""
+        found = []
+        for name in self._parameters.measures:
+            places = [(run, (Place(seed, RANDOM, False, 0), name)) for run, seed in self._seeds()]
+            known = [shares for run, at in places if (shares := run.shares.get(at)) is not None]
+            if known:
+                mean = np.mean(known, axis=0).tolist()
+                found.append(Sparsity(measure=name, tokens=mean[:FIRST_TOKENS], percents=mean[FIRST_TOKENS:]))
+        return found
+
+    def _seeds(self) -> list[tuple[SeedRun, int]]:
+        return list(zip(self._runs, self._setting.grid.seeds, strict=True))
+
+    def _costs(self) -> list[CostFacts]:
+        """Of each curve what its own models took, and its measure; what all share is random's."""
+        costs = []
+        for measure, recursive in ((RANDOM, False), *((n, r) for r, n in self._setting.grid.curves)):
+            training = importance = 0.0
+            for run in self._runs:
+                own = [
+                    node
+                    for node in run.nodes.values()
+                    if (node.place.measure, node.place.recursive) == (measure, recursive)
+                ]
+                training += sum(node.seconds or 0.0 for node in own)
+                sources = {(self._setting.grid.before(node.place), measure) for node in own}
+                importance += sum(seconds for at, seconds in run.seconds.items() if at in sources)
+            costs.append(CostFacts(measure=measure, recursive=recursive, training=training, importance=importance))
+        return costs
+
+    # Texts ----------------------------------------------------------------------------------------------------------
+
+    def _texts(self) -> list[RoarText]:
+        """The first test texts, as the first seed masks and reads them."""
+        split, gold, run = self._setting.data.splits["test"], self._setting.data.gold["test"], self._runs[0]
+        masked = self._maskings(run)
+        texts = []
+        for row in range(min(SHOWN_TEXTS, len(split))):
+            read = split.read(row)
+            spans = read.encoding.offsets[read.candidates].tolist()
+            texts.append(
+                RoarText(
+                    row=row + 1,
+                    text=read.encoding.text,
+                    text_pair=read.encoding.text_pair,
+                    label=int(gold[row]),
+                    tokens=[TokenSpan(start=start, end=end) for start, end in spans],
+                    masked=[self._masked_by(run, curve, masked, row) for curve in self._curves()],
+                )
+            )
+        return texts
+
+    def _curves(self) -> list[tuple[str, bool]]:
+        return [(RANDOM, False), *((name, recursive) for recursive, name in self._setting.grid.curves)]
+
+    def _maskings(self, run: SeedRun) -> dict[Place, list[np.ndarray]]:
+        """What of the first test texts is masked at the places that are known."""
+        for place, node in run.nodes.items():
+            if node.status == "done" and place not in self._masked:
+                masks = run.masks(place)["test"]
+                self._masked[place] = [masks[row] for row in range(min(SHOWN_TEXTS, len(masks)))]
+        return self._masked
+
+    def _masked_by(
+        self, run: SeedRun, curve: tuple[str, bool], masked: dict[Place, list[np.ndarray]], row: int
+    ) -> MaskedBy:
+        measure, recursive = curve
+        places = self._setting.grid.curve(self._setting.grid.seeds[0], measure, recursive)
+        nodes = [run.nodes[place] for place in places]
+        at: list[int | None] = [None] * self._setting.data.splits["test"].lengths[row]
+        for number, place in reversed(list(enumerate(places))):
+            if place in masked:
+                at = [number if hidden else before for hidden, before in zip(masked[place][row], at, strict=True)]
+        return MaskedBy(
+            measure=measure,
+            recursive=recursive,
+            at=at,
+            predicted=[None if node.predicted is None else int(node.predicted[row]) for node in nodes],
+            probability=[None if node.probability is None else float(node.probability[row]) for node in nodes],
+        )

@@ -1,0 +1,53 @@
+"""What questions about a grid share: their data, their measures, and what their answers depend on."""
+
+from __future__ import annotations
+
+from explainlab.analyses.roar.data import files_of, grid_data
+from explainlab.analyses.roar.grid import Grid
+from explainlab.analyses.roar.importance import Measure
+from explainlab.analyses.roar.nodes import Setting
+from explainlab.analyses.roar.parameters import RoarParameters
+from explainlab.analyses.training.making import Making
+from explainlab.attribution.registry import MethodRequest, get_method, member_versions
+from explainlab.errors import DataError, RequestError
+from explainlab.models.context import RunContext
+from explainlab.reader import Reader
+from explainlab.request import CompleteRequest, digest
+
+
+class GridQuestion(Making):
+    """A question about models that are trained again and again, with more and more words masked."""
+
+    Parameters = RoarParameters
+    labelled = True
+
+    def fingerprint(self, parameters: RoarParameters, reader: Reader) -> str:
+        """The test and validation data, and the versions of all measures."""
+        measures = [
+            [own.method, get_method(own.method).version, *member_versions(own, reader)]
+            for own in self.method_requests(parameters)
+        ]
+        try:
+            return digest([files_of(parameters, reader), measures, super().fingerprint(parameters, reader)])
+        except DataError:  # the run then fails with the reason
+            return ""
+
+    def method_requests(self, parameters: RoarParameters) -> list[MethodRequest]:
+        """See :meth:`Analysis.method_requests`."""
+        return parameters.requests
+
+    def evaluations(self, parameters: RoarParameters) -> int:
+        """See :meth:`Analysis.evaluations`; what the measures take of a text is bounded, not the training."""
+        return 1
+
+
+def setting_of(request: CompleteRequest, parameters: RoarParameters, context: RunContext, device: str) -> Setting:
+    """The data and the grid of ``request``, checked before anything trains; raises as :func:`grid_data`."""
+    if request.data is None:
+        raise RequestError("Models are trained on a data set, not on a single text.", "Choose a data set.")
+    if context.reader.made is None:
+        raise RequestError("There is no folder for models here.", "Ask a service, or the command line.")
+    context.report(0, 0, "reading the data")
+    data, grid = grid_data(request, parameters, context.reader), Grid(parameters, request.seed)
+    measures = {own.name: Measure(own, parameters.signs == "absolute") for own in parameters.requests}
+    return Setting(request.model, data, grid, measures, context.reader.made, context, device)

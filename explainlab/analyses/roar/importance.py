@@ -1,0 +1,73 @@
+"""How important a measure says the tokens of many texts are, and what follows from it: masks, and sparsity."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from explainlab.analyses.attributions import text_seed
+from explainlab.analyses.roar.masks import Masks
+from explainlab.analyses.roar.texts import Split
+from explainlab.attribution.explain import outcomes_of
+from explainlab.attribution.registry import MethodRequest, get_method
+from explainlab.attribution.subject import Subject
+from explainlab.models.batching import Batcher
+
+FIRST_TOKENS = 10
+PERCENTS = range(10, 101, 10)
+
+
+class Measure(NamedTuple):
+    """A measure, and whether its scores count by their size alone."""
+
+    request: MethodRequest
+    absolute: bool
+
+
+def scores_of(
+    batcher: Batcher, split: Split, rows: Sequence[int], gold: Sequence[int], masks: Masks, measure: Measure, seed: int
+) -> list[np.ndarray]:
+    """float64 [n] of the texts ``rows`` of ``split``, as they are masked: the scores of their tokens that may be.
+
+    Explained is the logit of the ``gold`` class of each, an index [T]. A random method draws from ``seed`` and the
+    text. Raises as :func:`explainlab.attribution.explain.outcomes_of`.
+    """
+    classifier, parameters = batcher.classifier, measure.request.parameters
+    data = parameters.model_dump().get("baseline_data", "")
+    subjects = []
+    for row, encoding in zip(rows, split.masked(rows, masks), strict=True):
+        subject = Subject(
+            classifier,
+            encoding,
+            target=classifier.labels[gold[row]],
+            output="logit",
+            seed=seed,
+            baseline_data=data,
+            batcher=batcher,
+            units=split.read(row).units,
+        )
+        subject.seed = text_seed(subject)
+        subjects.append(subject)
+    outcomes = outcomes_of(subjects, get_method(measure.request.method), parameters)
+    scores = []
+    for row, outcome in zip(rows, outcomes, strict=True):
+        read = split.read(row)
+        own: np.ndarray = outcome.scores[read.units.membership[read.candidates]]
+        scores.append(np.abs(own) if measure.absolute else own)
+    return scores
+
+
+def concentration(scores: np.ndarray) -> np.ndarray | None:
+    """float64 [20]: the share of the sum of |``scores``| that the largest 1 to 10 hold, then the largest 10% to 100%.
+
+    None where the sum is 0, or there are no scores. A per cent of the tokens is rounded up.
+    """
+    sizes = -np.sort(-np.abs(scores))
+    if not sizes.sum():
+        return None
+    held = np.cumsum(sizes) / sizes.sum()
+    numbers = [*range(1, FIRST_TOKENS + 1), *(-(-len(sizes) * percent // 100) for percent in PERCENTS)]
+    shares: np.ndarray = held[np.minimum(numbers, len(sizes)) - 1]
+    return shares

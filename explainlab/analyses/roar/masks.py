@@ -1,0 +1,72 @@
+"""Which tokens of many texts are masked: nested, and as many of each text as its ratio says."""
+
+from __future__ import annotations
+
+import base64
+import zlib
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from explainlab.analyses.roar.parameters import WHOLE
+
+
+def count(tokens: int, step: int, counted: bool) -> int:
+    """How many of ``tokens`` are masked at ``step``, per cent rounded down or, if ``counted``, a number."""
+    if step == WHOLE:
+        return tokens
+    return min(step, tokens) if counted else tokens * step // WHOLE
+
+
+def most_important(scores: np.ndarray, masked: np.ndarray, number: int) -> np.ndarray:
+    """bool [n]: the ``masked`` bool [n] tokens and those with the largest ``scores`` float64 [n], ``number`` in all.
+
+    Of equal scores the first comes first.
+    """
+    order = np.lexsort((np.arange(len(scores)), -scores, ~masked))
+    chosen = np.zeros(len(scores), dtype=bool)
+    chosen[order[:number]] = True
+    return chosen
+
+
+class Masks:
+    """What is masked of each of several texts with ``lengths`` [T] tokens: ``bits``, bool [sum of lengths]."""
+
+    def __init__(self, lengths: Sequence[int], bits: np.ndarray) -> None:
+        self.bits = bits
+        self._ends = np.cumsum(lengths)
+        self._starts = self._ends - lengths
+
+    @classmethod
+    def none(cls, lengths: Sequence[int]) -> Masks:
+        """Nothing is masked."""
+        return cls(lengths, np.zeros(sum(lengths), dtype=bool))
+
+    @classmethod
+    def all(cls, lengths: Sequence[int]) -> Masks:
+        """Everything is."""
+        return cls(lengths, np.ones(sum(lengths), dtype=bool))
+
+    @classmethod
+    def joined(cls, lengths: Sequence[int], each: Iterator[np.ndarray]) -> Masks:
+        """Those of texts one by one."""
+        return cls(lengths, np.concatenate([np.zeros(0, dtype=bool), *each]))
+
+    def __getitem__(self, text: int) -> np.ndarray:
+        """bool [n]: what is masked of a text."""
+        own: np.ndarray = self.bits[self._starts[text] : self._ends[text]]
+        return own
+
+    def __len__(self) -> int:
+        return len(self._ends)
+
+
+def packed(bits: np.ndarray) -> str:
+    """Bits as text: eight a byte, packed by zlib, in base64."""
+    return base64.b64encode(zlib.compress(np.packbits(bits).tobytes())).decode()
+
+
+def unpacked(text: str, number: int) -> np.ndarray:
+    """bool [number]: the inverse of :func:`packed`."""
+    raw = np.frombuffer(zlib.decompress(base64.b64decode(text)), dtype=np.uint8)
+    return np.unpackbits(raw, count=number).astype(bool)

@@ -1,0 +1,118 @@
+"""The models of one seed of a grid: trained, loaded, and deleted when no other place needs them."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from explainlab.analyses.roar.masks import Masks
+from explainlab.analyses.roar.texts import Split, SplitName
+from explainlab.models.classifier import Classifier
+from explainlab.models.context import RunContext
+from explainlab.models.loading import load_model
+from explainlab.training import Masked, TrainingSettings, train
+
+_WEIGHTS, _CHECKPOINTS = "model", "checkpoints"
+
+
+class Clock:
+    """Seconds of work: those in which others have their turn do not count."""
+
+    def __init__(self, context: RunContext) -> None:
+        self._context = context
+        self._paused = 0.0
+
+    def check_cancelled(self) -> None:
+        """As the context's."""
+        start = time.perf_counter()
+        self._context.check_cancelled()
+        self._paused += time.perf_counter() - start
+
+    def now(self) -> float:
+        """Seconds since any moment."""
+        return time.perf_counter() - self._paused
+
+
+class Fitted(NamedTuple):
+    """What a training took and gave: ``seconds`` in all, those until the first step had ended, epochs, the best one."""
+
+    seconds: float
+    start: float
+    epochs: int
+    best_epoch: int
+
+
+class Models:
+    """Models of the ``base`` with these ``settings``, in ``folder``, each under a key of its own."""
+
+    def __init__(
+        self,
+        base: str,
+        settings: TrainingSettings,
+        splits: Mapping[SplitName, Split],
+        token: int,
+        folder: Path,
+        context: RunContext,
+        device: str,
+    ) -> None:
+        self._base, self._settings, self._splits, self._token = base, settings, splits, token
+        self._folder, self._context, self._device = folder, context, device
+        self._loaded: dict[str, Classifier] = {}
+
+    def train(self, key: str, masks: Mapping[SplitName, Masks], work: float, phase: str) -> Fitted:
+        """Train the model under ``key`` on texts with these ``masks``; it goes on where it was stopped.
+
+        ``work`` is what all of it is expected to take. Raises as :func:`explainlab.training.train`.
+        """
+        learned, held = self._splits["train"], self._splits["validation"]
+        hidden = Masked(self._token, learned.positions(masks["train"]), held.positions(masks["validation"]))
+        clock, first = Clock(self._context), list[float]()
+
+        def report(done: int, total: int, step: str) -> None:
+            self._context.report(done, 0 if step == "tokenizer" else total, f"{phase}: {step}")
+            if step == "training":
+                self._context.spend(work / total)
+                first[:] = first or [clock.now()]
+            clock.check_cancelled()
+
+        self.drop(key)
+        since = clock.now()
+        trained = train(
+            learned.examples,
+            self._base,
+            self._folder / key / _WEIGHTS,
+            self._settings,
+            validation=held.examples,
+            masked=hidden if any(mask.bits.any() for mask in masks.values()) else None,
+            checkpoints=self._folder / key / _CHECKPOINTS,
+            device=self._device,
+            report=report,
+        )
+        return Fitted(clock.now() - since, first[0] - since if first else 0.0, len(trained.epochs), trained.best_epoch)
+
+    def there(self, key: str) -> bool:
+        """Whether the weights under ``key`` are on the disk."""
+        return (self._folder / key / _WEIGHTS).is_dir()
+
+    def classifier(self, key: str) -> Classifier:
+        """The model under ``key``; the last one that was asked for stays in memory."""
+        if key not in self._loaded:
+            self._loaded = {key: load_model(str(self._folder / key / _WEIGHTS), self._device)}
+        return self._loaded[key]
+
+    def size(self, key: str) -> int:
+        """Bytes of the weights under ``key``."""
+        return sum(path.stat().st_size for path in (self._folder / key / _WEIGHTS).rglob("*.safetensors"))
+
+    def drop(self, key: str) -> None:
+        """Delete the weights under ``key``, but not what a stopped training goes on from."""
+        self._loaded.pop(key, None)
+        shutil.rmtree(self._folder / key / _WEIGHTS, ignore_errors=True)
+
+    def forget(self, key: str) -> None:
+        """Delete all that is under ``key``."""
+        self._loaded.pop(key, None)
+        shutil.rmtree(self._folder / key, ignore_errors=True)

@@ -1,0 +1,249 @@
+"""The models of one seed, one after another: what is masked for each, how it is trained, and what it predicts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from explainlab.analyses.base import method_work
+from explainlab.analyses.parameters import RANDOM
+from explainlab.analyses.roar.data import GridData
+from explainlab.analyses.roar.grid import Grid, Place
+from explainlab.analyses.roar.importance import Measure
+from explainlab.analyses.roar.masks import Masks, count, most_important
+from explainlab.analyses.roar.models import Clock, Models
+from explainlab.analyses.roar.parameters import WHOLE
+from explainlab.analyses.roar.result import NodeStatus
+from explainlab.analyses.roar.selection import Selected, Selection
+from explainlab.analyses.roar.texts import SPLITS, SplitName
+from explainlab.analyses.training.alone import alone
+from explainlab.attribution.baselines import data_digest
+from explainlab.attribution.method import USUAL_LAYERS, USUAL_TOKENS
+from explainlab.attribution.registry import get_method, member_versions
+from explainlab.errors import ModelError
+from explainlab.models.batching import Batcher
+from explainlab.models.context import FORWARD, RunContext
+from explainlab.models.reading import logits_of
+from explainlab.reader import Reader
+from explainlab.request import digest
+from explainlab.training import training_digest
+
+_STORED = "roar/1"  # part of the keys: rises when what is kept of a node changes
+
+
+@dataclass(frozen=True)
+class Node:
+    """What is known of a place: its ``status``, and once it is done what it ``predicted``, int64 [test texts].
+
+    ``probability`` float64 [test texts] is that of the own label. ``seconds``, ``epochs`` and ``best_epoch`` are of its
+    training, with the test. ``reason``: why it failed or was not run.
+    """
+
+    place: Place
+    status: NodeStatus = "waiting"
+    predicted: np.ndarray | None = None
+    probability: np.ndarray | None = None
+    seconds: float | None = None
+    epochs: int | None = None
+    best_epoch: int | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What all seeds of a grid share. ``facts`` are, by measure, all that decides what it says of a model."""
+
+    base: str
+    data: GridData
+    grid: Grid
+    measures: Mapping[str, Measure]
+    folder: Path
+    context: RunContext
+    device: str
+
+    @cached_property
+    def facts(self) -> dict[str, list[Any]]:
+        """By measure what decides its scores: method, parameters, data, versions, signs."""
+        return {name: _facts(measure, self.context.reader) for name, measure in self.measures.items()}
+
+
+class SeedRun:
+    """The nodes of one seed: recalled, or run one after another.
+
+    ``nodes`` are known by their places; ``seconds`` and ``shares`` are by place and measure what the measure took
+    on the model there, and its mean concentration. Finished nodes are kept, and so are finished parts of what a measure
+    says. Weights stay as long as a measure is to be asked of them; those of whole texts stay for measures to come.
+    """
+
+    def __init__(self, setting: Setting, seed: int) -> None:
+        self._setting, self._seed, self._context = setting, seed, setting.context
+        data, grid = setting.data, setting.grid
+        settings = data.settings.model_copy(update={"seed": seed})
+        examples = {name: split.examples for name, split in data.splits.items()}
+        trained = training_digest(examples["train"], setting.base, settings, examples["validation"])
+        self._identity = digest([_STORED, trained, examples["test"].digest, setting.device])
+        self._folder = setting.folder / self._identity
+        self._models = Models(
+            setting.base, settings, data.splits, data.token, self._folder, setting.context, setting.device
+        )
+        self.nodes = {place: Node(place) for place in grid.of_seed(seed)}
+        self.seconds: dict[tuple[Place, str], float] = {}
+        self.shares: dict[tuple[Place, str], np.ndarray | None] = {}
+        self._train_work = float(sum(data.splits["train"].tokens) * settings.epochs)
+        self._test_work = FORWARD * sum(data.splits["test"].tokens)
+
+    @property
+    def work(self) -> float:
+        """What the nodes that are not known take, as :meth:`RunContext.spend` counts."""
+        return sum(self._work(place) for place, node in self.nodes.items() if node.status == "waiting")
+
+    def recall(self) -> None:
+        """Take what is known of all nodes from the context's memory."""
+        for place in self.nodes:
+            self._recall(place)
+            source = self._setting.grid.before(place)
+            if self.nodes[place].status == "done" and source and (source, place.measure) not in self.seconds:
+                self._note(source, place.measure, self._selection(source, place.measure).recalled())
+
+    def run(self) -> Iterator[None]:
+        """Run the nodes that wait; yields before each, while it is running, and after the last."""
+        waiting = [place for place, node in self.nodes.items() if node.status == "waiting"]
+        if not waiting:
+            return
+        with alone(self._folder, self._context):
+            for place in waiting:
+                self.nodes[place] = Node(place, "running")
+                yield
+                self._context.part(self._work(place))
+                self.nodes[place] = Node(place)
+                self._finish(place)
+        yield
+
+    # A node ---------------------------------------------------------------------------------------------------------
+
+    def _key(self, place: Place) -> str:
+        """Equal for places with the same masks: where a measure begins it does not matter whether it is recursive."""
+        facts = self._setting.facts[place.measure] if place.measured else RANDOM
+        return digest([self._identity, facts, self._setting.grid.counted, self._setting.grid.path(place)])
+
+    def _recall(self, place: Place) -> None:
+        body = self._context.recall(self._key(place))
+        if body is not None:
+            predicted, probability = np.array(body["predicted"]), np.array(body["probability"])
+            facts = {name: body[name] for name in ("seconds", "epochs", "best_epoch")}
+            self.nodes[place] = Node(place, "done", predicted, probability, **facts)
+
+    def _finish(self, place: Place) -> None:
+        """Run the node of ``place``, or say why it cannot be."""
+        self._recall(place)
+        if self.nodes[place].status == "done":  # another place with the same masks
+            return
+        before = self._setting.grid.before(place)
+        if before is not None and self.nodes[before].status != "done":
+            reason = f"the model with {self._amount(before)} masked is missing"
+            self.nodes[place] = Node(place, "not run", reason=reason)
+            return
+        try:
+            self._run(place, self.masks(place))
+            self._recall(place)
+        except ModelError as error:
+            self._models.forget(self._key(place))
+            self.nodes[place] = Node(place, "failed", reason=error.problem)
+
+    def _run(self, place: Place, masks: Mapping[SplitName, Masks]) -> None:
+        key, phase = self._key(place), self._phase(place)
+        fitted = self._models.train(key, masks, self._train_work, phase)
+        clock, test = Clock(self._context), self._setting.data.splits["test"]
+        since, batcher = clock.now(), Batcher(self._models.classifier(key), self._context)
+        logits = logits_of(batcher, test.masked(range(len(test)), masks["test"]), f"{phase}: test", 0, len(test))
+        odds = np.exp(logits - logits.max(axis=1, keepdims=True))
+        own = odds[np.arange(len(test)), self._setting.data.gold["test"].numpy()] / odds.sum(axis=1)
+        body = {
+            "predicted": logits.argmax(axis=1).tolist(),
+            "probability": own.round(4).tolist(),
+            "seconds": fitted.seconds + clock.now() - since - batcher.paused,
+            "epochs": fitted.epochs,
+            "best_epoch": fitted.best_epoch,
+        }
+        self._context.keep(key, body)
+        if place.ratio and not (place.measured and self._setting.grid.after(place, place.measure)):
+            self._models.forget(key)
+
+    def _work(self, place: Place) -> float:
+        """What a node takes, and what the measure that says what it masks does."""
+        source, work = self._setting.grid.before(place), self._train_work + self._test_work
+        if source is None or place != self._setting.grid.after(source, place.measure)[0]:
+            return work
+        request = self._setting.measures[place.measure].request
+        tokens = sum(sum(split.tokens) for split in self._setting.data.splits.values())
+        return work + tokens * method_work(request, USUAL_TOKENS, USUAL_LAYERS)
+
+    def _amount(self, place: Place) -> str:
+        counted = self._setting.grid.counted and 0 < place.ratio < WHOLE
+        return f"{place.ratio} tokens" if counted else f"{place.ratio}%"
+
+    def _phase(self, place: Place) -> str:
+        return f"seed {place.seed}, {place.measure}, {self._amount(place)} masked"
+
+    # What is masked -------------------------------------------------------------------------------------------------
+
+    def masks(self, place: Place) -> Mapping[SplitName, Masks]:
+        """What of each part of the data is masked at ``place``; a measure may have to be asked first."""
+        splits = self._setting.data.splits
+        if place.ratio in (0, WHOLE):
+            make = Masks.all if place.ratio else Masks.none
+            return {name: make(splits[name].lengths) for name in SPLITS}
+        source = self._setting.grid.before(place)
+        if source is None:
+            return self._drawn(place.ratio)
+        return self._selected(source, place.measure).masks[place.ratio]
+
+    def _drawn(self, ratio: int) -> dict[SplitName, Masks]:
+        """By one draw a seed, uniform over [0, 1), for the tokens of all texts: masks of rising ratios are nested."""
+        random, masks = np.random.RandomState(self._seed), {}
+        for name in SPLITS:
+            lengths = self._setting.data.splits[name].lengths
+            drawn = (random.random_sample(length) for length in lengths)
+            masks[name] = Masks.joined(lengths, (self._highest(own, ratio) for own in drawn))
+        return masks
+
+    def _highest(self, scores: np.ndarray, ratio: int) -> np.ndarray:
+        nothing = np.zeros(len(scores), dtype=bool)
+        return most_important(scores, nothing, count(len(scores), ratio, self._setting.grid.counted))
+
+    def _selected(self, source: Place, name: str) -> Selected:
+        """What the measure ``name`` says on the model of ``source``, which is then no longer needed."""
+        selection, key = self._selection(source, name), self._key(source)
+        selected = selection.recalled()
+        if selected is None:
+            masks = self.masks(source)
+            if not self._models.there(key):
+                self._models.train(key, masks, 0.0, f"{self._phase(source)}, once more")
+            selected = selection.computed(self._models.classifier(key), masks, f"{self._phase(source)}: {name}")
+        if source.measured:
+            self._models.forget(key)
+        self._note(source, name, selected)
+        return selected
+
+    def _selection(self, source: Place, name: str) -> Selection:
+        setting = self._setting
+        ratios = list(dict.fromkeys(place.ratio for place in setting.grid.after(source, name)))
+        key = digest([self._key(source), setting.facts[name]])
+        measure = setting.measures[name]
+        return Selection(setting.data, measure, key, ratios, setting.grid.counted, self._seed, self._context)
+
+    def _note(self, source: Place, name: str, selected: Selected | None) -> None:
+        if selected is not None:
+            self.seconds[source, name] = selected.seconds
+            self.shares[source, name] = selected.shares
+
+
+def _facts(measure: Measure, reader: Reader) -> list[Any]:
+    parameters = measure.request.parameters.model_dump(mode="json")
+    versions = [get_method(measure.request.method).version, *member_versions(measure.request, reader)]
+    return [measure.request.method, parameters, data_digest(parameters, reader), versions, measure.absolute]

@@ -1,0 +1,133 @@
+"""What the ROAR page shows, as one plain record: the body of a link."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any, Literal, Self
+
+from pydantic import Field
+
+from explainlab.analyses.registry import complete, new_request
+from explainlab.analyses.roar.analysis import Roar
+from explainlab.analyses.roar.parameters import PAPER_MEASURES
+from explainlab.analyses.roar_estimate.analysis import RoarEstimation
+from explainlab.app.question import chip
+from explainlab.app.view import AnalysisView, CarriedText
+from explainlab.attribution.registry import parse_method
+from explainlab.errors import RequestError
+from explainlab.models.loading import model_name
+from explainlab.request import Request, checked
+from explainlab.training import ARCHITECTURES
+
+_NAMES = ("recursive", "seeds", "metric", "validation", "signs", "shortest", "clip", "recipe", "settings", "test")
+
+
+class RoarView(AnalysisView):
+    """A grid: ``base`` is an architecture or a model, ``source`` the training data; the rest as its parameters say.
+
+    ``ratios`` are per cent and ``counts`` numbers of tokens, as they are typed; ``masked`` says which of them count. It
+    may take so many ``minutes`` (0: any time), which changes no request but that for its time.
+    """
+
+    page: Literal["roar"] = "roar"
+    base: str = "bilstm_attention"
+    source: str = ""
+    columns: dict[str, str] = Field(default_factory=dict)
+    classes: dict[str, str] = Field(default_factory=dict)
+    test: str = ""
+    measures: tuple[str, ...] = tuple(PAPER_MEASURES)
+    recursive: Literal["true", "false", "both"] = "true"
+    masked: Literal["ratios", "counts"] = "ratios"
+    ratios: str = "0:100:10"
+    counts: str = "1:10"
+    seed: int = Field(0, ge=0, lt=2**32)
+    seeds: int = 5
+    metric: Literal["macro_f1", "micro_f1", "accuracy"] = "macro_f1"
+    validation: str = "0.15"
+    signs: Literal["absolute", "signed"] = "absolute"
+    shortest: int = 1
+    clip: bool = False
+    recipe: str = ""
+    settings: dict[str, Any] = Field(default_factory=dict)
+    minutes: int = Field(0, ge=0)
+
+    def request(self) -> Request:
+        """The grid; raises :class:`RequestError` without data, and for what cannot be asked."""
+        return self._request(Roar.id)
+
+    def time_request(self) -> Request:
+        """How long the grid takes; raises as :meth:`request`."""
+        return self._request(RoarEstimation.id, within=60.0 * self.minutes)
+
+    def _request(self, question: str, **more: Any) -> Request:
+        if not self.source:
+            raise RequestError(
+                "No training data is chosen.", "Choose the embedded examples, or type the path of a file."
+            )
+        if not self.test:
+            raise RequestError("No test data is chosen.", "Choose a data set on which performance is measured.")
+        steps: dict[str, Any] = {self.masked: getattr(self, self.masked)}
+        named: dict[str, Any] = {name: getattr(self, name) for name in _NAMES}
+        request = new_request(
+            question=question,
+            model=self.base,
+            data=self.source,
+            columns=self.columns,
+            classes=self.classes,
+            seed=self.seed,
+            parameters={"measures": list(self.measures), **steps, **named, **more},
+        )
+        return complete(request)
+
+    def text_requests(self) -> list[Request]:
+        """The grid."""
+        return [self.request()]
+
+    @property
+    def whole_data(self) -> str | None:
+        """See :attr:`AnalysisView.whole_data`."""
+        return self.source
+
+    def method_labels(self) -> Sequence[str]:
+        return [chip(parse_method, name) for name in self.measures]
+
+    def line(self) -> str:
+        return self.base if self.base in ARCHITECTURES else model_name(self.base)
+
+    def carrying(self, carried: CarriedText) -> Self:
+        """As others, but labels that mean classes of another model mean nothing here."""
+        view = super().carrying(carried)
+        return view.model_copy(update={"classes": {}})
+
+
+def first_view() -> RoarView:
+    """What the page opens with: the example's grid, which takes minutes; the paper's has 11 ratios and five seeds."""
+    return RoarView(
+        source="embedded:meals",
+        test="embedded:meals-test",
+        ratios="0:100:20",
+        seeds=3,
+        measures=("attention_last", "gradient:norm=one_hot", "input_x_gradient"),
+        settings={"width": 32, "embedding_size": 64, "epochs": 8, "learning_rate": 0.003, "batch_size": 16},
+    )
+
+
+def shows(request: Request) -> RoarView | None:
+    """The view that shows the answer to ``request``; None unless it is a grid."""
+    if request.question != Roar.id or request.data is None:
+        return None
+    parameters = request.parameters
+    values = request.model_dump(include={"columns", "classes", "seed"})
+    values |= {name: parameters[name] for name in _NAMES} | {"measures": tuple(parameters["measures"])}
+    values |= {"masked": "counts" if parameters["counts"] else "ratios"}
+    values |= {name: listed(parameters[name]) for name in ("ratios", "counts") if parameters[name]}
+    return checked(RoarView, base=request.model, source=request.data, **values)
+
+
+def listed(numbers: Sequence[int]) -> str:
+    """Rising ``numbers`` as they are typed: ``0:100:20`` for equal steps, else a list."""
+    steps = {after - before for before, after in pairwise(numbers)}
+    if len(numbers) > 2 and len(steps) == 1:
+        return f"{numbers[0]}:{numbers[-1]}:{steps.pop()}"
+    return ", ".join(map(str, numbers))

@@ -1,0 +1,140 @@
+"""What a measure says on one model: which tokens are masked next, of all texts, computed and kept part by part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from explainlab.analyses.roar.data import GridData
+from explainlab.analyses.roar.importance import Measure, concentration, scores_of
+from explainlab.analyses.roar.masks import Masks, count, most_important, packed, unpacked
+from explainlab.analyses.roar.texts import SPLITS, TOGETHER, SplitName
+from explainlab.models.batching import Batcher
+from explainlab.models.classifier import Classifier
+from explainlab.models.context import Body, RunContext
+from explainlab.request import digest
+
+SHARES = 20
+"""Numbers of :func:`explainlab.analyses.roar.importance.concentration`."""
+
+
+class _Part(NamedTuple):
+    """Texts of a split whose importance is computed together, and the name under which that is kept."""
+
+    split: SplitName
+    rows: range
+    name: str
+
+
+@dataclass(frozen=True)
+class Selected:
+    """What is masked at each ratio, by split; ``shares`` float64 [20], the mean concentration of the test texts.
+
+    They are None where no test text has any importance. ``seconds`` are what the measure took.
+    """
+
+    masks: Mapping[int, Mapping[SplitName, Masks]]
+    shares: np.ndarray | None
+    seconds: float
+
+
+class Selection:
+    """The tokens that ``measure`` has masked at ``ratios``, on a model whose texts are masked already.
+
+    ``key`` is the digest of all that decides the model and the measure's scores; a random measure draws from ``seed``.
+    """
+
+    def __init__(
+        self,
+        data: GridData,
+        measure: Measure,
+        key: str,
+        ratios: Sequence[int],
+        counted: bool,
+        seed: int,
+        context: RunContext,
+    ) -> None:
+        self._data, self._measure, self._ratios, self._counted = data, measure, ratios, counted
+        self._seed, self._context = seed, context
+        self._parts = [
+            _Part(name, range(start, min(start + TOGETHER, len(split))), digest([key, name, start]))
+            for name, split in data.splits.items()
+            for start in range(0, len(split), TOGETHER)
+        ]
+
+    def recalled(self) -> Selected | None:
+        """The selection, if all of it is known."""
+        known = self._known()
+        return self._joined(known) if len(known) == len(self._keys(self._parts)) else None
+
+    def computed(self, classifier: Classifier, masks: Mapping[SplitName, Masks], phase: str) -> Selected:
+        """The selection, computed by the model where it is not known, whose texts have these ``masks``.
+
+        Raises as :func:`explainlab.attribution.explain.outcomes_of`.
+        """
+        known = self._known()
+        batcher, total = Batcher(classifier, self._context), len(self._parts)
+        for number, part in enumerate(self._parts):
+            if all(key in known for key in self._keys([part])):
+                continue
+            with batcher.span(number, number + 1, total):
+                notes = self._of_part(part, batcher, masks[part.split])
+            self._context.keep_all(notes)
+            self._context.report(number + 1, total, phase)
+            known |= notes
+        return self._joined(known)
+
+    def _keys(self, parts: Sequence[_Part]) -> list[str]:
+        """The keys of notes: one of each part and ratio, and one of the rest of each part."""
+        kinds: list[int | str] = [*self._ratios, ""]
+        return [self._key(part, what) for part in parts for what in kinds]
+
+    def _key(self, part: _Part, what: int | str) -> str:
+        return digest([part.name, self._counted, what])
+
+    def _known(self) -> dict[str, Body]:
+        return self._context.recall_all(self._keys(self._parts))
+
+    def _of_part(self, part: _Part, batcher: Batcher, masks: Masks) -> dict[str, Body]:
+        since, gold = batcher.mark().seconds, self._data.gold[part.split].tolist()
+        split = self._data.splits[part.split]
+        scores = scores_of(batcher, split, part.rows, gold, masks, self._measure, self._seed)
+        notes: dict[str, Body] = {}
+        for ratio in self._ratios:
+            chosen = [
+                most_important(own, masks[row], count(len(own), ratio, self._counted))
+                for row, own in zip(part.rows, scores, strict=True)
+            ]
+            notes[self._key(part, ratio)] = {"masked": packed(np.concatenate(chosen))}
+        shares = [own for own in map(concentration, scores) if own is not None] if part.split == "test" else []
+        sums = np.sum(shares, axis=0).tolist() if shares else None
+        seconds = batcher.mark().seconds - since
+        notes[self._key(part, "")] = {"shares": sums, "texts": len(shares), "seconds": seconds}
+        return notes
+
+    def _joined(self, notes: Mapping[str, Body]) -> Selected:
+        facts: list[dict[str, Any]] = [notes[self._key(part, "")] for part in self._parts]
+        texts = sum(own["texts"] for own in facts)
+        sums = [np.array(own["shares"]) for own in facts if own["shares"] is not None]
+        return Selected(
+            masks={ratio: self._masks(notes, ratio) for ratio in self._ratios},
+            shares=np.sum(sums, axis=0) / texts if texts else None,
+            seconds=sum(own["seconds"] for own in facts),
+        )
+
+    def _masks(self, notes: Mapping[str, Body], ratio: int) -> dict[SplitName, Masks]:
+        joined: dict[SplitName, Masks] = {}
+        for name in SPLITS:
+            lengths = self._data.splits[name].lengths
+            joined[name] = Masks.joined(lengths, self._bits(notes, ratio, name))
+        return joined
+
+    def _bits(self, notes: Mapping[str, Body], ratio: int, name: SplitName) -> Iterator[np.ndarray]:
+        lengths = self._data.splits[name].lengths
+        for part in self._parts:
+            if part.split == name:
+                number = sum(lengths[row] for row in part.rows)
+                yield unpacked(notes[self._key(part, ratio)]["masked"], number)

@@ -1,0 +1,112 @@
+"""The texts of a grid: read and tokenised once, as the models of all its places do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from reprlib import repr as quote
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import numpy as np
+
+from explainlab.analyses.roar.masks import Masks
+from explainlab.errors import DataError, TextError
+from explainlab.limits import Limits
+from explainlab.text.encoding import Encoding, encode
+from explainlab.text.units import Units, group, words
+from explainlab.training import Examples
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+SplitName = Literal["train", "validation", "test"]
+SPLITS: tuple[SplitName, ...] = ("train", "validation", "test")
+TOGETHER = 512
+"""Texts whose importance is computed, and kept, together."""
+_KEPT_TOKENS = 2_000_000
+"""Texts with so many tokens in all stay in memory."""
+
+
+class Read(NamedTuple):
+    """A text as models read it: its encoding, its tokens as features, and where one may be masked, int64 [n]."""
+
+    encoding: Encoding
+    units: Units
+    candidates: np.ndarray
+
+    def masked(self, mask: np.ndarray, token: int) -> Encoding:
+        """The encoding with ``token`` where ``mask`` bool [n] says so."""
+        ids = self.encoding.ids.copy()
+        ids[self.candidates[mask]] = token
+        return replace(self.encoding, ids=ids)
+
+
+@dataclass(frozen=True)
+class Tokenizing:
+    """How texts become tokens, at most ``max_tokens`` of each, within ``limits``; ``token`` masks one."""
+
+    tokenizer: PreTrainedTokenizerBase
+    max_tokens: int
+    token: int
+    limits: Limits
+
+    def read(self, text: str, pair: str | None) -> Read:
+        """A text; only content tokens of the first part may be masked."""
+        encoding = encode(self.tokenizer, text, pair, self.max_tokens, self.limits)
+        candidates = np.flatnonzero(encoding.content & encoding.attention & (encoding.parts == 0))
+        return Read(encoding, group(encoding, "token"), candidates)
+
+
+class Split:
+    """The ``examples`` of one part of the data: ``lengths`` [T] are their tokens that may be masked, ``cut`` texts are
+    too long for the model.
+
+    Raises :class:`DataError` for a text that cannot be read.
+    """
+
+    def __init__(self, name: SplitName, examples: Examples, tokenizing: Tokenizing) -> None:
+        self.name, self.examples = name, examples
+        self._tokenizing = tokenizing
+        self._known: dict[int, Read] = {}
+        self._tokens = 0
+        self.lengths: list[int] = []
+        self.tokens: list[int] = []
+        self.cut = 0
+        for row in range(len(examples)):
+            try:
+                read = self.read(row)
+            except TextError as error:
+                which = f"In the {name} data, text {quote(examples.texts[row])}"
+                raise DataError(f"{which}: {error.problem}", "Leave the row out.") from None
+            self.lengths.append(len(read.candidates))
+            self.tokens.append(len(read.encoding))
+            self.cut += bool(read.encoding.cut)
+
+    def __len__(self) -> int:
+        return len(self.examples)
+
+    def read(self, row: int) -> Read:
+        """The text ``row``, from memory where there is room."""
+        known = self._known.get(row)
+        if known is None:
+            pair = self.examples.pairs[row] if self.examples.pairs else None
+            known = self._tokenizing.read(self.examples.texts[row], pair)
+            if self._tokens < _KEPT_TOKENS:
+                self._known[row] = known
+                self._tokens += len(known.encoding)
+        return known
+
+    def positions(self, masks: Masks) -> list[list[int]]:
+        """The masked positions of every text among its tokens."""
+        return [self.read(row).candidates[masks[row]].tolist() for row in range(len(self))]
+
+    def masked(self, rows: Sequence[int], masks: Masks) -> list[Encoding]:
+        """These texts as they are masked."""
+        return [self.read(row).masked(masks[row], self._tokenizing.token) for row in rows]
+
+
+def without_short(examples: Examples, least: int) -> Examples:
+    """The examples whose first text has ``least`` words or more, as Unicode bounds words."""
+    if least <= 1:
+        return examples
+    return examples.take([row for row, text in enumerate(examples.texts) if len(words(text)) >= least])

@@ -1,0 +1,140 @@
+"""How long a study ``roar`` takes on this machine, before it is begun, and what a smaller one would take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pydantic import Field
+
+from explainlab.analyses.base import AnalysisResult
+from explainlab.analyses.roar.asking import GridQuestion, setting_of
+from explainlab.analyses.roar.grid import Grid
+from explainlab.analyses.roar.parameters import WHOLE, RoarParameters
+from explainlab.analyses.roar.timing import Timing, grid_seconds, timing
+from explainlab.analyses.roar_estimate.result import MeasureTime, RoarEstimate, Smaller
+from explainlab.analyses.wording import counted, duration, joined, whole_percent
+from explainlab.attribution.explain import versions
+from explainlab.attribution.registry import label_of
+from explainlab.models.context import RunContext
+from explainlab.request import CompleteRequest
+from explainlab.result import Cost
+
+
+class Parameters(RoarParameters):
+    """Those of the study that is to be begun, and how long it may take."""
+
+    within: float = Field(0.0, ge=0, description="Seconds that the study may take; 0: any time.")
+
+
+class RoarEstimation(GridQuestion):
+    """Times one epoch, and each measure for 64 texts; what it has timed before it remembers.
+
+    The time is that of a study of which nothing is known: models that are there already take none.
+    """
+
+    Parameters = Parameters
+    id = "roar_estimate"
+    label = "Time of a ROAR study"
+    source = "Ours"
+    definition = "models · (start + epochs · epoch + test) + Σ over measures of models asked · texts · seconds a text"
+
+    def answer_alone(self, request: CompleteRequest, context: RunContext, device: str) -> AnalysisResult[RoarEstimate]:
+        """See :meth:`ModelFree.answer_alone`."""
+        parameters = self.parameters(request)
+        setting = setting_of(request, parameters, context, device)
+        context.expect(0.0, exact=False)
+        grid, timed, epochs = setting.grid, timing(setting), setting.data.settings.epochs
+        training, seconds = grid_seconds(grid, timed, epochs)
+        whole = training + sum(seconds.values())
+        body = RoarEstimate(
+            models=grid.distinct,
+            epochs=epochs,
+            epoch=timed.epoch,
+            training=training,
+            importance=sum(seconds.values()),
+            measures=[
+                MeasureTime(measure=name, label=label_of(name), seconds=own, share=own / whole)
+                for name, own in seconds.items()
+            ],
+            disk_mb=timed.disk(parameters.seeds) / 2**20,
+            within=parameters.within,
+            smaller=_smaller(parameters, timed, epochs),
+        )
+        return AnalysisResult(
+            request=request,
+            body=body,
+            cost=Cost(0, 0, 0.0),
+            versions={**versions(), "study": str(self.version), "model": self.model_digest(request.model),
+                      "device": device},
+        )  # fmt: skip
+
+    def read(self, record: Mapping[str, Any]) -> AnalysisResult[RoarEstimate]:
+        """See :meth:`Analysis.read`."""
+        return self._read(record, RoarEstimate)
+
+    def headline(self, result: AnalysisResult[RoarEstimate]) -> str:
+        """How many models, how long, which measure takes most of it, and what would fit."""
+        body = result.body
+        whole = body.training + body.importance
+        told = [
+            f"Training {counted(body.models, 'model')} takes about {duration(body.training)}, asking the measures "
+            f"{duration(body.importance)}: {duration(whole)} in all, and {body.disk_mb:,.0f} MB on the disk."
+        ]
+        dearest = max(body.measures, key=lambda own: own.seconds)
+        if dearest.share >= 1 / 4:
+            told.append(f"{dearest.label} is {whole_percent(dearest.share)} of it.")
+        if body.within and whole > body.within:
+            fits = [f"{own.changed} ({duration(own.seconds)})" for own in body.smaller[:3]]
+            limit = duration(body.within)
+            told.append(f"To end within {limit}: {'; '.join(fits)}." if fits else f"Nothing tried fits into {limit}.")
+        return " ".join(told)
+
+    def lines(self, result: AnalysisResult[RoarEstimate]) -> list[str]:
+        """The time of each measure, and of smaller grids."""
+        body = result.body
+        return [
+            f"one epoch {body.epoch:.2f} s, at most {counted(body.epochs, 'epoch')} a model",
+            *(f"{own.label}: {own.seconds:.1f} s ({whole_percent(own.share)})" for own in body.measures),
+            *(f"{own.changed}: {own.seconds:.1f} s" for own in body.smaller),
+        ]
+
+
+def _smaller(parameters: Parameters, timed: Timing, epochs: int) -> list[Smaller]:
+    """Smaller grids with what all of each takes, the longest first; where a time is given those within it."""
+    found = []
+    for changed, own in _changes(parameters):
+        training, measures = grid_seconds(Grid(own, 0), timed, epochs)
+        seconds = training + sum(measures.values())
+        if not parameters.within or seconds <= parameters.within:
+            found.append(Smaller(changed=changed, seconds=seconds))
+    return sorted(found, key=lambda own: -own.seconds)
+
+
+def _changes(parameters: Parameters) -> Iterator[tuple[str, RoarParameters]]:
+    """Smaller grids: without a measure, recursive alone, with fewer seeds, every other ratio, or two of these."""
+    single = [*_single(parameters)]
+    yield from single
+    for first, changed in single:
+        for second, both in _single(changed):
+            yield joined([first, second]), both
+
+
+def _single(parameters: RoarParameters) -> Iterator[tuple[str, RoarParameters]]:
+    def changed(**update: Any) -> RoarParameters:
+        return parameters.model_copy(update=update)
+
+    if len(parameters.measures) > 1:
+        for name in parameters.measures:
+            left = [other for other in parameters.measures if other != name]
+            yield f"without {label_of(name)}", changed(measures=left)
+    if parameters.recursive == "both":
+        yield "recursive alone", changed(recursive="true")
+    if parameters.seeds > 1:
+        fewer = 3 if parameters.seeds > 3 else 1
+        yield f"with {counted(fewer, 'seed')}", changed(seeds=fewer)
+    between = Grid(parameters, 0).between
+    if len(between) > 1:
+        half = between[1::2]
+        steps = {"counts": half} if parameters.counts else {"ratios": [0, *half, WHOLE]}
+        yield "with every other ratio", changed(**steps)

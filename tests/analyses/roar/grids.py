@@ -1,0 +1,51 @@
+"""Tiny grids for tests: their data, the settings of their models, and measures whose quality is known."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from explainlab.attribution import registry
+from explainlab.attribution.method import Method, Outcome
+from explainlab.attribution.subject import Subject
+from explainlab.training import Examples
+
+SETTINGS = {"width": 16, "embedding_size": 12, "learning_rate": 0.02, "batch_size": 10}
+
+
+def written(path: Path, examples: Examples) -> str:
+    """A CSV file of the examples."""
+    columns = {
+        "text": examples.texts,
+        "label": examples.labels,
+        **({"text_b": examples.pairs} if examples.pairs else {}),
+    }
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([tuple(columns), *zip(*columns.values(), strict=True)])
+    return str(path)
+
+
+@contextmanager
+def measure(name: str, score: Callable[[str, str, float], float]) -> Iterator[str]:
+    """A method that scores words by themselves, the class explained and chance; known by this id inside."""
+
+    class Known(Method):
+        id, label, family, source, definition, plain = name, name, "Control", "-", "-", "-"
+
+        def attribute(self, subject: Subject, parameters: Any) -> Outcome:
+            words, label = [feature.text.lower() for feature in subject.units.features], subject.target.label
+            chances = np.random.default_rng(subject.seed).random(len(words)).tolist()
+            return Outcome(np.array([score(word, label, own) for word, own in zip(words, chances, strict=True)]))
+
+    known: Mapping[str, Method] = registry.methods()
+    assert isinstance(known, dict)
+    known[name] = Known()
+    try:
+        yield name
+    finally:
+        del known[name]

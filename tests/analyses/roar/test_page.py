@@ -1,0 +1,155 @@
+"""The ROAR page's script, run without a browser: empty, with its example, trained, asked again, opened by a link."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from explainlab.analyses.roar.page import example
+from explainlab.analyses.roar.page.controls import question
+from explainlab.analyses.roar.page.view import RoarView, first_view, listed, shows
+from explainlab.app.runs.opening import page_of
+from explainlab.attribution.registry import get_method
+from explainlab.errors import RequestError
+from explainlab.service.service import service as app_service
+from explainlab.service.users import LOCAL
+from explainlab.settings import ROOT
+from tests.analyses.roar.bodies import roar_body, roar_result
+from tests.pages.scripted import answered, charts, linked, opened, press, stored, words
+
+TRAIN = "Train the grid"
+TINY = {"epochs": 1, "width": 8, "embedding_size": 8, "batch_size": 64}
+
+
+def tiny(**fields) -> AppTest:
+    """The page on a link to a grid of tiny models, not yet asked for."""
+    own = {"settings": TINY, "ratios": "0, 50, 100", "seeds": 1, "measures": ("gradient:norm=one_hot",)}
+    return linked("roar", first_view(), **{**own, **fields})
+
+
+@pytest.mark.usefixtures("service")
+def test_the_page_opens_empty_and_trains_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    without_example(monkeypatch, tmp_path)
+    before = stored(tmp_path)
+    app = opened("roar")
+    assert stored(tmp_path) == before
+    assert app.title[0].value == "ROAR"
+    assert "No grid has been trained for these settings" in words(app.info)
+    assert "**54 models to train**: 3 seeds" in words(app.caption)
+    assert not app.error
+    assert not charts(app)
+    tiny()
+    assert not app_service().engine.unfinished()
+
+
+def without_example(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    monkeypatch.setattr(example, "EXAMPLE", folder / "none.json")
+    example.example.cache_clear()
+
+
+@pytest.mark.usefixtures("service")
+def test_an_example_is_marked_as_such(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "roar.json"
+    file.write_text(json.dumps(roar_result(roar_body(), settings={"epochs": 3, "width": 8}).to_json()), "utf-8")
+    monkeypatch.setattr(example, "EXAMPLE", file)
+    example.example.cache_clear()
+    try:
+        app = opened("roar")
+    finally:
+        example.example.cache_clear()
+    assert "No grid has been trained for these settings" in words(app.info)
+    assert app.subheader[0].value == "An example"
+    assert "Attention, last layer is faithful to a degree" in words(app.markdown)
+    assert len(charts(app)) == 5
+    (command,) = (code.value for code in app.code)
+    asked = shlex.split(command)
+    assert asked[:6] == ["python", "-m", "explainlab", "study", "roar", "--model"]
+    given = {asked[i + 1] for i, word in enumerate(asked) if word == "--set"}
+    assert given == {
+        "test=embedded:sentiment",
+        "measures=attention_last,gradient:norm=one_hot,integrated_gradients:rule=right:baseline=zero",
+        "settings=epochs=3,width=8",
+    }
+
+
+@pytest.mark.usefixtures("service")
+def test_a_grid_is_trained_told_and_found_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    without_example(monkeypatch, tmp_path)
+    app = press(tiny(), TRAIN)
+    assert not app.error
+    assert "No interval: fewer than three seeds" in words(app.markdown)
+    assert len(charts(app)) == 5
+    assert app.dataframe[0].value["Measure"].tolist() == ["Gradient, norm one_hot"] * 2
+    assert app.dataframe[0].value["Masked up to"].tolist() == ["50%", "all tokens"]
+    app.number_input(key="roar_seeds").set_value(2)
+    answered(app.run())
+    assert "The controls have changed" in words(app.caption)
+    assert "No interval: fewer than three seeds" in words(app.markdown)
+    assert not app_service().engine.unfinished()
+    again = tiny()
+    assert "No interval: fewer than three seeds" in words(again.markdown)
+    assert app_service().runs(LOCAL).total == 1
+
+
+@pytest.mark.usefixtures("service")
+def test_the_time_is_told_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    without_example(monkeypatch, tmp_path)
+    app = press(tiny(measures=("gradient", "input_x_gradient")), "How long?")
+    assert "Training 5 models takes about" in words(app.info)
+    assert "No grid has been trained for these settings" in words(app.info)
+    app.session_state["roar_smaller"] = True
+    assert "Grid" in app.run().dataframe[0].value
+    assert app_service().runs(LOCAL).total == 0
+    app.number_input(key="roar_seeds").set_value(2)
+    assert "Training 5 models takes about" not in words(answered(app.run()).info)
+
+
+@pytest.mark.usefixtures("service")
+def test_what_cannot_be_asked_is_told() -> None:
+    app = tiny()
+    app.text_input(key="roar_ratios").set_value("50, 20")
+    answered(app.run())
+    assert "rising order" in words(app.error)
+    app = tiny()
+    app.text_input(key="roar_settings").set_value("epoch=3")
+    answered(app.run())
+    assert app.error
+
+
+def test_the_measures_are_those_that_the_base_supports() -> None:
+    rollout, attention = (get_method(name).label for name in ("attention_rollout", "attention_last"))
+    for base, able in (("bilstm_attention", False), ("bert", True), ("embedded:bert-mini-sst2", True)):
+        options = tiny(base=base).multiselect(key=question.key("measures")).options
+        assert attention in options
+        assert (rollout in options) == able
+        assert get_method("random").label not in options
+
+
+def test_a_request_has_its_view() -> None:
+    view = RoarView(
+        source="embedded:sentiment", test="embedded:news", counts="1:4", masked="counts", recursive="both", clip=True
+    )
+    asked = view.request()
+    shown = shows(asked)
+    assert shown is not None
+    assert shown.request() == asked
+    assert (shown.masked, shown.counts, shown.recursive) == ("counts", "1:4:1", "both")
+    page = page_of(asked)
+    assert page is not None
+    assert page.view == shown
+    assert shows(first_view().request()).request() == first_view().request()
+    with pytest.raises(RequestError, match="No test data"):
+        RoarView(source="embedded:sentiment").request()
+    with pytest.raises(RequestError, match="No training data"):
+        RoarView().request()
+
+
+def test_numbers_as_they_are_typed() -> None:
+    assert listed([0, 20, 40, 60, 80, 100]) == "0:100:20"
+    assert listed([0, 10, 50, 100]) == "0, 10, 50, 100"
+    assert listed([0, 100]) == "0, 100"
+    assert (ROOT / "pages" / "roar.py").is_file()

@@ -1,0 +1,368 @@
+"""The study on tiny grids: what measures of known quality come to, what is kept, what fails, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from explainlab.analyses.base import AnalysisResult
+from explainlab.analyses.registry import answer_alone, complete, new_request, read_result, request_key
+from explainlab.analyses.roar.result import CurvePoint, RoarData
+from explainlab.errors import Cancelled, DataError, ExplainLabError, RequestError, ResourceError, UnsupportedError
+from explainlab.limits import DEFAULT_LIMITS
+from explainlab.models.context import RunContext
+from explainlab.reader import Reader
+from explainlab.training import Examples
+from tests.analyses.roar.grids import SETTINGS, measure, written
+from tests.training.test_train import sentences
+
+CLASS_WORDS = {"negative": {"dull", "awful", "boring"}, "positive": {"bright", "lovely", "moving"}}
+BASE = "bilstm_attention"
+
+
+class Watching(RunContext):
+    """Counts the batches of trainings and the texts that measures have read, and stops before one of them."""
+
+    def __init__(self, made: Path, most: int = 10**6, phase: str = "training") -> None:
+        super().__init__(Reader(made=made))
+        self.most, self.phase, self.seen = most, phase, 0
+        self.trained = set[str]()
+        self.shown: list[RoarData] = []
+        self.expected = self.spent = 0.0
+
+    def report(self, done: int, total: int, phase: str) -> None:
+        self.seen += self.phase in phase
+        if phase.endswith(": training"):
+            self.trained.add(phase)
+
+    def expect(self, work: float, exact: bool = True) -> None:
+        self.expected = work
+
+    def spend(self, work: float) -> None:
+        self.spent += work
+
+    def show(self, result: Any) -> None:
+        self.shown.append(result().body)
+
+    def check_cancelled(self) -> None:
+        if self.seen >= self.most:
+            raise Cancelled
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Training data, validation data and test data of sentences in which every third word tells the class."""
+    folder = tmp_path_factory.mktemp("data")
+    parts = {"train": sentences(120, 1), "validation": sentences(30, 2), "test": sentences(60, 3)}
+    return {name: written(folder / f"{name}.csv", part) for name, part in parts.items()}
+
+
+def ask(
+    context: RunContext, files: dict[str, str], base: str = BASE, seed: int = 0, **given: Any
+) -> AnalysisResult[Any]:
+    parameters = {"settings": {**SETTINGS, "epochs": 2}, "seeds": 1, "ratios": [0, 40, 70, 100], **given}
+    parameters = {"test": files["test"], "validation": files["validation"], "measures": "gradient", **parameters}
+    request = new_request(question="roar", model=base, data=files["train"], seed=seed, parameters=parameters)
+    result = answer_alone(request, context, "cpu", DEFAULT_LIMITS)
+    assert isinstance(result, AnalysisResult)
+    return result
+
+
+def comparable(result: AnalysisResult[RoarData]) -> dict[str, Any]:
+    """The answer without the seconds that it took."""
+    body = json.loads(json.dumps(result.body_json()))
+    for node in body["nodes"]:
+        del node["seconds"], node["importance"]
+    del body["costs"]
+    return body
+
+
+# What measures of known quality come to ---------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def judged(files: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> RoarData:
+    """Three measures: one that marks the words of the own class, one that marks the others, one that knows nothing."""
+    told = measure("told", lambda word, label, _: float(word in CLASS_WORDS[label]))
+    others = measure("others", lambda word, label, _: float(word not in CLASS_WORDS[label]))
+    noise = measure("noise", lambda word, label, chance: chance)
+    with told, others, noise:
+        context = Watching(tmp_path_factory.mktemp("made"))
+        given = {"measures": "told+others+noise", "recursive": "both", "seeds": 3, "ratios": [0, 60, 100]}
+        return ask(context, files, **given).body
+
+
+def test_what_points_at_the_own_words_is_the_most_faithful_and_what_avoids_them_is_above_random(
+    judged: RoarData,
+) -> None:
+    whole = {own.measure: own for own in judged.faithfulness if own.upto == 100 and own.recursive}
+    means = {name: own.mean for name, own in whole.items()}
+    assert max(means, key=lambda name: means[name] or 0) == "told"
+    assert whole["told"].verdict == "below random"
+    assert whole["others"].verdict == "above random"
+    assert whole["noise"].verdict == "not told apart"
+    at = {(p.measure, p.ratio): p.mean or 0 for p in judged.curves if p.recursive or p.measure == "random"}
+    assert at["told", 60] < at["random", 60] - 0.2
+
+
+def test_measures_share_the_models_of_whole_and_of_empty_texts(judged: RoarData) -> None:
+    ends = {(p.ratio, p.mean) for p in judged.curves if p.ratio in (0, 100)}
+    assert ends == {(0, judged.performance.mean), (100, judged.lower_bound.mean)}
+    assert sum(node.ratio in (0, 100) for node in judged.nodes) == 2 * 3
+
+
+def test_masks_at_the_first_ratio_do_not_depend_on_recursion(judged: RoarData) -> None:
+    points: dict[bool, list[CurvePoint]] = {True: [], False: []}
+    for point in judged.curves:
+        if point.measure != "random" and point.ratio == 60:
+            points[point.recursive].append(point.model_copy(update={"recursive": True}))
+    assert points[True] == points[False]
+
+
+def test_texts_tell_when_each_token_goes_and_what_the_model_says(judged: RoarData) -> None:
+    text = judged.texts[0]
+    words = [text.text[token.start : token.end] for token in text.tokens]
+    assert words == text.text.split()
+    told = next(masked for masked in text.masked if masked.measure == "told")
+    own = CLASS_WORDS[judged.labels[text.label]]
+    first = {word for word, at in zip(words, told.at, strict=True) if at == 1}
+    assert first & own == own & set(words) or len(first) == len(words) * 60 // 100
+    assert all(at in (1, 2) for at in told.at)
+    assert len(told.predicted) == len(told.probability) == 3
+
+
+def test_a_measure_that_gives_the_class_away_is_a_leak(tmp_path: Path) -> None:
+    """A word without meaning, masked only where the class is positive: what is left of it tells the class."""
+    parts = {"train": told_by_nothing(160, 1), "validation": told_by_nothing(40, 2), "test": told_by_nothing(80, 3)}
+    files = {name: written(tmp_path / f"{name}.csv", part) for name, part in parts.items()}
+    with measure("tells", lambda word, label, _: (word == "indeed") * (1.0 if label == "positive" else -1.0)):
+        settings = {**SETTINGS, "epochs": 6}
+        given = {"measures": "tells", "signs": "signed", "seeds": 3, "ratios": [0, 20, 100], "settings": settings}
+        body = ask(Watching(tmp_path / "made"), files, **given).body
+    leak = next(leak for leak in body.leakage if leak.measure == "tells")
+    assert (leak.before, leak.ratio) == (0, 20)
+    assert leak.rise > 0.2
+    assert not [leak for leak in body.leakage if leak.measure == "random"]
+
+
+def told_by_nothing(count: int, seed: int) -> Examples:
+    """Sentences of words without a class, among them one "indeed"."""
+    whole = sentences(count, seed)
+    filler = ["the", "film", "plot", "with", "actors"]
+    texts = [" ".join([*(filler[(i + j * seed) % 5] for j in range(4 + i % 3)), "indeed"]) for i in range(count)]
+    return Examples(texts, whole.labels)
+
+
+# What is kept -----------------------------------------------------------------------------------------------------
+
+
+GRID = {"measures": "gradient:norm=one_hot", "recursive": "true"}
+
+
+@pytest.fixture(scope="module")
+def undisturbed(files: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> AnalysisResult[RoarData]:
+    context = Watching(tmp_path_factory.mktemp("whole"))
+    result = ask(context, files, **GRID)
+    assert context.spent == pytest.approx(context.expected, rel=0.05)
+    assert [body.unfinished for body in context.shown] == [5 + 1 - i for i in range(6)] + [0]
+    return result
+
+
+@pytest.mark.parametrize(
+    ("most", "phase"),
+    [(13, "training"), (3, "validation"), (2, "masked: gradient"), (55, "training"), (1, "test")],
+)
+def test_a_stopped_grid_goes_on_to_the_same_answer(
+    files: dict[str, str], undisturbed: AnalysisResult[RoarData], tmp_path: Path, most: int, phase: str
+) -> None:
+    context = Watching(tmp_path, most, phase)
+    with pytest.raises(Cancelled):
+        ask(context, files, **GRID)
+    context.most = 10**6
+    assert comparable(ask(context, files, **GRID)) == comparable(undisturbed)
+
+
+def test_what_is_new_alone_is_trained(files: dict[str, str], tmp_path: Path) -> None:
+    context = Watching(tmp_path)
+    ask(context, files, **GRID)
+    assert len(context.trained) == 6
+    for more, trained in [
+        ({}, 0),
+        ({"recursive": "both"}, 1),  # the first ratio is the same
+        ({"metric": "macro_f1", "clip": True}, 0),
+        ({"measures": "gradient:norm=one_hot+input_x_gradient"}, 2),
+        ({"seeds": 2}, 6),
+    ]:
+        context.trained.clear()
+        ask(context, files, **{**GRID, **more})
+        assert len(context.trained) == trained, more
+
+
+def test_weights_stay_only_of_whole_texts(files: dict[str, str], tmp_path: Path) -> None:
+    ask(Watching(tmp_path), files, **GRID)
+    assert len([*tmp_path.rglob("*.safetensors")]) == 1
+
+
+def test_the_answer_is_read_as_it_was_written(undisturbed: AnalysisResult[RoarData]) -> None:
+    record = json.loads(json.dumps(undisturbed.to_json()))
+    assert read_result(record).to_json() == record
+
+
+# Other shapes -----------------------------------------------------------------------------------------------------
+
+
+def test_numbers_of_tokens_in_place_of_shares(files: dict[str, str], tmp_path: Path) -> None:
+    body = ask(Watching(tmp_path), files, counts="1:5:2").body
+    assert (body.ratios, body.counted) == ([0, 1, 3, 5, 100], True)
+    for text in body.texts:
+        for own in text.masked:
+            masked = [sum(at is not None and at <= step for at in own.at) for step in range(5)]
+            assert masked == [min(count, len(text.tokens)) for count in (0, 1, 3, 5, 99)]
+    assert body.short == sum(len(text.tokens) < 5 for text in body.texts)
+    assert [own.upto for own in body.faithfulness] == [5]
+
+
+def test_of_a_pair_only_the_first_text_is_masked(tmp_path: Path) -> None:
+    files = {}
+    for seed, name in enumerate(("train", "validation", "test")):
+        one = sentences(40, seed)
+        files[name] = written(tmp_path / f"{name}.csv", Examples(one.texts, one.labels, ["a second film"] * 40))
+    body = ask(Watching(tmp_path / "made"), files).body
+    assert all(len(text.tokens) == len(text.text.split()) for text in body.texts)
+    assert body.texts[0].text_pair == "a second film"
+
+
+@pytest.mark.parametrize("base", ["bert", "gpt2"])
+def test_transformers_are_bases_too(files: dict[str, str], tmp_path: Path, base: str) -> None:
+    tiny = {"epochs": 1, "layers": 1, "width": 16, "heads": 2, "vocabulary": 300, "batch_size": 20}
+    body = ask(Watching(tmp_path), files, base, settings=tiny, ratios=[0, 50, 100]).body
+    assert body.unfinished == body.failed == 0
+    assert len(body.curves) == 6
+
+
+def test_a_model_that_cannot_be_trained_fails_alone(files: dict[str, str], tmp_path: Path) -> None:
+    """The measure is broken on the model of whole texts; what needs no measure is there all the same."""
+    with measure("broken", lambda *_: float("nan")):
+        body = ask(Watching(tmp_path), files, measures="broken+gradient").body
+    status = {(node.measure, node.ratio): node.status for node in body.nodes}
+    assert status["broken", 40] == "failed"
+    assert status["broken", 70] == "not run"
+    assert {status[name, ratio] for name in ("random", "gradient") for ratio in (40, 70)} == {"done"}
+    reasons = {node.ratio: node.reason for node in body.nodes if node.measure == "broken"}
+    assert "not finite" in reasons[40]
+    assert "40%" in reasons[70]
+    assert (body.failed, body.unfinished) == (2, 0)
+    assert next(own for own in body.faithfulness if own.measure == "broken").mean is None
+
+
+# What is refused --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ({"ratios": [0, 50, 20, 100]}, "rising order"),
+        ({"ratios": "0:150:50"}, "from 0 to 100"),
+        ({"ratios": [0, 100]}, "between 0 and 100"),
+        ({"counts": "3,1"}, "rising order"),
+        ({"counts": [0]}, "from 1 to"),
+        ({"measures": "random"}, "beside random"),
+        ({"measures": "gradients"}, "gradient"),
+        ({"seeds": 0}, "greater"),
+        ({"settings": {"epochs": 0}}, "epochs"),
+        ({"settings": {"seed": 3}}, "without"),
+        ({"settings": {"layers": 3}}, "no such thing"),
+        ({"validation": "1.5"}, "share"),
+        ({"test": ""}, "test"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused(
+    files: dict[str, str], tmp_path: Path, given: dict[str, Any], problem: str
+) -> None:
+    context = Watching(tmp_path)
+    with pytest.raises(RequestError, match=problem):
+        ask(context, files, **given)
+    assert not context.seen
+
+
+def test_a_measure_that_the_architecture_lacks_is_refused_before_anything_trains(
+    files: dict[str, str], tmp_path: Path
+) -> None:
+    context = Watching(tmp_path)
+    with pytest.raises(UnsupportedError, match="rollout"):
+        ask(context, files, measures="gradient+attention_rollout")
+    assert not context.seen
+
+
+@pytest.fixture
+def spoiled(files: dict[str, str], tmp_path: Path) -> tuple[dict[str, str], Path]:
+    """Files of which one is replaced by what the test writes."""
+    return dict(files), tmp_path / "other.csv"
+
+
+@pytest.mark.parametrize(
+    ("which", "rows", "problem"),
+    [
+        ("train", "text,label\na film,positive\na plot,positive\n", "fewer than two different labels"),
+        ("test", "text,label\na film,neutral\n", "unknown label"),
+        ("test", "text,label\n[MASK] [PAD],positive\n", "special tokens"),
+        ("test", "text,label\n,positive\n", "empty"),
+        ("test", "words,label\na film,positive\n", "text"),
+        ("test", "text,label,text_b\na film,positive,a plot\n", "mixed"),
+        ("validation", "text,label\na film,\n", "label"),
+    ],
+)
+def test_data_that_cannot_be_used_is_refused_before_anything_trains(
+    spoiled: tuple[dict[str, str], Path], tmp_path: Path, which: str, rows: str, problem: str
+) -> None:
+    files, other = spoiled
+    other.write_text(rows, encoding="utf-8")
+    files[which] = str(other)
+    context = Watching(tmp_path / "made")
+    with pytest.raises(DataError, match=problem):
+        ask(context, files)
+    assert not context.seen
+
+
+def test_short_texts_are_left_out_if_asked(files: dict[str, str], tmp_path: Path) -> None:
+    body = ask(Watching(tmp_path), files, shortest=6).body
+    assert all(len(text.tokens) >= 6 for text in body.texts)
+    with pytest.raises(DataError, match="900 words"):
+        ask(Watching(tmp_path), files, shortest=900)
+
+
+def test_another_file_under_the_same_name_is_another_study(files: dict[str, str], tmp_path: Path) -> None:
+    other = tmp_path / "test.csv"
+    keys = set()
+    for seed in (1, 2):
+        written(other, sentences(20, seed))
+        request = new_request(question="roar", model=BASE, data=files["train"], parameters={"test": str(other)})
+        keys.add(request_key(complete(request), "architecture:bilstm_attention"))
+    assert len(keys) == 2
+
+
+def test_a_full_disk_keeps_what_is_finished(
+    files: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    context = Watching(tmp_path, 13, "training")
+    with pytest.raises(Cancelled):
+        ask(context, files, **GRID)
+    context.most = 10**6
+    with monkeypatch.context() as full:
+        full.setattr("explainlab.training.checkpoint.save_file", no_space)
+        with pytest.raises(ResourceError, match="cannot be written"):
+            ask(context, files, **GRID)
+    context.trained.clear()
+    assert ask(context, files, **GRID).body.unfinished == 0
+
+
+def no_space(*_: object, **__: object) -> None:
+    raise OSError(28, "No space left on device")
+
+
+def test_without_a_folder_for_models_nothing_begins(files: dict[str, str]) -> None:
+    with pytest.raises(ExplainLabError, match="no folder"):
+        ask(RunContext(), files)

@@ -1,0 +1,11 @@
+"""A page with the texts of ROAR, hostile ones, from a body made by hand."""
+
+import streamlit as st
+
+from explainlab.analyses.roar.masked_texts import masked_texts
+from explainlab.analyses.roar.page.component import draw_masked_texts
+from tests.analyses.roar.bodies import roar_body
+
+st.set_page_config(page_title="ROAR", layout="wide")
+st.title("ROAR")
+draw_masked_texts(masked_texts(roar_body(labels=["<b>negative</b>", "positive"])), "texts")
