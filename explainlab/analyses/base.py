@@ -21,6 +21,7 @@ from explainlab.models.context import RunContext
 from explainlab.reader import Reader
 from explainlab.request import RECORD_VERSION, CompleteRequest, Kind, Output, Request, digest
 from explainlab.result import PART, Cost, Result
+from explainlab.training import ARCHITECTURES
 
 if TYPE_CHECKING:
     from explainlab.analyses.numbers import Number
@@ -287,8 +288,17 @@ class Analysis(ABC):
 class ModelFree(Analysis):
     """A question that no loaded classifier answers.
 
-    The model of its requests is the base that it trains; or there is none, where it is ``self_contained``.
+    The model of its requests is the base that it trains, an architecture or a model; or there is none, where it is
+    ``self_contained``.
     """
+
+    def known_digest(self, model_id: str) -> str | None:
+        """See :meth:`Analysis.known_digest`."""
+        return f"architecture:{model_id}" if model_id in ARCHITECTURES else super().known_digest(model_id)
+
+    def model_digest(self, model_id: str) -> str:
+        """See :meth:`Analysis.model_digest`."""
+        return self.known_digest(model_id) or super().model_digest(model_id)
 
     @abstractmethod
     def answer_alone(self, request: CompleteRequest, context: RunContext, device: str) -> Result:

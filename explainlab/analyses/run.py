@@ -39,8 +39,8 @@ def study(
         if models is None or isinstance(models, Classifier):
             return study_one(models, study, text, data=data, **named)
     elif models is None:
-        base, _ = named_base(study, None, named)
-        return list(cells([base], data, lambda _, source: study_one(None, study, data=source, **named)))
+        (base, _), sources = named_base(study, None, named), require_data(text, data)
+        return list(cells([base], sources, lambda _, source: study_one(None, study, data=source, **named)))
     sources = require_data(text, data)
     return cells_of(models, sources, lambda model, source: study_one(model, study, data=source, **named))
 

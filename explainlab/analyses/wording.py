@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from explainlab.analyses.records import Interval
+from explainlab.data import LEFT_OUT
 from explainlab.metrics.trust import TIE
 
 _LONGEST_QUOTE = 60
@@ -29,6 +30,12 @@ def capital(text: str) -> str:
 def counted(n: int, unit: str) -> str:
     """``3 words``, ``1 word``."""
     return f"{n:,} {unit}{'' if n == 1 else 's'}"
+
+
+def left_out(source: str, rows: int, classes: Mapping[str, str]) -> str:
+    """How many ``rows`` of ``source`` were left out for their label, as ``classes`` ask: a warning."""
+    labels = joined([quoted(label) for label, meant in classes.items() if meant == LEFT_OUT])
+    return f"Left out of {source} for their label, {labels}: {counted(rows, 'row')}."
 
 
 def whole_percent(share: float) -> str:

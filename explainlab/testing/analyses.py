@@ -31,7 +31,10 @@ OTHER_TEXT = "Another text."
 
 @dataclass(frozen=True, eq=False)
 class AnalysisRun:
-    """An analysis on a classifier, of a ``text`` or of the data set ``data`` (the other is None)."""
+    """An analysis on a classifier, of a ``text`` or of the data set ``data`` (the other is None).
+
+    Both are None for a self-contained analysis, whose requests do not name the classifier either.
+    """
 
     analysis: Analysis
     classifier: Classifier
@@ -54,7 +57,8 @@ class AnalysisRun:
         """The request; ``fields`` differ from it."""
         source = {"text": self.text, "data": self.data}
         output = self.analysis.default_output(self.parameters)
-        shared = {"model": self.classifier.id, "parameters": self.parameters, "output": output}
+        model = "" if self.text is None and self.data is None else self.classifier.id
+        shared = {"model": model, "parameters": self.parameters, "output": output}
         return self.analysis.complete(Request(question=self.analysis.id, **{**shared, **source, **fields}))
 
     def key(self, model_digest: str = "", **fields: Any) -> str:
@@ -71,8 +75,8 @@ def check_analysis(
     """Check that ``analysis`` with these ``parameters`` fulfils the contract on ``classifier``.
 
     ``text`` and ``data`` (a data set's path or id, with at least two usable rows if the analysis takes that many) are
-    its inputs; None: the analysis refuses such a request. Raises :class:`AssertionError` with what is wrong. Choose
-    cheap parameters: it runs about six times.
+    its inputs; None: the analysis refuses such a request, as a self-contained one does both. Raises
+    :class:`AssertionError` with what is wrong. Choose cheap parameters: it runs about six times.
     """
     _run_check(declares, AnalysisRun(analysis, classifier, text, data, parameters))
     for run, checks in (
@@ -87,10 +91,13 @@ def check_analysis(
             )
         for check in checks:
             _run_check(check, run)
+    if analysis.self_contained:
+        for check in OF_TEXT:
+            _run_check(check, AnalysisRun(analysis, classifier, None, None, parameters))
 
 
 def _run_check(check: Check, run: AnalysisRun) -> None:
-    of = "a text" if run.data is None else "a data set" if run.text is None else "text and data"
+    of = "a text" if run.text is not None else "a data set" if run.data is not None else "nothing"
     try:
         check(run)
     except AssertionError as error:
@@ -232,7 +239,8 @@ def keys(run: AnalysisRun) -> None:
     key, request = run.key(), run.request()
     assert re.fullmatch(r"[0-9a-f]{64}", key), f"the key {key!r} is not 64 hexadecimal digits"
     assert run.key(parameters=request.parameters) == key, "a request written out in full has another key"
-    assert run.key(model="elsewhere") == key, "the same model by another name has another key"
+    if not run.analysis.self_contained:
+        assert run.key(model="elsewhere") == key, "the same model by another name has another key"
     assert run.key("0" * 64) != key, "another model has the same key"
     others: list[dict[str, Any]] = [{"target": run.classifier.labels[0]}, {"seed": 1}, {"unit": "word"}]
     others.append({"output": "logit" if request.output == "probability" else "probability"})

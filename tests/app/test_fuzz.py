@@ -176,6 +176,7 @@ def record(question: str, **fields: Any) -> dict[str, Any]:
 @example(record("ensemble", parameters={"members": "random", "normalise": -29797673}))
 @example(record("ensemble", parameters={"members": "", "normalise": None}))
 @example(record("ablation", parameters={"outputs": "1_0", "methods": ""}))
+@example(record("synthetic_roar", model="", data=None, parameters={"draws": 1_000, "rows": 1_000_000}))
 @example(record("training", data="embedded:sentiment", parameters={"test_data": "gone"}))
 @example(record("decompx", parameters={"biases": False}))
 @example(record("globenc", model="\0"))

@@ -30,7 +30,7 @@ _ROWS_OF_A_GRADIENT = 40
 class SyntheticRoar(ModelFree):
     """Whether the orders of ROAR and of Recursive ROAR are right, on data sets drawn so that the right one is known.
 
-    Of 16 features the first four tell the class, each in its own right: while one is left, the model hardly gets worse.
+    Of 16 features the first four tell the class, each in its own right: one hides little while a stronger one is left.
     Features are masked by 0, one after another, and a model is fitted each time; a feature's importance is the absolute
     value of its coefficient. Ground truth: the four first, as they are numbered. Worst order: the four last. ROAR: by
     the model that sees all features. Recursive ROAR: by the model that sees those that are left.

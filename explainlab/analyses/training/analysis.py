@@ -19,9 +19,9 @@ from explainlab.analyses.training.alone import LOCK, alone
 from explainlab.analyses.training.making import Making
 from explainlab.analyses.training.result import Made, MadeModel, TrainingData
 from explainlab.analyses.training.verdict import overview, sentence, validated
-from explainlab.analyses.wording import counted, joined, quoted
+from explainlab.analyses.wording import left_out
 from explainlab.attribution.explain import versions
-from explainlab.data import LEFT_OUT, source_digest
+from explainlab.data import source_digest
 from explainlab.errors import DataError, RequestError
 from explainlab.files import write_file
 from explainlab.models import loading
@@ -246,9 +246,7 @@ class _Maker:
         request, reader = self._request, self._context.reader
         examples = read_examples(source, columns=request.columns, classes=request.classes, reader=reader)
         if examples.left_out:
-            labels = joined([quoted(label) for label, meant in request.classes.items() if meant == LEFT_OUT])
-            rows = counted(examples.left_out, "row")
-            self.warnings.append(f"Left out of the {part} data for their label, {labels}: {rows}.")
+            self.warnings.append(left_out(f"the {part} data", examples.left_out, request.classes))
         return examples
 
 

@@ -18,7 +18,9 @@ from explainlab.analyses.synthetic_roar.figures import curves, shares, shown_dra
 from explainlab.analyses.synthetic_roar.result import SyntheticRoarData
 from explainlab.errors import Cancelled, RequestError
 from explainlab.figures.declared import Figures
+from explainlab.models.classifier import Classifier
 from explainlab.models.context import Body, RunContext
+from explainlab.testing import check_analysis
 
 DRAWS = int((os.environ.get("EXPLAINLAB_FUZZ") and 40) or 12)
 """By hand all that the paper's claim was checked on, 40: EXPLAINLAB_FUZZ=1."""
@@ -239,6 +241,10 @@ def test_keys() -> None:
 def test_bad_input(fields: dict[str, Any], told: str) -> None:
     with pytest.raises(RequestError, match=told):
         run(**fields)
+
+
+def test_the_contract_of_analyses(encoder: Classifier) -> None:
+    check_analysis(get_analysis("synthetic_roar"), encoder, text=None, data=None, draws=2, rows=200)
 
 
 # Words and figures ---------------------------------------------------------------------------------------------------
