@@ -42,6 +42,9 @@ Column = Annotated[
     ),
 ]
 Label = Annotated[
-    list[str] | None, typer.Option("--label", metavar="WRITTEN=CLASS", help="The class that a label of the file means.")
+    list[str] | None,
+    typer.Option(
+        "--label", metavar="WRITTEN=CLASS", help="The class that a label of the file means; empty: leave its rows out."
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict
 from explainlab.attribution.baselines import data_digest
 from explainlab.attribution.explain import versions
 from explainlab.attribution.registry import MethodRequest, get_method
-from explainlab.data import source_digest
+from explainlab.data import leaves_out, source_digest
 from explainlab.declared import Parameters, parse
 from explainlab.errors import RequestError
 from explainlab.models import loading
@@ -258,6 +258,7 @@ class Analysis(ABC):
         for name in unused:
             body["parameters"].pop(name, None)
         data = source_digest(request.data, reader) if request.data is not None else ""
+        data += "left out" * leaves_out(request.classes)  # once an empty class meant another thing
         read = data + self.fingerprint(self.parameters(request), reader)
         return digest([body, model_digest, self.version, RECORD_VERSION, read])
 

@@ -196,7 +196,8 @@ def require_columns(request: CompleteRequest, reader: Reader) -> None:
     """Raise :class:`DataError` if the data set of ``request`` lacks a column; no more than its beginning is read."""
     if request.data is not None:
         analysis = get_analysis(request.question)
-        labelled, marks = analysis.labelled or request.target == GOLD, analysis.marks(analysis.parameters(request))
+        labelled = analysis.labelled or request.target == GOLD or data.leaves_out(request.classes)
+        marks = analysis.marks(analysis.parameters(request))
         data.require_columns(request.data, request.columns, labelled, marks, reader)
 
 

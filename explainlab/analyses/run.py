@@ -35,9 +35,10 @@ def study(
     ``models`` are None for a study that needs no loaded classifier: of those that train, ``base`` names what they begin
     with, an architecture or the id of a model.
     """
-    if (models is None or isinstance(models, Classifier)) and (data is None or isinstance(data, str)):
-        return study_one(models, study, text, data=data, **named)
-    if models is None:
+    if data is None or isinstance(data, str):
+        if models is None or isinstance(models, Classifier):
+            return study_one(models, study, text, data=data, **named)
+    elif models is None:
         base, _ = named_base(study, None, named)
         return list(cells([base], data, lambda _, source: study_one(None, study, data=source, **named)))
     sources = require_data(text, data)
@@ -68,8 +69,8 @@ def study_one(
     Without a ``classifier`` it runs on the best device here, within the limits of the reader of the ``context``.
     Raises the errors of :mod:`explainlab.errors`, each with what to do about it.
     """
-    remedy = "Give one of explainlab.load_model."
-    model, parameters = named_base(study, classifier and classifier.id, parameters, remedy)
+    named = None if classifier is None else classifier.id
+    model, parameters = named_base(study, named, parameters, "Give one of explainlab.load_model.")
     request = new_request(
         question=study,
         model=model,

@@ -1,7 +1,16 @@
 """Data sets to explain and evaluate on: embedded examples, files, uploads and those of the hub."""
 
-from explainlab.data.examples import EXAMPLES, ExampleSet, embedded_examples, examples_for
-from explainlab.data.files import NO_CLASS, ROLES, Dataset, read_dataset, require_columns, without_marks
+from explainlab.data.examples import EXAMPLES, TO_LEARN, ExampleSet, embedded_examples, examples_for
+from explainlab.data.files import (
+    LEFT_OUT,
+    NO_CLASS,
+    ROLES,
+    Dataset,
+    leaves_out,
+    read_dataset,
+    require_columns,
+    without_marks,
+)
 from explainlab.data.plant import Planted, is_planted, plant
 from explainlab.data.rows import Row
 from explainlab.data.sources import source_digest, source_state
@@ -11,8 +20,10 @@ from explainlab.reader import Reader
 
 __all__ = [
     "EXAMPLES",
+    "LEFT_OUT",
     "NO_CLASS",
     "ROLES",
+    "TO_LEARN",
     "Dataset",
     "ExampleSet",
     "Misfit",
@@ -26,6 +37,7 @@ __all__ = [
     "examples_for",
     "is_planted",
     "keep_upload",
+    "leaves_out",
     "misfit",
     "nearest",
     "plant",

@@ -41,15 +41,35 @@ EXAMPLES: dict[str, ExampleSet] = {
     )
 }
 
+TO_LEARN: dict[str, ExampleSet] = {
+    examples.id: examples
+    for examples in (
+        ExampleSet(
+            PREFIX + "meals",
+            "Reviews of meals, made of patterns, to train small models on",
+            ASSETS / "examples" / "meals.csv",
+            ("negative", "positive"),
+        ),
+        ExampleSet(
+            PREFIX + "meals-test",
+            "More reviews of meals, to test these models on",
+            ASSETS / "examples" / "meals-test.csv",
+            ("negative", "positive"),
+        ),
+    )
+}
+"""Sets from which small models learn in seconds; beside :data:`EXAMPLES`, which are texts to explain."""
+
 
 def embedded_examples(example_id: str) -> ExampleSet:
     """The example set with this id (``embedded:...``).
 
     Raises :class:`DataError`, naming the nearest ids, if there is none.
     """
-    if example_id in EXAMPLES:
-        return EXAMPLES[example_id]
-    names = [known.removeprefix(PREFIX) for known in EXAMPLES]
+    every = EXAMPLES | TO_LEARN
+    if example_id in every:
+        return every[example_id]
+    names = [known.removeprefix(PREFIX) for known in every]
     near = get_close_matches(example_id.removeprefix(PREFIX), names) or names
     raise DataError(f"There is no example set {example_id!r}.", f"Did you mean {PREFIX}{f' or {PREFIX}'.join(near)}?")
 

@@ -41,12 +41,18 @@ _LOOKED_AT = 1_000
 
 NO_CLASS = "is not a class of the model"
 """In the reason why a row cannot be used: its label names none of the classes."""
+LEFT_OUT = ""
+"""What a label means whose rows are left out of the data set."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class LeftOut(DataError):
+    """A row that is left out for its label, as was asked."""
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """The rows read from a source, and the bad rows that were left out, as ``(row number, reason)``.
+    """The rows read from a source, and those that were left out, bad or as was asked, as ``(row number, reason)``.
 
     ``total``: the rows of the source that can be used; None where its end was not reached.
     """
@@ -83,7 +89,8 @@ def read_dataset(
     empty, and labels stay as written. ``limit`` ends the reading after that many good rows; with a ``seed`` the whole
     source is read instead, and so many good rows are drawn at random (see :class:`explainlab.data.sampling.Sample`).
     ``skip_bad`` collects bad rows in ``Dataset.skipped`` instead of raising. ``columns`` maps roles (see ``ROLES``) to
-    the file's column names, ``classes`` labels as the file writes them to what they mean.
+    the file's column names, ``classes`` labels as the file writes them to what they mean, or to :data:`LEFT_OUT`: rows
+    with such a label are always in ``Dataset.skipped``, and never raise.
 
     Raises :class:`DataError` for a file that is missing, malformed, empty or not UTF-8, for missing columns, for the
     first bad row (unless skipped) with its number, for classes that are none of the model's, and beyond the limits of
@@ -98,7 +105,7 @@ def read_dataset(
     for number, _, row in stream_rows(path, labels, columns, classes, reader):
         if isinstance(row, Row):
             (rows.append if sample is None else sample.see)(row)
-        elif skip_bad:
+        elif skip_bad or isinstance(row, LeftOut):
             skipped.append((number, row.problem))
         else:
             raise DataError(f"Row {number} of {name}: {row.problem}", row.remedy)
@@ -125,7 +132,7 @@ def stream_rows(
     names, known = column_names(columns), Classes(labels, classes or {})
     for number, record in enumerate(source.records(reader), start=1):
         if number == 1:
-            _check_columns(source.name, record, columns or {}, needs_label=labels is not None)
+            _check_columns(source.name, record, columns or {}, labels is not None or leaves_out(classes or {}))
         if number > reader.limits.max_rows:
             problem = f"{source.name} has more than {reader.limits.max_rows:,} rows."
             raise DataError(problem, "Split it, or take only its first rows.")
@@ -178,6 +185,11 @@ def _has_columns(
             raise without_marks(source.name, role, columns)
 
 
+def leaves_out(classes: Mapping[str, str]) -> bool:
+    """Whether rows are left out for their label, so that a label column is needed."""
+    return LEFT_OUT in classes.values()
+
+
 def without_marks(name: str, role: str, columns: Mapping[str, str]) -> DataError:
     """The error of a data set, called ``name``, that has nothing for a ``role`` of :data:`MARKS`."""
     column = quote(column_names(columns)[role])
@@ -224,20 +236,28 @@ def _nothing_left(name: str, skipped: list[tuple[int, str]]) -> DataError:
 class Classes:
     """The classes of a file's labels: ``meant`` translates them, then each is matched with a class, if there are any.
 
+    Those that mean :data:`LEFT_OUT` are in ``left_out``.
     Raises :class:`DataError` if ``meant`` maps a label to something that is not a class.
     """
 
     def __init__(self, names: Sequence[str] | None, meant: Mapping[str, str]) -> None:
         self.names = None if names is None else list(names)
         self.by_case = {name.casefold(): name for name in reversed(self.names or [])}
-        self.meant = {str(written).strip(): self._named(label) for written, label in meant.items()}
+        self.left_out = {str(written).strip() for written, label in meant.items() if label == LEFT_OUT}
+        self.meant = {str(name).strip(): self._named(label) for name, label in meant.items() if label != LEFT_OUT}
+
+    def require_kept(self, written: Any) -> None:
+        """Raise :class:`LeftOut` for a cell whose row is left out."""
+        label = label_of(written)
+        if label in self.left_out:
+            raise LeftOut(f"The label {quote(label)} is left out." if label else "Rows without a label are left out.")
 
     def match(self, written: Any) -> str | None:
         """The class of a cell, a name or an index from 0; without classes the cell's text; None if empty.
 
         Raises :class:`DataError` if there are classes and it is none of them.
         """
-        label = "" if written is None else str(written).strip()
+        label = label_of(written)
         if self.names is not None and label not in self.meant:
             self.meant[label] = self._named(label)
         return self.meant.get(label, label or None)
@@ -256,9 +276,15 @@ class Classes:
         )
 
 
+def label_of(cell: Any) -> str:
+    """A label as the file writes it; empty if it has none."""
+    return "" if cell is None else str(cell).strip()
+
+
 def _row(number: int, record: Record, columns: Mapping[str, str], classes: Classes, limits: Limits) -> Row:
     """A record as a checked row; raises :class:`DataError` without the row's number."""
     cell = {role: record.get(column) for role, column in columns.items()}
+    classes.require_kept(cell["label"])
     text = _text(cell["text"], columns["text"], limits)
     pair = _text(cell["text_b"], columns["text_b"], limits) if columns["text_b"] in record else None
     return Row(

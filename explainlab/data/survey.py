@@ -11,8 +11,7 @@ from pathlib import Path
 from reprlib import repr as quote
 from typing import Any
 
-from explainlab.data.files import Classes, column_names, missing_columns, stream_rows
-from explainlab.data.formats import Record
+from explainlab.data.files import Classes, column_names, label_of, missing_columns, stream_rows
 from explainlab.data.rows import Row
 from explainlab.data.sources import locate
 from explainlab.errors import DataError
@@ -94,12 +93,12 @@ def preview(path: str | Path, rows: int = 5, reader: Reader = ANYBODY) -> Previe
 
 def survey(
     path: str | Path,
-    labels: Sequence[str],
+    labels: Sequence[str] | None,
     columns: Mapping[str, str] | None = None,
     classes: Mapping[str, str] | None = None,
     reader: Reader = ANYBODY,
 ) -> Survey:
-    """Read a whole data set, holding none of its rows, for a model with the class names ``labels``.
+    """Read a whole data set, holding none of its rows, for a model with the class names ``labels`` (None: for any).
 
     ``columns`` and ``classes`` as for :func:`explainlab.data.files.read_dataset`, whose errors it raises; but bad rows
     are counted. Also raises :class:`DataError` for over 1,000 different labels, and for one of over 200 characters.
@@ -109,7 +108,7 @@ def survey(
     skipped: list[tuple[int, str]] = []
     written: Counter[str] = Counter()
     for number, record, row in stream_rows(path, labels, columns, classes, reader):
-        label = _label(record, column)
+        label = label_of(record.get(column))
         if len(label) > LONGEST_LABEL:
             problem = f"Row {number} has a label of {len(label):,} characters in the column {quote(column)}."
             raise DataError(problem, "Choose another column.")
@@ -156,8 +155,8 @@ def misfit(
         near |= {role: name} if name else {}
     problems = [f"{source.name} has no column {_quoted(missing.values())}."] if missing else []
     known, column = Classes(labels, classes or {}), column_names({**(columns or {}), **near})["label"]
-    written = dict.fromkeys(_label(record, column)[:SHOWN] for record in chain([first], records))
-    strange = [label for label in written if label and _named(known, label) is None]
+    written = dict.fromkeys(label_of(record.get(column))[:SHOWN] for record in chain([first], records))
+    strange = [label for label in written if label and label not in known.left_out and _named(known, label) is None]
     if strange:
         problems.append(f"No class of the model is called {_quoted(strange)}.")
     return Misfit(" ".join(problems), near, bool(strange)) if problems else None
@@ -177,12 +176,6 @@ def _quoted(names: Iterable[str]) -> str:
     first = [quote(name) for name in islice(names, LISTED_NAMES + 1)]
     *others, last = [*first[:LISTED_NAMES], "others"] if len(first) > LISTED_NAMES else first
     return f"{', '.join(others)} or {last}" if others else last
-
-
-def _label(record: Record, column: str) -> str:
-    """The label as the file writes it; empty if it has none."""
-    cell = record.get(column)
-    return "" if cell is None else str(cell).strip()
 
 
 def _shown(cell: Any) -> str:

@@ -154,9 +154,9 @@ def preview(source: str, user: User) -> Look[data.Preview]:
     return _look("preview", source, user, (), lambda reader: data.preview(source, reader=reader))
 
 
-def survey(source: str, classes: Sequence[str], columns: Mapping[str, str], user: User) -> Look[data.Survey]:
+def survey(source: str, classes: Sequence[str] | None, columns: Mapping[str, str], user: User) -> Look[data.Survey]:
     """See :func:`explainlab.data.survey`; raises as :func:`preview`."""
-    inputs = (tuple(classes), _pairs(columns))
+    inputs = (None if classes is None else tuple(classes), _pairs(columns))
     return _look("survey", source, user, inputs, lambda reader: data.survey(source, classes, columns, reader=reader))
 
 

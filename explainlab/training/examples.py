@@ -16,11 +16,15 @@ from explainlab.request import digest
 
 @dataclass(frozen=True)
 class Examples:
-    """Labelled texts: a label is a class name or its index; ``pairs`` are the second texts, or empty."""
+    """Labelled texts: a label is a class name or its index; ``pairs`` are the second texts, or empty.
+
+    ``left_out``: how many rows of their file were left out for their label.
+    """
 
     texts: Sequence[str]
     labels: Sequence[str]
     pairs: Sequence[str] = ()
+    left_out: int = 0
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -81,9 +85,10 @@ def read_examples(
 
     Raises DataError for a file that cannot be read and a row without a label.
     """
-    rows = read_dataset(source, label_names or None, columns=columns, classes=classes, reader=reader).rows
+    data = read_dataset(source, label_names or None, columns=columns, classes=classes, reader=reader)
+    rows = data.rows
     missing = next((row.number for row in rows if row.label is None), None)
     if missing is not None:
         raise DataError(f"Row {missing} of {source} has no label.", "Give every row a label to learn.")
     pairs = [row.text_pair for row in rows if row.text_pair is not None]
-    return Examples([row.text for row in rows], [str(row.label) for row in rows], pairs)
+    return Examples([row.text for row in rows], [str(row.label) for row in rows], pairs, len(data.skipped))

@@ -20,6 +20,7 @@ TEXT = "<script>alert(1)</script> a good </script><img src=x onerror=alert(2)> f
 LABELS = ("<script>alert(3)</script>", "</script><img src=x onerror=alert(4)>", "%{x} <b>bold</b>")
 TEXTS = [TEXT, "the plot is thin and the acting is worse", "a great story", "it isn't good!", "a <b>film</b> = 2+2"]
 
+GRID = {"measures": ["gradient"], "ratios": [0, 50, 100], "seeds": 1, "validation": "0.4", "settings": {"epochs": 1}}
 PARAMETERS: dict[str, dict[str, Any]] = {
     "ablation": {"methods": ["input_x_gradient"], "samples": 3, "metrics": ["sufficiency", "log_odds"]},
     "activation": {"methods": ["occlusion", "attention_average"], "reference": "input_x_gradient"},
@@ -34,6 +35,8 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "path_gradients": {"steps": [3, 6]},
     "planted": {},
     "predictions": {},
+    "roar": GRID,
+    "roar_estimate": GRID,
     "training": {"settings": {"epochs": 2}, "validation_share": 0.4},
     "substitution": {"neighbours": 2, "k": 50},
     "synthetic_roar": {"draws": 2, "rows": 100},
@@ -80,6 +83,8 @@ def answer(model: Classifier, data: str, name: str, kind: str, text: str = TEXT)
     if name == "judged_map":
         n = len(model.encode(text))
         parameters["scores"] = [(-1) ** i * i / n for i in range(n)]
+    if "test" in studies()[name].Parameters.model_fields:
+        parameters["test"] = data
     context = RunContext(Reader(made=Path(data).parent / "made"))
     source = {"text": {"text": text}, "data": {"data": data}, "nothing": {}}[kind]
     return study(model if source else None, name, **source, context=context, **parameters)

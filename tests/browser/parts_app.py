@@ -6,4 +6,5 @@ import streamlit as st
 
 HERE = Path(__file__).parent
 
-st.navigation([st.Page(HERE / f"{name}_app.py", url_path=name) for name in ("heatmap", "integration", "roar", "sanity")]).run()
+NAMES = ("heatmap", "integration", "roar", "sanity")
+st.navigation([st.Page(HERE / f"{name}_app.py", url_path=name) for name in NAMES]).run()

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
-from streamlit.testing.v1.element_tree import Selectbox
+from streamlit.testing.v1.element_tree import Multiselect, Selectbox
 
 from explainlab.analyses.errors.page.view import first_view as errors_view
 from explainlab.data.uploads import PREFIX
@@ -48,6 +48,11 @@ def bring(app: AppTest, name: str, content: bytes) -> AppTest:
 def box(app: AppTest, label: str) -> Selectbox:
     """The box whose label begins so."""
     return next(box for box in app.selectbox if box.label.startswith(label))
+
+
+def left_out(app: AppTest) -> Multiselect:
+    """The labels whose rows are left out."""
+    return next(box for box in app.multiselect if box.label.startswith("Leave out"))
 
 
 def matched(app: AppTest) -> AppTest:
@@ -125,6 +130,40 @@ def test_names_that_are_nearly_right_are_filled_in_where_they_are_set(tmp_path: 
     assert "3 rows" not in words(app.markdown)
     press(app, "Match the labels")
     assert box(app, "pos (2 rows)").value == "positive"
+
+
+def test_a_reader_leaves_labels_out(tmp_path: Path) -> None:
+    path = tmp_path / "near.csv"
+    path.write_text(NEAR.replace("Text", "text").replace("Labels", "label"))
+    app = opened("errors")
+    following(app, errors_view(), source=str(path))
+    assert "No class of the model is called 'pos', 'neg' or 'unsure'." in words(app.warning)
+    assert (left_out(app).value, left_out(app).options) == ([], ["pos", "neg", "unsure"])
+    answered(left_out(app).set_value(["unsure"]).run())
+    assert "No class of the model" not in words(app.warning), "all fits now"
+    assert not any(box.label.startswith("unsure") for box in app.selectbox)
+    press(app, "Predict")
+    assert {metric.label: metric.value for metric in app.metric}["Accuracy"] == "66.7%"
+    assert "1 row was left out; row 4: The label 'unsure' is left out." in words(app.warning)
+    assert "Match the labels" not in [button.label for button in app.button], "it was asked for"
+    again = opened("errors", r=app.query_params["r"])
+    assert "The label 'unsure' is left out." in words(again.warning)
+    answered(left_out(app).set_value([]).run())
+    assert box(app, "unsure (1 row)").value == ""
+
+
+def test_what_needs_no_classes_leaves_labels_out_too(tmp_path: Path) -> None:
+    path = tmp_path / "near.csv"
+    path.write_text(NEAR.replace("Text", "text").replace("Labels", "label"))
+    module = import_module("explainlab.analyses.integration.page.view")
+    data = module.DataChoice(source=str(path), steps="2,4")
+    app = unfold(linked("integration", module.first_view(), data=data, steps="2,4"), "integration")
+    press(app, "Check the labels")
+    assert not any(box.label.startswith("pos (") for box in app.selectbox)
+    answered(left_out(app).set_value(["pos", "unsure"]).run())
+    press(app, "Study the data set")
+    assert "Rows drawn: all 1." in words(app.caption)
+    assert "3 rows were left out; row 1: The label 'pos' is left out." in words(app.warning)
 
 
 def test_another_model_has_other_classes(tmp_path: Path) -> None:

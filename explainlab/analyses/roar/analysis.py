@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from explainlab.analyses.base import AnalysisResult, Sampled
+from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.roar.answer import Answer
-from explainlab.analyses.roar.asking import GridQuestion, setting_of
+from explainlab.analyses.roar.asking import GridQuestion, sample_of, setting_of
 from explainlab.analyses.roar.nodes import SeedRun, Setting
 from explainlab.analyses.roar.result import RoarData
 from explainlab.analyses.roar.timing import require_affordable
@@ -37,7 +37,6 @@ class Roar(GridQuestion):
         setting = setting_of(request, parameters, context, device)
         data, runs = setting.data, [SeedRun(setting, seed) for seed in setting.grid.seeds]
         answer = Answer(setting, parameters, runs)
-        rows = sum(len(data.splits[name]) for name in ("train", "validation"))
 
         def result() -> AnalysisResult[RoarData]:
             """The result of the models that are finished now."""
@@ -46,7 +45,7 @@ class Roar(GridQuestion):
             return AnalysisResult(
                 request=request,
                 body=body,
-                sample=Sampled(drawn="all", rows=rows, total=rows, seed=request.seed),
+                sample=sample_of(setting, request.seed),
                 cost=Cost(0, 0, seconds),
                 warnings=tuple(_warnings(setting)),
                 versions={**versions(), "study": str(self.version), "model": self.model_digest(request.model),

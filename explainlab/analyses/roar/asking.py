@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from explainlab.analyses.base import Sampled
 from explainlab.analyses.roar.data import files_of, grid_data
 from explainlab.analyses.roar.grid import Grid
 from explainlab.analyses.roar.importance import Measure
@@ -51,3 +52,9 @@ def setting_of(request: CompleteRequest, parameters: RoarParameters, context: Ru
     data, grid = grid_data(request, parameters, context.reader), Grid(parameters, request.seed)
     measures = {own.name: Measure(own, parameters.signs == "absolute") for own in parameters.requests}
     return Setting(request.model, data, grid, measures, context.reader.made, context, device)
+
+
+def sample_of(setting: Setting, seed: int) -> Sampled:
+    """All rows that are learned from or validated on."""
+    rows = sum(len(setting.data.splits[name]) for name in ("train", "validation"))
+    return Sampled(drawn="all", rows=rows, total=rows, seed=seed)

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import Field
 
 from explainlab.analyses.base import AnalysisResult
-from explainlab.analyses.roar.asking import GridQuestion, setting_of
+from explainlab.analyses.roar.asking import GridQuestion, sample_of, setting_of
 from explainlab.analyses.roar.grid import Grid
 from explainlab.analyses.roar.parameters import WHOLE, RoarParameters
 from explainlab.analyses.roar.timing import Timing, grid_seconds, timing
@@ -64,6 +64,7 @@ class RoarEstimation(GridQuestion):
         return AnalysisResult(
             request=request,
             body=body,
+            sample=sample_of(setting, request.seed),
             cost=Cost(0, 0, 0.0),
             versions={**versions(), "study": str(self.version), "model": self.model_digest(request.model),
                       "device": device},

@@ -19,8 +19,9 @@ from explainlab.analyses.training.alone import LOCK, alone
 from explainlab.analyses.training.making import Making
 from explainlab.analyses.training.result import Made, MadeModel, TrainingData
 from explainlab.analyses.training.verdict import overview, sentence, validated
+from explainlab.analyses.wording import counted, joined, quoted
 from explainlab.attribution.explain import versions
-from explainlab.data import source_digest
+from explainlab.data import LEFT_OUT, source_digest
 from explainlab.errors import DataError, RequestError
 from explainlab.files import write_file
 from explainlab.models import loading
@@ -121,6 +122,7 @@ class Training(Making):
             body=body,
             sample=Sampled(drawn="all", rows=rows, total=rows, seed=request.seed),
             cost=Cost(passes, passes, maker.seconds),
+            warnings=tuple(maker.warnings),
             versions={**versions(), "study": str(self.version), "model": self.model_digest(request.model),
                       "device": device},
         )  # fmt: skip
@@ -152,9 +154,10 @@ class _Maker:
         chosen = {"recipe": parameters.recipe, "size": parameters.size, "validation": str(share)}
         given = {name: value for name, value in chosen.items() if value}
         self._settings = settings_for(request.model, **{**parameters.settings, **given})
-        self.examples = self._read(request.data or "")
-        self._validation = self._read(parameters.validation_data) if parameters.validation_data else None
-        self._test = self._read(parameters.test_data) if parameters.test_data else None
+        self.warnings: list[str] = []
+        self.examples = self._read(request.data or "", "training")
+        self._validation = self._read(parameters.validation_data, "validation") if parameters.validation_data else None
+        self._test = self._read(parameters.test_data, "test") if parameters.test_data else None
         self.seeds, self.passes, self.seconds = parameters.seeds, 0, 0.0
         texts = sum(map(len, self.examples.texts)) + sum(map(len, self.examples.pairs))
         self._work = texts / CHARACTERS * self._settings.epochs
@@ -239,9 +242,14 @@ class _Maker:
 
         return report
 
-    def _read(self, source: str) -> Examples:
-        request = self._request
-        return read_examples(source, columns=request.columns, classes=request.classes, reader=self._context.reader)
+    def _read(self, source: str, part: str) -> Examples:
+        request, reader = self._request, self._context.reader
+        examples = read_examples(source, columns=request.columns, classes=request.classes, reader=reader)
+        if examples.left_out:
+            labels = joined([quoted(label) for label, meant in request.classes.items() if meant == LEFT_OUT])
+            rows = counted(examples.left_out, "row")
+            self.warnings.append(f"Left out of the {part} data for their label, {labels}: {rows}.")
+        return examples
 
 
 def _labels(weights: Path) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from explainlab.app import session
 from explainlab.app.data.reading import draw_answer, is_there
 from explainlab.app.question import Question
 from explainlab.app.text import plain
-from explainlab.data import NO_CLASS, Misfit, Preview, Survey, nearest
+from explainlab.data import LEFT_OUT, NO_CLASS, Misfit, Preview, Survey, nearest
 from explainlab.data.hub import PREFIX as HUB
 from explainlab.errors import ExplainLabError
 from explainlab.request import digest
@@ -54,12 +54,12 @@ class _Filled(NamedTuple):
 def draw_mapping(question: Question, classes: Classes, roles: Mapping[str, str] = ROLES, name: str = "") -> None:
     """Upload a file, pick its columns and match its labels with ``classes``; folded, unless a name does not fit.
 
+    Without ``classes`` labels are only left out.
     ``roles`` are the columns that can be picked, with what readers call them. A further file has a ``name``, and is
     there already.
     """
     words = _checked(question, classes)
-    label = "columns" if classes is None else "columns and labels"
-    label = f"{plain(name)}: {label}" if name else f"File, {label}" if classes else f"File and {label}"
+    label = f"{plain(name)}: columns and labels" if name else "File, columns and labels"
     folded = st.expander(label, icon=":material/dataset:", key=_key(question), on_change="rerun")
     if not folded.open:
         return
@@ -72,8 +72,7 @@ def draw_mapping(question: Question, classes: Classes, roles: Mapping[str, str] 
             return
         try:
             _draw_columns(question, roles)
-            if classes is not None:
-                _draw_labels(question, classes)
+            _draw_labels(question, classes)
         except ExplainLabError as error:
             st.error(plain(str(error)), icon=":material/error:")
 
@@ -126,7 +125,7 @@ def _fill_in(question: Question, classes: Classes, misfit: Misfit) -> None:
         _match_surveyed(question, classes)
 
 
-def _match(question: Question, classes: Sequence[str]) -> None:
+def _match(question: Question, classes: Classes) -> None:
     """Open the labels of the whole file; those without a class will be matched with the nearest (also a callback)."""
     st.session_state[_key(question)] = True
     for name in ("surveyed", "matching"):
@@ -143,7 +142,7 @@ def _match_surveyed(question: Question, classes: Classes) -> None:
     question.set("matching", None)
     known = question.reading()["classes"]
     labels = [written.label for written in look.answer().mismatched if written.label not in known]
-    near = {label: nearest(label, classes) or "" for label in labels[:_MOST_MATCHED]}
+    near = {label: nearest(label, classes) for label in labels[:_MOST_MATCHED]}
     before, filled = question.reading(), _filled(question)
     _read(question, "classes", near)
     if filled and filled.reading == before:
@@ -153,13 +152,14 @@ def _match_surveyed(question: Question, classes: Classes) -> None:
 def _forget_other_classes(question: Question, classes: Classes) -> None:
     """Forget labels matched with classes that this model does not have."""
     meant = question.reading()["classes"]
-    _read(question, "classes", {label: "" for label, name in meant.items() if classes and name not in classes})
+    known = {*(classes or meant.values()), LEFT_OUT}
+    _read(question, "classes", {label: None for label, name in meant.items() if name not in known})
 
 
-def _read(question: Question, part: str, names: Mapping[str, str]) -> None:
-    """Read roles or labels of ``part`` (columns, classes) as ``names`` say; empty: as they are."""
+def _read(question: Question, part: str, names: Mapping[str, str | None]) -> None:
+    """Read roles or labels of ``part`` (columns, classes) as ``names`` say; None: as they are."""
     reading = question.reading()
-    merged = {name: to for name, to in {**reading[part], **names}.items() if to}
+    merged = {name: to for name, to in {**reading[part], **names}.items() if to is not None}
     question.set("reading", {**reading, part: merged})
 
 
@@ -225,13 +225,14 @@ def _draw_choice(
     st.session_state[key] = chosen if chosen in listed else ""
 
     def pick() -> None:
-        _read(question, part, {name: st.session_state[key] if st.session_state[key] != name else ""})
+        picked = st.session_state[key]
+        _read(question, part, {name: picked if picked not in ("", name) else None})
 
     st.selectbox(label, listed, key=key, on_change=pick, format_func=lambda option: option or nothing)
 
 
-def _draw_labels(question: Question, classes: Sequence[str]) -> None:
-    """On request, all labels of the file; those that are no class of the model can be matched to one."""
+def _draw_labels(question: Question, classes: Classes) -> None:
+    """On request, all labels of the file, any of which can be left out; one that is no class can be matched to one."""
     inputs = _survey_inputs(question, classes)
     if st.session_state.get(question.key("surveyed")) != inputs:
         st.button("Check the labels", icon=":material/fact_check:", on_click=_match, args=(question, classes))
@@ -240,25 +241,47 @@ def _draw_labels(question: Question, classes: Sequence[str]) -> None:
         _draw_matching(question, classes, survey)
 
 
-def _draw_matching(question: Question, classes: Sequence[str], survey: Survey) -> None:
-    """How many rows can be used, all labels, and the class of each that is none."""
+def _draw_matching(question: Question, classes: Classes, survey: Survey) -> None:
+    """How many rows can be used, all labels, which of them are left out, and the class of each that is none."""
     words = f"Rows that can be used as they are: {survey.rows:,}. Rows that cannot: {survey.bad:,}."
     (st.warning if survey.bad else st.success)(words, icon=":material/fact_check:")
     rows = [{"Label": label.label, "Rows": label.rows, "Class": label.names or ""} for label in survey.labels]
     st.dataframe(pd.DataFrame(rows), hide_index=True)
+    _draw_left_out(question, [label.label for label in survey.labels])
     meant = question.reading()["classes"]
-    for label in survey.mismatched[:_MOST_MATCHED]:
+    kept = [label for label in survey.mismatched if meant.get(label.label) != LEFT_OUT]
+    for label in kept[:_MOST_MATCHED]:
         title = f"{plain(label.label) or 'No label'} ({counted(label.rows, 'row')})"
         chosen = meant.get(label.label, "")
-        _draw_choice(question, title, "classes", label.label, classes, chosen, "Leave these rows out")
+        _draw_choice(question, title, "classes", label.label, classes or (), chosen, "No class: they cannot be used")
 
 
-def _survey_inputs(question: Question, classes: Sequence[str]) -> tuple[Any, ...]:
+def _draw_left_out(question: Question, labels: Sequence[str]) -> None:
+    """The labels whose rows are no part of the data set."""
+    key = question.key(f"left_out_{digest([question.now('data')])[:8]}")
+    meant = question.reading()["classes"]
+    before = [label for label in labels if meant.get(label) == LEFT_OUT]
+    st.session_state[key] = before
+
+    def leave_out() -> None:
+        _read(question, "classes", dict.fromkeys(before) | dict.fromkeys(st.session_state[key], LEFT_OUT))
+
+    st.multiselect(
+        "Leave out the rows with these labels",
+        labels,
+        key=key,
+        on_change=leave_out,
+        format_func=lambda label: label or "No label",
+        placeholder="None is left out",
+    )
+
+
+def _survey_inputs(question: Question, classes: Classes) -> tuple[Any, ...]:
     """What is asked about the labels: of which file, for which classes, read how."""
     reading = question.reading()
-    return reading["source"], tuple(classes), tuple(sorted(reading["columns"].items()))
+    return reading["source"], classes and tuple(classes), tuple(sorted(reading["columns"].items()))
 
 
-def _survey(question: Question, classes: Sequence[str]) -> Look[Survey]:
+def _survey(question: Question, classes: Classes) -> Look[Survey]:
     reading = question.reading()
     return looks.survey(reading["source"], classes, reading["columns"], session.user())

@@ -39,8 +39,7 @@ def test_the_page_opens_empty_and_trains_nothing(tmp_path: Path, monkeypatch: py
     assert stored(tmp_path) == before
     assert app.title[0].value == "ROAR"
     assert "No grid has been trained for these settings" in words(app.info)
-    assert "**42 models to train**: 3 seeds" in words(app.caption)
-    assert "The test texts are the training texts" in words(app.caption)
+    assert "**54 models to train**: 3 seeds" in words(app.caption)
     assert not app.error
     assert not charts(app)
     tiny()

@@ -55,11 +55,17 @@ def written(path: Path, count: int, seed: int) -> str:
     return str(path)
 
 
-def make(context: RunContext, data: str, base: str = "bert", seed: int = 0, **parameters: Any) -> AnalysisResult[Any]:
+def make(
+    context: RunContext,
+    data: str,
+    base: str = "bert",
+    seed: int = 0,
+    classes: dict[str, str] | None = None,
+    **parameters: Any,
+) -> AnalysisResult[Any]:
     settings = SMALL if base == "bert" else {"epochs": 1}
-    request = new_request(
-        question="training", model=base, data=data, seed=seed, parameters={"settings": settings, **parameters}
-    )
+    about = {"question": "training", "model": base, "data": data, "classes": classes or {}, "seed": seed}
+    request = new_request(**about, parameters={"settings": settings, **parameters})
     result = answer_alone(request, context, "cpu", Limits())
     assert isinstance(result, AnalysisResult)
     return result
@@ -171,3 +177,22 @@ def test_refuses_requests(data: str, tmp_path: Path) -> None:
         make(Watching(tmp_path / "made"), str(one_class))
     with pytest.raises(RequestError, match="cannot be chosen for embedded"):
         make(Watching(tmp_path), data, "embedded:bert-mini-sst2", settings={"layers": 2})
+
+
+def test_rows_are_left_out_for_their_label_in_every_file(data: str, tmp_path: Path) -> None:
+    """A file with a third label, left out, makes the very model that the file without it makes."""
+    kept = Path(data).read_text(encoding="utf-8")
+    third, test = tmp_path / "third.csv", tmp_path / "test.csv"
+    third.write_text(kept.replace("text,label\n", "text,label\nwhat?,unsure\nhow?,odd\n"), encoding="utf-8")
+    test.write_text(kept + "who?,unsure\n", encoding="utf-8")
+    classes = {"unsure": "", "odd": ""}
+    result = make(Watching(tmp_path / "made"), str(third), classes=classes, test_data=str(test))
+    assert result.warnings == (
+        "Left out of the training data for their label, “unsure” and “odd”: 2 rows.",
+        "Left out of the test data for their label, “unsure” and “odd”: 1 row.",
+    )
+    (made,) = result.body.models
+    assert (made.model.classes, made.measured_rows, made.model.rows) == (classes, 60, 54)
+    assert len(made.model.labels) == 2
+    (alone,) = make(Watching(tmp_path / "made"), data).body.models
+    assert alone.model.id == made.model.id

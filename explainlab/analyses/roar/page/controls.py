@@ -16,7 +16,7 @@ from explainlab.app import session
 from explainlab.app.question import Question, card_of, supported_methods
 from explainlab.app.words.terms import explained
 from explainlab.attribution.registry import methods, parse_method
-from explainlab.data import EXAMPLES
+from explainlab.data import EXAMPLES, TO_LEARN
 from explainlab.declared import parse
 from explainlab.models.loading import model_name
 from explainlab.models.model_types import MODEL_TYPES
@@ -87,9 +87,9 @@ def draw_question(run: Callable[[], None], label: str, ask_time: Callable[[], No
     with base:
         _draw_base()
     with source:
-        question.draw_source("Training data", "data", list(EXAMPLES), _DATA_HELP)
+        question.draw_source("Training data", "data", [*EXAMPLES, *TO_LEARN], _DATA_HELP)
     with test:
-        question.draw_source("Test data", "test", list(EXAMPLES), _HELP["test"])
+        question.draw_source("Test data", "test", [*EXAMPLES, *TO_LEARN], _HELP["test"])
     question.draw_specs("Measures", "measures", _measures(), parse_method, _MEASURES_HELP)
     question.choose("Masking", "recursive", _KINDS, _KINDS_HELP)
     with st.container(horizontal=True, vertical_alignment="bottom"):

@@ -102,13 +102,14 @@ class RoarView(AnalysisView):
 
 
 def first_view() -> RoarView:
-    """What the page opens with: a small grid, which takes minutes; the paper's has 11 ratios and five seeds."""
+    """What the page opens with: the example's grid, which takes minutes; the paper's has 11 ratios and five seeds."""
     return RoarView(
-        source="embedded:sentiment",
-        test="embedded:sentiment",
+        source="embedded:meals",
+        test="embedded:meals-test",
         ratios="0:100:20",
         seeds=3,
-        measures=("attention_last", "gradient:norm=one_hot"),
+        measures=("attention_last", "gradient:norm=one_hot", "input_x_gradient"),
+        settings={"width": 32, "embedding_size": 64, "epochs": 8, "learning_rate": 0.003, "batch_size": 16},
     )
 
 

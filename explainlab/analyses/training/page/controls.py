@@ -13,7 +13,7 @@ from explainlab.analyses.training.analysis import ELSEWHERE, Training
 from explainlab.analyses.training.page.view import ModelsView
 from explainlab.app.question import Question
 from explainlab.app.words.terms import explained
-from explainlab.data import EXAMPLES
+from explainlab.data import EXAMPLES, TO_LEARN
 from explainlab.declared import parse
 from explainlab.errors import RequestError
 from explainlab.request import checked
@@ -97,7 +97,7 @@ def draw_question(run: Callable[[], None], label: str) -> None:
             question.draw_model_name("Base model", "base", _BASE_HELP)
     source, recipe = st.columns(2, vertical_alignment="bottom")
     with source:
-        question.draw_source("Data set", "data", list(EXAMPLES), _DATA_HELP)
+        question.draw_source("Data set", "data", [*EXAMPLES, *TO_LEARN], _DATA_HELP)
     with recipe:
         question.select("Recipe", "recipe", _RECIPES, _RECIPE_HELP)
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -142,7 +142,7 @@ def _draw_more(usual: TrainingSettings | None) -> None:
         ("Validation data", "validation_data", "A data set to measure each epoch on, in place of a share."),
         ("Test data", "test_data", "A data set that is read when the model is done: its accuracy is the answer."),
     ):
-        question.draw_source(label, name, list(EXAMPLES), help_text, "None")
+        question.draw_source(label, name, [*EXAMPLES, *TO_LEARN], help_text, "None")
     known = ", ".join(name for name in TrainingSettings.model_fields if name not in (*_NUMBERS, *ELSEWHERE))
     st.text_input(
         "Other settings",
