@@ -8,6 +8,8 @@ from playwright.sync_api import Page, expect
 from explainlab.analyses.roar.masked_texts import masked_texts
 from tests.analyses.roar.bodies import TEXT, roar_body
 from tests.browser.access import has_no_violation
+from tests.browser.conftest import wait_for_run
+from tests.browser.test_travel import PHONE, fits
 
 BODY = roar_body()
 
@@ -23,6 +25,20 @@ def expected(row: int, measure: int, place: int) -> list[str]:
     order.sort(key=lambda key: key[0] == "random")
     mask = next(own for own in text.masked if (own.measure, own.recursive) == order[measure])
     return [TEXT[t.start : t.end] for t, at in zip(text.tokens, mask.at, strict=True) if at is not None and at <= place]
+
+
+def test_the_page_opens_with_an_example_that_all_can_read(app, browser_page) -> None:
+    page = browser_page(f"{app.url}/roar", viewport={"width": 1280, "height": 900})
+    expect(page.get_by_role("heading", name="An example")).to_be_visible()
+    expect(page.locator(".js-plotly-plot")).to_have_count(5)
+    expect(page.locator(".words").first).to_be_visible()
+    page.locator("summary").filter(has_text="Formulas").click()
+    page.locator("summary").filter(has_text="All models").click()
+    expect(page.locator(".js-plotly-plot")).to_have_count(9)
+    wait_for_run(page)
+    has_no_violation(page)
+    page.set_viewport_size(PHONE)
+    fits(page)
 
 
 def test_slider_and_keys_mask_without_a_request(browser_page, parts) -> None:

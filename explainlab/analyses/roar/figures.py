@@ -351,7 +351,7 @@ def _cells(body: RoarData, nodes: Sequence[NodeFacts]) -> go.Figure:
         hoverinfo="skip",
         showlegend=False,
     )
-    return figure.update_xaxes(side="top")
+    return figure.update_xaxes(side="top", title=None)
 
 
 def _node_words(body: RoarData, node: NodeFacts) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import time
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ from explainlab.service.service import service as app_service
 from explainlab.service.users import LOCAL
 from explainlab.settings import ROOT
 from tests.analyses.roar.bodies import roar_body, roar_result
-from tests.pages.scripted import answered, charts, linked, opened, press, stored, words
+from tests.pages.scripted import SECONDS, answered, charts, linked, opened, press, stored, words
 
 TRAIN = "Train the grid"
 TINY = {"epochs": 1, "width": 8, "embedding_size": 8, "batch_size": 64}
@@ -62,7 +63,7 @@ def test_an_example_is_marked_as_such(tmp_path: Path, monkeypatch: pytest.Monkey
     finally:
         example.example.cache_clear()
     assert "No grid has been trained for these settings" in words(app.info)
-    assert app.subheader[0].value == "An example"
+    assert app.header[0].value == "An example"
     assert "Attention, last layer is faithful to a degree" in words(app.markdown)
     assert len(charts(app)) == 5
     (command,) = (code.value for code in app.code)
@@ -93,6 +94,25 @@ def test_a_grid_is_trained_told_and_found_again(tmp_path: Path, monkeypatch: pyt
     again = tiny()
     assert "No interval: fewer than three seeds" in words(again.markdown)
     assert app_service().runs(LOCAL).total == 1
+
+
+@pytest.mark.usefixtures("service")
+def test_a_grid_that_is_stopped_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    without_example(monkeypatch, tmp_path)
+    app = tiny(seeds=2, settings={**TINY, "epochs": 4})
+    app = next(button for button in app.button if button.label == TRAIN).click().run()
+    deadline = time.monotonic() + SECONDS
+    while "Unfinished" not in words(app.info) and time.monotonic() < deadline:
+        app.run()
+    assert "Cancel pauses the grid" in words(app.caption)
+    assert charts(app)[0].startswith("Macro F1 by Recursive ROAR.")
+    next(button for button in app.button if button.label == "Cancel").click()
+    answered(app.run())
+    assert "was cancelled" in words(app.info)
+    assert "What was trained is there" in words(app.caption)
+    press(app, "Run again")
+    assert "faithfulness" in words(app.markdown)
+    assert "Unfinished" not in words([*app.info, *app.markdown])
 
 
 @pytest.mark.usefixtures("service")

@@ -26,6 +26,7 @@ from explainlab.service.store.made import require_training
 
 _STALE = ":material/edit: The controls have changed: press **{button}** for a grid of these."
 _PAUSE = "Cancel pauses the grid: models that are trained stay, and asked again it goes on from there."
+_PAUSED = "What was trained is there: asked again, the grid goes on from it."
 
 
 def draw() -> None:
@@ -75,7 +76,7 @@ def _draw_grid(service: Service) -> str:
         with above:
             draw_result(answer.result)
     elif answer.job is not None:
-        st.caption(_PAUSE)
+        st.caption(_PAUSE if answer.running else _PAUSED)
         if answer.running:
             draw_so_far(answer.job)
     return PAGE.link(service, view)

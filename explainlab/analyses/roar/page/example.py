@@ -31,9 +31,10 @@ def draw_empty() -> AnalysisResult[RoarData] | None:
     result = example()
     if result is None:
         return None
-    st.subheader("An example", anchor=False)
-    st.caption("This grid was not trained here: it comes with ExplainLab. This command trains it again.")
-    st.code(command(result.request), language=None, wrap_lines=True)
+    st.header("An example", anchor=False)
+    st.caption("This grid was not trained here: it comes with ExplainLab.")
+    again = st.expander("The command that trains it again", icon=":material/terminal:", key="roar_example_command")
+    again.code(command(result.request), language=None, wrap_lines=True)
     return result
 
 

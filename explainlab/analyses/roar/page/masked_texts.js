@@ -108,7 +108,7 @@ function fill(view) {
   filter.append(...wrong, new Option(KINDS.never, "never"));
   by.replaceChildren(new Option("any measure", ""), ...data.measures.map((name, i) => new Option(name, String(i))));
   slider.max = String(data.ratios.length - 1);
-  slider.value = String(Math.min(3, data.ratios.length - 1));
+  slider.value = String(Math.round(0.3 * (data.ratios.length - 1)));
   view.place = 0;
 }
 
