@@ -8,7 +8,7 @@ from typing import Any
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.roar.answer import Answer
 from explainlab.analyses.roar.asking import GridQuestion, sample_of, setting_of
-from explainlab.analyses.roar.nodes import SeedRun, Setting
+from explainlab.analyses.roar.nodes import SeedRun
 from explainlab.analyses.roar.result import RoarData
 from explainlab.analyses.roar.timing import require_affordable
 from explainlab.analyses.roar.verdict import lines, verdict
@@ -47,7 +47,7 @@ class Roar(GridQuestion):
                 body=body,
                 sample=sample_of(setting, request.seed),
                 cost=Cost(0, 0, seconds),
-                warnings=tuple(_warnings(setting)),
+                warnings=data.warnings,
                 versions={**versions(), "study": str(self.version), "model": self.model_digest(request.model),
                           "device": device},
             )  # fmt: skip
@@ -74,13 +74,3 @@ class Roar(GridQuestion):
     def lines(self, result: AnalysisResult[RoarData]) -> list[str]:
         """Tables of performance, faithfulness, sparsity, leaks and costs."""
         return lines(result.body)
-
-
-def _warnings(setting: Setting) -> list[str]:
-    """Which texts are too long for the models."""
-    cut = {name: split.cut for name, split in setting.data.splits.items() if split.cut}
-    most = setting.data.settings.max_tokens
-    return [
-        f"{number:,} texts of the {name} data are longer than {most} tokens and were cut."
-        for name, number in cut.items()
-    ]

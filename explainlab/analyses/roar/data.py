@@ -9,6 +9,7 @@ from torch import Tensor
 
 from explainlab.analyses.roar.parameters import RoarParameters
 from explainlab.analyses.roar.texts import Split, SplitName, Tokenizing, without_short
+from explainlab.analyses.wording import counted, left_out
 from explainlab.attribution.registry import get_method
 from explainlab.data import source_digest
 from explainlab.errors import DataError, UnsupportedError
@@ -35,7 +36,7 @@ from explainlab.training import (
 class GridData:
     """The parts of the data with the ``gold`` classes of each, int64 [T]; ``labels`` name the classes.
 
-    ``token`` masks. ``settings`` are those of training but for the seed.
+    ``token`` masks. ``settings`` are those of training but for the seed. ``warnings`` say what was left out, or cut.
     """
 
     splits: Mapping[SplitName, Split]
@@ -43,6 +44,7 @@ class GridData:
     labels: tuple[str, ...]
     token: int
     settings: TrainingSettings
+    warnings: tuple[str, ...] = ()
 
 
 def settings_of(base: str, parameters: RoarParameters) -> TrainingSettings:
@@ -62,7 +64,8 @@ def grid_data(request: CompleteRequest, parameters: RoarParameters, reader: Read
     models do not support, and as :func:`settings_of`.
     """
     base, settings = request.model, settings_of(request.model, parameters)
-    parts = _parts(request, parameters, reader)
+    files = _Files(request, parameters, reader)
+    parts = files.parts()
     if len(set(parts["train"].labels)) < 2:
         raise DataError("The training data has fewer than two different labels.", "Check the label column.")
     names = class_names(base, parts["train"], settings)
@@ -74,7 +77,12 @@ def grid_data(request: CompleteRequest, parameters: RoarParameters, reader: Read
     token = filler_id(start.tokenizer, base, "mask")
     tokenizing = Tokenizing(start.tokenizer, start.max_tokens, token, reader.limits)
     splits = {name: Split(name, examples, tokenizing) for name, examples in parts.items()}
-    return GridData(splits, gold, names, token, settings)
+    cut = [
+        f"{counted(split.cut, 'text')} of the {name} data: cut to the model's {start.max_tokens} tokens."
+        for name, split in splits.items()
+        if split.cut
+    ]
+    return GridData(splits, gold, names, token, settings, (*files.warnings, *cut))
 
 
 def files_of(parameters: RoarParameters, reader: Reader) -> list[str]:
@@ -88,21 +96,37 @@ def _share(parameters: RoarParameters) -> float | None:
     return TrainingSettings.checked({"validation": parameters.validation}).validation_share
 
 
-def _parts(request: CompleteRequest, parameters: RoarParameters, reader: Reader) -> dict[SplitName, Examples]:
-    def read(source: str) -> Examples:
-        examples = read_examples(source, columns=request.columns, classes=request.classes, reader=reader)
-        long = without_short(examples, parameters.shortest)
-        if not len(long):
-            raise DataError(f"No text of {source} has {parameters.shortest} words.", "Choose a smaller shortest.")
-        return long
+class _Files:
+    """Reads the files of a ``request``; ``warnings`` say which of their rows are left out."""
 
-    train, share = read(request.data or ""), _share(parameters)
-    if share is None:
-        return {"train": train, "validation": read(parameters.validation), "test": read(parameters.test)}
-    if len(train) < 2:
-        raise DataError("The training data has fewer than two texts.", "Choose a larger file.")
-    learned, held = train.parted(share, request.seed)
-    return {"train": learned, "validation": held, "test": read(parameters.test)}
+    def __init__(self, request: CompleteRequest, parameters: RoarParameters, reader: Reader) -> None:
+        self._request, self._parameters, self._reader = request, parameters, reader
+        self.warnings: list[str] = []
+
+    def parts(self) -> dict[SplitName, Examples]:
+        """The three parts of the data."""
+        train, share = self._read("training", self._request.data or ""), _share(self._parameters)
+        test = self._read("test", self._parameters.test)
+        if share is None:
+            return {"train": train, "validation": self._read("validation", self._parameters.validation), "test": test}
+        if len(train) < 2:
+            raise DataError("The training data has fewer than two texts.", "Choose a larger file.")
+        learned, held = train.parted(share, self._request.seed)
+        return {"train": learned, "validation": held, "test": test}
+
+    def _read(self, part: str, source: str) -> Examples:
+        request, least = self._request, self._parameters.shortest
+        examples = read_examples(source, columns=request.columns, classes=request.classes, reader=self._reader)
+        if examples.left_out:
+            self.warnings.append(left_out(f"the {part} data", examples.left_out, request.classes))
+        long = without_short(examples, least)
+        if not len(long):
+            raise DataError(f"No text of {source} has {counted(least, 'word')}.", "Choose a smaller shortest.")
+        if short := len(examples) - len(long):
+            self.warnings.append(
+                f"Left out of the {part} data as shorter than {least} words: {counted(short, 'text')}."
+            )
+        return long
 
 
 def _require_measures(start: Start, parameters: RoarParameters) -> None:

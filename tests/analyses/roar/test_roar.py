@@ -327,9 +327,11 @@ def test_data_that_cannot_be_used_is_refused_before_anything_trains(
     assert not context.seen
 
 
-def test_short_texts_are_left_out_if_asked(files: dict[str, str], tmp_path: Path) -> None:
-    body = ask(Watching(tmp_path), files, shortest=6).body
-    assert all(len(text.tokens) >= 6 for text in body.texts)
+def test_short_texts_are_left_out_if_asked_and_told(files: dict[str, str], tmp_path: Path) -> None:
+    result = ask(Watching(tmp_path), files, shortest=6)
+    assert all(len(text.tokens) >= 6 for text in result.body.texts)
+    assert len(result.warnings) == 3
+    assert "Left out of the test data as shorter than 6 words" in result.warnings[1]
     with pytest.raises(DataError, match="900 words"):
         ask(Watching(tmp_path), files, shortest=900)
 
