@@ -11,6 +11,7 @@ from explainlab.analyses.numbers import Measure, Number
 from explainlab.analyses.records import Interval
 from explainlab.analyses.registry import get_study
 from explainlab.models.classifier import Classifier
+from tests.analyses.roar.bodies import roar_body, roar_result
 
 ASKED: dict[str, dict[str, Any]] = {
     "activation": {"methods": ["input_x_gradient"]},
@@ -75,3 +76,14 @@ def test_a_measure_spells_its_values() -> None:
     ]
     assert error.mean_words(Interval(mean=0.1, low=0.0002, high=0.2)) == "10.00% (0.02% to 20.00%)"
     assert error.mean_words(Interval(mean=0.1, low=None, high=None)) == "10.00%"
+
+
+def test_roar_has_the_performance_and_the_faithfulness_of_every_measure() -> None:
+    result = roar_result(roar_body(recursive=(True, False)))
+    own = {(number.measure.key, number.of): number for number in get_study("roar").numbers(result)}
+    measures = [own.name for own in result.body.measures if not own.random]
+    kinds = ("faithfulness_recursive", "faithfulness_plain")
+    assert set(own) == {("performance", ""), *((kind, name) for kind in kinds for name in measures)}
+    whole = next(f for f in result.body.faithfulness if f.upto == 100 and f.measure == measures[0] and f.recursive)
+    assert own["faithfulness_recursive", measures[0]].value.mean == whole.mean
+    assert own["performance", ""].value.low == result.body.performance.low
