@@ -135,6 +135,17 @@ TERMS: Mapping[str, tuple[Term, ...]] = {
             "A feature that one map calls evidence for the class and another map evidence against it.",
         ),
         Term(
+            "faithful",
+            "Faithful",
+            "A map is faithful if it shows what the model really used. One test is to mask what it calls important and "
+            "train again: a model that gets no worse than with random words masked did not need these words.",
+        ),
+        Term(
+            "leakage",
+            "Leakage",
+            "The masks themselves tell the class: a model that only sees where words are missing can then read it off.",
+        ),
+        Term(
             "calibration",
             "Calibration",
             "Whether a model is as sure as it is right: of the texts where it says 80%, it should have 80% right.",

@@ -57,7 +57,7 @@ def draw_result(result: AnalysisResult[RoarData]) -> None:
     for place, kind in zip(st.columns(len(body.recursive), gap="large"), body.recursive, strict=True):
         with place:
             chart = once(result, curves, body, kind)
-            draw_chart(chart, f"roar_{chart.name}", help=explained(_HELP["curves"], "seed", "interval"))
+            draw_chart(chart, f"roar_{chart.name}", help=explained(_HELP["curves"], "seed", "interval", "leakage"))
     _draw_ends(body)
     st.divider()
     _draw_faithfulness(result)
@@ -112,7 +112,7 @@ def _draw_ends(body: RoarData) -> None:
 def _draw_faithfulness(result: AnalysisResult[RoarData]) -> None:
     """The faithfulness over the whole area, and of the first ratios as a table."""
     body = result.body
-    st.header("Faithfulness", anchor=False, help=explained(_HELP["faithfulness"], "interval"))
+    st.header("Faithfulness", anchor=False, help=explained(_HELP["faithfulness"], "faithful", "interval"))
     draw_chart(once(result, faithfulness, body), "roar_faithfulness")
     labels = labels_of(body)
     rows = [
