@@ -120,7 +120,6 @@ class SeedRun:
                 self.nodes[place] = Node(place, "running")
                 yield
                 self._context.part(self._work(place))
-                self.nodes[place] = Node(place)
                 self._finish(place)
         yield
 
