@@ -338,7 +338,7 @@ def _cells(body: RoarData, nodes: Sequence[NodeFacts]) -> go.Figure:
         values[row][column] = list(STATUSES).index(node.status) / (len(_FILLS) - 1)
         hover[row][column] = _node_words(body, node)
     names = ["all" if ratio == body.ratios[-1] else f"{ratio}{'' if body.counted else '%'}" for ratio in ratios]
-    figure = go.Figure(layout=layout("", "", height=60 + 28 * len(body.seeds)))
+    figure = go.Figure(layout=layout("", "", height=90 + 28 * len(body.seeds)))
     colors = [(i / (len(_FILLS) - 1), color) for i, color in enumerate(_FILLS)]
     add_cells(figure, names, [f"seed {seed}" for seed in body.seeds], values, [], hover, colors)
     figure.update_traces(xgap=2, ygap=2)
@@ -351,6 +351,7 @@ def _cells(body: RoarData, nodes: Sequence[NodeFacts]) -> go.Figure:
         hoverinfo="skip",
         showlegend=False,
     )
+    figure.update_layout(margin={"t": 36})
     return figure.update_xaxes(side="top", title=None)
 
 
