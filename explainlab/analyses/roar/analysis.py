@@ -7,13 +7,12 @@ from typing import Any
 
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.numbers import Measure, Number
-from explainlab.analyses.records import Interval
 from explainlab.analyses.roar.answer import Answer
 from explainlab.analyses.roar.asking import GridQuestion, sample_of, setting_of
 from explainlab.analyses.roar.nodes import SeedRun
-from explainlab.analyses.roar.result import Estimated, RoarData
+from explainlab.analyses.roar.result import RoarData
 from explainlab.analyses.roar.timing import require_affordable
-from explainlab.analyses.roar.verdict import METRICS, kind_name, lines, verdict
+from explainlab.analyses.roar.verdict import METRICS, as_estimate, kind_name, lines, verdict
 from explainlab.attribution.explain import versions
 from explainlab.models.context import RunContext
 from explainlab.request import CompleteRequest
@@ -74,13 +73,13 @@ class Roar(GridQuestion):
         body, labels = result.body, {own.name: own.label for own in result.body.measures}
         texts = next(own.texts for own in body.lengths if own.split == "test")
         whole = Measure("performance", f"{METRICS[body.metric]} of whole texts", higher_is_better=True)
-        found = [Number(whole, _interval(body.performance), texts)]
+        found = [Number(whole, as_estimate(body.performance), texts)]
         last = max((own.upto for own in body.faithfulness), default=0)
         for own in body.faithfulness:
             if own.upto == last:
                 kind = "recursive" if own.recursive else "plain"
                 faithful = Measure(f"faithfulness_{kind}", f"faithfulness by {kind_name(own.recursive)}", True)
-                found.append(Number(faithful, _interval(own), texts, own.measure, labels[own.measure]))
+                found.append(Number(faithful, as_estimate(own), texts, own.measure, labels[own.measure]))
         return found
 
     def headline(self, result: AnalysisResult[RoarData]) -> str:
@@ -90,7 +89,3 @@ class Roar(GridQuestion):
     def lines(self, result: AnalysisResult[RoarData]) -> list[str]:
         """Tables of performance, faithfulness, sparsity, leaks and costs."""
         return lines(result.body)
-
-
-def _interval(value: Estimated) -> Interval:
-    return Interval(mean=value.mean, low=value.low, high=value.high)
