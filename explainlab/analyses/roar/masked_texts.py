@@ -70,7 +70,7 @@ class MaskedTexts(Record):
     def to_html(self) -> str:
         """A standalone page with the slider; it needs no network."""
         script = "\n".join(component_file(name, _PAGE) for name in ("tokens.js", "masked_texts.js"))
-        styles, payload = ["step_morph", "masked_texts"], self.model_dump(mode="json")
+        styles, payload = ["step_morph", "steering", "masked_texts"], self.model_dump(mode="json")
         return render("masked_texts.html.j2", styles, _PAGE, payload=payload, script=script)
 
     def _rows(self) -> Iterator[dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -88,14 +89,15 @@ def test_a_grid_beyond_the_limit_of_the_instance_is_refused_before_it_begins(
     files: dict[str, str], tmp_path: Path
 ) -> None:
     context = Watching(tmp_path)
-    limits = Limits(max_training_seconds=1, changed_by="whoever runs this instance")
+    small = {"seeds": 1, "ratios": [0, 50, 100], "measures": ["gradient"], "settings": {**FEW, "epochs": 1}}
+    estimate = ask(context, files, **small).body
+    seconds = math.ceil(estimate.training + estimate.importance)
+    limits = Limits(max_training_seconds=seconds, changed_by="whoever runs this instance")
     context.reader = Reader(made=tmp_path, limits=limits)
     with pytest.raises(RequestError, match=r"would take about .*EXPLAINLAB_MAX_TRAINING_SECONDS"):
-        ask(context, files, "roar", seeds=20)
+        ask(context, files, "roar", **small | {"seeds": 100})
     assert not [*tmp_path.iterdir()]
-    assert ask(
-        context, files, "roar", seeds=1, ratios=[0, 50, 100], measures=["gradient"], settings={**FEW, "epochs": 1}
-    )
+    assert ask(context, files, "roar", **small).body.unfinished == 0
 
 
 def test_places_with_the_same_masks_are_one_model() -> None:

@@ -9,7 +9,7 @@ from explainlab.app.components import component
 from explainlab.app.heatmap import payload
 
 _masked_texts = component(
-    "roar_texts", ["tokens", "masked_texts"], ["step_morph", "masked_texts"], folder=Path(__file__).parent
+    "roar_texts", ["tokens", "masked_texts"], ["step_morph", "steering", "masked_texts"], folder=Path(__file__).parent
 )
 
 
