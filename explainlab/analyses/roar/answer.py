@@ -40,17 +40,22 @@ class Answer:
         self._setting, self._parameters, self._runs = setting, parameters, runs
         self._masked: dict[Place, list[np.ndarray]] = {}
         self._expected = _expected(setting)
+        self._body: RoarData | None = None
 
     def look(self) -> None:
-        """See what of the shown texts is masked for the models that are there: :meth:`body` reads nothing."""
-        run = self._runs[0]
+        """See what is new since the last look, also what of the shown texts is masked; :meth:`body` reads nothing."""
+        run, self._body = self._runs[0], None
         for place, node in run.nodes.items():
             if node.status == "done" and place not in self._masked:
                 masks = run.masks(place)["test"]
                 self._masked[place] = [masks[row] for row in range(min(SHOWN_TEXTS, len(masks)))]
 
     def body(self) -> RoarData:
-        """The record of the answer."""
+        """The record of the answer at the last look."""
+        body = self._body = self._body or self._made()
+        return body
+
+    def _made(self) -> RoarData:
         setting, grid = self._setting, self._setting.grid
         nodes = {place: node for run in self._runs for place, node in run.nodes.items()}
         performance = {place: self._performance(node) for place, node in nodes.items()}
@@ -103,7 +108,7 @@ class Answer:
         return score(self._parameters.metric, torch.from_numpy(node.predicted), data.gold["test"])
 
     def _node(self, run: SeedRun, node: Node, performance: float | None) -> NodeFacts:
-        asked = [seconds for (place, _), seconds in run.seconds.items() if place == node.place]
+        asked = [seconds for (place, _), seconds in list(run.seconds.items()) if place == node.place]
         return NodeFacts(
             **node.place._asdict(),
             status=node.status,
@@ -142,7 +147,7 @@ class Answer:
                 ]
                 training += sum(node.seconds or 0.0 for node in own)
                 sources = {(self._setting.grid.before(node.place), measure) for node in own}
-                importance += sum(seconds for at, seconds in run.seconds.items() if at in sources)
+                importance += sum(seconds for at, seconds in list(run.seconds.items()) if at in sources)
             costs.append(CostFacts(measure=measure, recursive=recursive, training=training, importance=importance))
         return costs
 

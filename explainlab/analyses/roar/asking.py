@@ -49,7 +49,7 @@ def setting_of(request: CompleteRequest, parameters: RoarParameters, context: Ru
     if context.reader.made is None:
         raise RequestError("There is no folder for models here.", "Ask a service, or the command line.")
     context.report(0, 0, "reading the data")
-    data, grid = grid_data(request, parameters, context.reader), Grid(parameters, request.seed)
+    data, grid = grid_data(request, parameters, context), Grid(parameters, request.seed)
     measures = {own.name: Measure(own, parameters.signs == "absolute") for own in parameters.requests}
     return Setting(request.model, data, grid, measures, context.reader.made, context, device)
 

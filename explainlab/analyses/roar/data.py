@@ -14,6 +14,7 @@ from explainlab.attribution.registry import get_method
 from explainlab.data import source_digest
 from explainlab.errors import DataError, UnsupportedError
 from explainlab.models.classifier import filler_id
+from explainlab.models.context import RunContext
 from explainlab.models.devices import choose_device
 from explainlab.models.model_types import model_type_of
 from explainlab.reader import Reader
@@ -57,13 +58,13 @@ def settings_of(base: str, parameters: RoarParameters) -> TrainingSettings:
     return settings_for(base, **{**plain, **parameters.settings, "recipe": recipe, "metric": parameters.metric})
 
 
-def grid_data(request: CompleteRequest, parameters: RoarParameters, reader: Reader) -> GridData:
+def grid_data(request: CompleteRequest, parameters: RoarParameters, context: RunContext) -> GridData:
     """The data of ``request``, read and checked before anything trains.
 
     Raises :class:`DataError` for files or texts that cannot be used, :class:`UnsupportedError` for a measure that the
     models do not support, and as :func:`settings_of`.
     """
-    base, settings = request.model, settings_of(request.model, parameters)
+    base, settings, reader = request.model, settings_of(request.model, parameters), context.reader
     files = _Files(request, parameters, reader)
     parts = files.parts()
     if len(set(parts["train"].labels)) < 2:
@@ -76,7 +77,7 @@ def grid_data(request: CompleteRequest, parameters: RoarParameters, reader: Read
     _require_measures(start, parameters)
     token = filler_id(start.tokenizer, base, "mask")
     tokenizing = Tokenizing(start.tokenizer, start.max_tokens, token, reader.limits)
-    splits = {name: Split(name, examples, tokenizing) for name, examples in parts.items()}
+    splits = {name: Split(name, examples, tokenizing, context) for name, examples in parts.items()}
     cut = [
         f"{counted(split.cut, 'text')} of the {name} data: cut to the model's {start.max_tokens} tokens."
         for name, split in splits.items()

@@ -12,6 +12,7 @@ import numpy as np
 from explainlab.analyses.roar.masks import Masks
 from explainlab.errors import DataError, TextError
 from explainlab.limits import Limits
+from explainlab.models.context import RunContext
 from explainlab.text.encoding import Encoding, encode
 from explainlab.text.units import Units, group, words
 from explainlab.training import Examples
@@ -61,10 +62,10 @@ class Split:
     """The ``examples`` of one part of the data: ``lengths`` [T] are their tokens that may be masked, ``cut`` texts are
     too long for the model.
 
-    Raises :class:`DataError` for a text that cannot be read.
+    Reading them reports to ``context``, which may stop it. Raises :class:`DataError` for a text that cannot be read.
     """
 
-    def __init__(self, name: SplitName, examples: Examples, tokenizing: Tokenizing) -> None:
+    def __init__(self, name: SplitName, examples: Examples, tokenizing: Tokenizing, context: RunContext) -> None:
         self.name, self.examples = name, examples
         self._tokenizing = tokenizing
         self._known: dict[int, Read] = {}
@@ -73,6 +74,9 @@ class Split:
         self.tokens: list[int] = []
         self.cut = 0
         for row in range(len(examples)):
+            if row % TOGETHER == 0:
+                context.report(row, len(examples), f"texts of the {name} data")
+                context.check_cancelled()
             try:
                 read = self.read(row)
             except TextError as error:
