@@ -97,8 +97,10 @@ def predict(
     warnings = caveats(classifier, encoding, label_share)
     body = {"prediction": asdict(prediction), "tokens": len(encoding), "truncated": encoding.cut > 0}
     lines = [f"{p:8.4f}  {label}" for label, p in prediction.probabilities.items()]
+    if classifier.prompt:
+        body |= {"prompt_tokens": sum(part is not None for part in encoding.prompt)}
     if label_share is not None:
-        body |= {"prompt_tokens": sum(part is not None for part in encoding.prompt), "label_share": label_share}
+        body |= {"label_share": label_share}
         lines.append(f"{label_share:8.4f}  of the next token is held by the label words")
     _print({**body, "warnings": warnings}, as_json, [*lines, *warnings])
 

@@ -180,5 +180,6 @@ def _filled(points: Tensor, length: int) -> Tensor:
 def _prompt(subject: Subject) -> tuple[int, ...]:
     """The prompt's tokens before a text, the same at every point; empty where reading them separately is no gain."""
     encoding = subject.encoding
-    before = int(encoding.content.argmax()) if encoding.prompt else 0
+    causal = subject.classifier.architecture.causal
+    before = int(encoding.content.argmax()) if encoding.prompt and causal else 0
     return tuple(encoding.ids[:before].tolist()) if before >= LEAST else ()

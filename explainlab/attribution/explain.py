@@ -82,7 +82,7 @@ def answer_targets(
     encoding = classifier.encode(whole[0].single_text, whole[0].text_pair)
     tokens = len(encoding)
     work = len(whole) * method.work(parameters, tokens, classifier.model.depth)
-    work += 0 if classifier.prompt is None else FORWARD  # the label share of the text
+    work += FORWARD if classifier.architecture.speaks else 0  # the label share of the text
     context.expect(work * tokens, not method.adaptive(parameters))
     return attribute_many(classifier, [encoding] * len(whole), method, whole, context)
 

@@ -74,11 +74,11 @@ def _unremembered(subjects: Sequence[Subject]) -> list[Subject]:
 
 
 def read_label_shares(subjects: Sequence[Subject]) -> None:
-    """Make every subject with a prompt know its label share and, by the same forward pass, the logits of its text.
+    """Make every subject of a language model know its label share and, by the same pass, the logits of its text.
 
     A text is read once; the pass is counted with each of its subjects.
     """
-    prompted = [subject for subject in subjects if subject.classifier.prompt is not None]
+    prompted = [subject for subject in subjects if subject.classifier.architecture.speaks]
     if not prompted:
         return
     readers = list({subject.text: subject for subject in prompted}.values())

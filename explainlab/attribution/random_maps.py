@@ -71,8 +71,8 @@ class AttentionMaps(Maps):
 
     φ_j = mean over heads, for the row that reaches the head, of m · mean over the path of ∂F/∂v [· v], with m = a - b
     or a by preset (Barkan et al. 2024, Eq. 3 and 4). Where the head reads the mean of all rows, so does φ. Without
-    ``product`` the gradient is not multiplied by v. In a prompt only the rows of the text are random, as in the
-    authors' code: b = √ᾱ a elsewhere, the mean of its distribution (``reference``: their (√ᾱ + 1 - ᾱ) a).
+    ``product`` the gradient is not multiplied by v. In a language model's prompt only the rows of the text are random,
+    as in the authors' code: b = √ᾱ a elsewhere, the mean of its distribution (``reference``: their (√ᾱ + 1 - ᾱ) a).
     """
 
     def __init__(self, subject: Subject, parameters: AttentionParameters, product: bool) -> None:
@@ -87,8 +87,9 @@ class AttentionMaps(Maps):
         self.layers = layer_numbers(parameters.layers, self.replay.depth)
         self._product = product
         encoding = subject.encoding
-        self._still = ~encoding.content if encoding.prompt else np.zeros(len(encoding), dtype=bool)
-        if encoding.prompt and self.replay.depth in self.layers:
+        speaks = subject.classifier.architecture.speaks
+        self._still = ~encoding.content if speaks else np.zeros(len(encoding), dtype=bool)
+        if speaks and self.replay.depth in self.layers:
             subject.warnings.append(UNDRAWN)
         self._alphas = np.arange(self.preset.first_node, parameters.steps + 1) / parameters.steps
         count = parameters.samples * len(self.layers)

@@ -35,7 +35,7 @@ T = TypeVar("T")
 class Original:
     """A text and its classifier, shared by all its subjects.
 
-    Once known: ``logits`` float64 [classes] and, for a classifier with a prompt, the ``label_share``.
+    Once known: ``logits`` float64 [classes] and, for a language model, the ``label_share``.
     """
 
     def __init__(self, classifier: Classifier, encoding: Encoding) -> None:
@@ -153,7 +153,7 @@ class Subject:
 
     @property
     def label_share(self) -> float | None:
-        """The share of the next token that the label words hold; None until read, and without a prompt."""
+        """The share of the next token that the label words hold; None until read, and for other models."""
         return self.text.label_share
 
     @property

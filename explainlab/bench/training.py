@@ -46,7 +46,7 @@ def _measured(architecture: str, examples: Examples) -> Row:
     names = sorted(set(examples.labels))
     start = starting_point(architecture, examples, names, settings)
     nn.Module.to(start.network, device)
-    tokens = tokenized(start.tokenizer, examples, start.max_tokens, start.pad_id)
+    tokens = tokenized(start, examples)
     targets = examples.classes(names)
 
     def ours() -> None:

@@ -16,7 +16,7 @@ MOST_UNKNOWN = 0.2
 def caveats(classifier: Classifier, encoding: Encoding, label_share: float | None) -> list[str]:
     """A warning each for a text that was cut, unknown tokens, a missing second text, and label words hardly ever said.
 
-    ``label_share`` is that of :meth:`Classifier.label_share`, None for a classifier without a prompt.
+    ``label_share`` is that of :meth:`Classifier.label_share`, None where the model is no language model.
     """
     return [*_cut(encoding), *_unknown(classifier, encoding), *_alone(classifier, encoding), *_unlikely(label_share)]
 
@@ -27,7 +27,7 @@ def is_unreadable(unknown: int, content: int) -> bool:
 
 
 def caveats_of_rows(n: int, unreadable: int, label_shares: np.ndarray) -> list[str]:
-    """The same for ``n`` rows of a data set: ``unreadable`` of them, and their label shares (NaN: without a prompt)."""
+    """The same for ``n`` rows of a data set: ``unreadable`` of them, and their label shares (NaN: there are none)."""
     low = label_shares[label_shares < LEAST_LABEL_SHARE]
     words = []
     if unreadable:

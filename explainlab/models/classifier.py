@@ -21,7 +21,7 @@ from explainlab.models.architectures import Architecture
 from explainlab.models.inputs import Inputs, Tokens
 from explainlab.models.model import Model
 from explainlab.models.prefix import Cache, Prefix
-from explainlab.text.encoding import Encoding, encode
+from explainlab.text.encoding import Encoding
 from explainlab.text.prompt import Prompt, encode_prompted
 
 if TYPE_CHECKING:
@@ -42,8 +42,8 @@ class Classifier:
     """A loaded model with its tokenizer.
 
     ``id`` is the name it was loaded by; ``digest`` identifies its files; ``max_tokens`` is its longest input;
-    ``pad_id`` the token that fills up a batch; ``prompt`` what a language model reads around every text, None for a
-    model with a classification head; ``pairs``: it was made here of pairs of texts.
+    ``pad_id`` the token that fills up a batch; ``prompt`` what it reads around every text: always a language model, a
+    model with a head only where it was trained so; ``pairs``: it was made here of pairs of texts.
 
     Several threads may use a classifier: they take turns, pass by pass. Whoever changes the model for some passes, by a
     hook or otherwise, holds ``lock`` until the change is undone. ``tokenizer_lock`` is that of the tokenizer, which
@@ -86,11 +86,8 @@ class Classifier:
 
     def encode(self, text: str, text_pair: str | None = None) -> Encoding:
         """Tokenise for this model; raises :class:`TextError` (see :func:`explainlab.text.encoding.encode`)."""
-        limits = (self.max_tokens, self.limits)
         with self.tokenizer_lock:
-            if self.prompt:
-                return encode_prompted(self.tokenizer, self.prompt, text, text_pair, *limits)
-            return encode(self.tokenizer, text, text_pair, *limits)
+            return encode_prompted(self.tokenizer, self.prompt, text, text_pair, self.max_tokens, self.limits)
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of token ids, special tokens included."""
@@ -140,7 +137,7 @@ class Classifier:
             return self._scores(self.model.position_logits(inputs, embeddings))
 
     def next_token(self, inputs: Inputs) -> tuple[Tensor, Tensor]:
-        """The logits [B, classes] and the label share [B] of a classifier with a ``prompt``, both float32.
+        """The logits [B, classes] and the label share [B] of a language model, both float32.
 
         The label share is the probability that the next token is one of the label words; class probabilities compare
         these words only with each other. One forward pass without gradients.
@@ -161,8 +158,8 @@ class Classifier:
         return self.finite(self._scores(logits)[None])[0], cache
 
     def label_share(self, encoding: Encoding) -> float | None:
-        """The label share of one text, in [0, 1] (see :meth:`next_token`); None for a classifier without a prompt."""
-        if self.prompt is None:
+        """The label share of one text, in [0, 1] (see :meth:`next_token`); None without a language model."""
+        if not self.architecture.speaks:
             return None
         return float(self.next_token(self.inputs([encoding]))[1][0])
 

@@ -22,7 +22,7 @@ from explainlab.models.completion import PREFIX as COMPLETION
 from explainlab.models.completion import answer_tokens, split_id, take_head
 from explainlab.models.devices import choose_device
 from explainlab.models.model_types import model_type_of
-from explainlab.models.stored.directory import FILES, OF_PAIRS, read_config
+from explainlab.models.stored.directory import FILES, OF_PAIRS, prompt_in, read_config
 from explainlab.models.stored.places import PREFIX, files_here, files_of, locate
 from explainlab.models.stored.tokenizer import most_tokens, read_tokenizer
 from explainlab.models.stored.weights import Files, adapted_model, count_weights, first_line, load_weights
@@ -123,7 +123,7 @@ def load_model(
         max_tokens=max_tokens,
         pad_id=next(i for i in (tokenizer.pad_token_id, config.pad_token_id, 0) if i is not None),
         limits=limits,
-        prompt=template.prompt if template else None,
+        prompt=template.prompt if template else prompt_in(model_id, config),
         pairs=bool(getattr(config, OF_PAIRS, False)),
     )
     _require_working(classifier)

@@ -66,12 +66,12 @@ def logits_of(batcher: Batcher, texts: Sequence[Tokens], phase: str, done: int, 
 def next_tokens_of(
     batcher: Batcher, texts: Sequence[Tokens], phase: str, done: int, total: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """As :func:`logits_of`, with the label shares float64 [n]; NaN for a classifier without a prompt.
+    """As :func:`logits_of`, with the label shares float64 [n]; NaN where the model is no language model.
 
     See :meth:`Classifier.next_token`: it computes the logits of the whole vocabulary.
     """
     classifier, shares = batcher.classifier, np.full(len(texts), np.nan)
-    if classifier.prompt is None:
+    if not classifier.architecture.speaks:
         return logits_of(batcher, texts, phase, done, total), shares
     logits = np.empty((len(texts), len(classifier.labels)))
 

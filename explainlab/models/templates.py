@@ -15,10 +15,10 @@ from explainlab.files import write_file
 from explainlab.limits import MAX_CONFIGURATION_MB
 from explainlab.request import checked, digest
 from explainlab.settings import ASSETS, settings
-from explainlab.text.prompt import Prompt
+from explainlab.text.prompt import Prompt, pieces_of
 
 PRESETS = ASSETS / "templates"
-_PLACES = {"{text}": 0, "{text_pair}": 1}
+_SECOND = "{text_pair}"
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _OWNER = re.compile(r"[0-9a-f]{16}")
 
@@ -66,11 +66,11 @@ class Template(Record):
     @field_validator("text")
     @classmethod
     def _places(cls, text: str) -> str:
-        for place, needed in (("{text}", True), ("{text_pair}", False)):
+        for place, needed in (("{text}", True), (_SECOND, False)):
             if text.count(place) > 1 or (needed and place not in text):
                 times = f"{text.count(place)} places" if place in text else "no place"
                 raise RequestError(f"The template has {times} for the text.", f"Write {place} once, where it belongs.")
-        if not str(_pieces(text)[-1]).strip():
+        if not str(pieces_of(text, _SECOND)[-1]).strip():
             raise RequestError(
                 "The template ends with the text, so nothing asks for an answer.",
                 "Put something after it, for example a line with 'Label:'.",
@@ -92,7 +92,7 @@ class Template(Record):
     @field_validator("examples")
     @classmethod
     def _known(cls, examples: tuple[Example, ...], info: ValidationInfo) -> tuple[Example, ...]:
-        labels, paired = info.data.get("labels", {}), "{text_pair}" in info.data.get("text", "")
+        labels, paired = info.data.get("labels", {}), _SECOND in info.data.get("text", "")
         for number, example in enumerate(examples, start=1):
             if example.label not in labels:
                 raise RequestError(
@@ -106,7 +106,7 @@ class Template(Record):
     @property
     def prompt(self) -> Prompt:
         """What stands around a text to classify. Nothing in an example is read as a place."""
-        pieces = _pieces(self.text)
+        pieces = pieces_of(self.text, _SECOND)
         shown = self.instruction
         for example in self.examples:
             texts = [example.text, example.text_pair or ""]
@@ -174,11 +174,6 @@ def save_template(template: Template, owner: str = "") -> Path:
         raise RequestError(f"There is another template '{template.name}' here.", "Choose another name.")
     write_file(path, template.model_dump_json(indent=2).encode())
     return path
-
-
-def _pieces(text: str) -> tuple[str | int, ...]:
-    """``text`` cut at its places."""
-    return tuple(_PLACES.get(piece, piece) for piece in re.split(r"(\{text\}|\{text_pair\})", text))
 
 
 def _files(folder: Path) -> dict[str, Path]:

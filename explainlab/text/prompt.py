@@ -2,28 +2,41 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from explainlab.errors import TextError
+from explainlab.errors import RequestError, TextError
 from explainlab.limits import Limits
-from explainlab.text.encoding import Encoding, require_content, require_readable
+from explainlab.text.encoding import Encoding, encode, require_content, require_readable
 from explainlab.text.units import Span, trimmed
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
+PAIR_PLACE = "{text_b}"
+"""Where the second text stands in the form of a model with a head."""
 _PROMPT = -1  # the owner of a token of the prompt
+
+
+def pieces_of(form: str, second: str) -> tuple[str | int, ...]:
+    """``form`` cut at its places: 0 for ``{text}``, 1 for ``second``."""
+    places = {"{text}": 0, second: 1}
+    return tuple(places.get(piece, piece) for piece in re.split(f"({'|'.join(map(re.escape, places))})", form))
 
 
 @dataclass(frozen=True)
 class Prompt:
-    """The text around a text: its ``pieces`` in order; 0 is the place of the text, 1 that of the second text."""
+    """The text around a text: its ``pieces`` in order; 0 is the place of the text, 1 that of the second text.
+
+    ``ends``: after it comes the end token that the tokenizer adds to whole texts.
+    """
 
     pieces: tuple[str | int, ...]
+    ends: bool = False
 
     @property
     def takes_pair(self) -> bool:
@@ -48,6 +61,18 @@ class Prompt:
         return whole, [spans[part] for part in sorted(spans)]
 
 
+def head_prompt(form: str) -> Prompt:
+    """What a model with a head reads around its texts, from a ``form`` with the places ``{text}`` and ``{text_b}``.
+
+    Raises :class:`RequestError` for a form without a place for the text, or with two for the same.
+    """
+    for place, least in (("{text}", 1), (PAIR_PLACE, 0)):
+        if not least <= form.count(place) <= 1:
+            times = f"{form.count(place)} places" if place in form else "no place"
+            raise RequestError(f"The prompt has {times} for {place}.", f"Write {place} once, where it belongs.")
+    return Prompt(pieces_of(form, PAIR_PLACE), ends=True)
+
+
 @dataclass(frozen=True, eq=False)
 class PromptTokens:
     """A tokenised prompt: ``ids`` int64 [N]; ``offsets`` int64 [N, 2]; ``added`` bool [N], special tokens."""
@@ -57,18 +82,18 @@ class PromptTokens:
     added: np.ndarray
 
 
-def read_prompt(tokenizer: PreTrainedTokenizerBase, whole: str) -> PromptTokens:
-    """The tokens of a prompt to complete: an end token added by the tokenizer is dropped."""
+def read_prompt(tokenizer: PreTrainedTokenizerBase, whole: str, ends: bool = False) -> PromptTokens:
+    """The tokens of a prompt; unless it ``ends``, an end token added by the tokenizer is dropped."""
     tokens = tokenizer(whole, return_offsets_mapping=True, verbose=False)
     added = np.array([part is None for part in tokens.sequence_ids(0)], dtype=bool)
-    length = int(np.flatnonzero(~added).max(initial=-1)) + 1
+    length = len(added) if ends else int(np.flatnonzero(~added).max(initial=-1)) + 1
     offsets = np.array(tokens["offset_mapping"], dtype=np.int64).reshape(-1, 2)
     return PromptTokens(np.array(tokens["input_ids"], dtype=np.int64)[:length], offsets[:length], added[:length])
 
 
 def encode_prompted(
     tokenizer: PreTrainedTokenizerBase,
-    prompt: Prompt,
+    prompt: Prompt | None,
     text: str,
     text_pair: str | None,
     max_tokens: int,
@@ -76,21 +101,20 @@ def encode_prompted(
 ) -> Encoding:
     """Tokenise ``text`` (and ``text_pair``) within ``prompt`` for a model that reads at most ``max_tokens`` tokens.
 
-    Tokens of the prompt are special. A token across a border belongs to the text if more than half of its characters
-    do (blanks at its ends are not counted); its offsets are clipped to the text. A text that is too long is cut at its
-    own end (the longer text of a pair); the prompt is never cut. Raises :class:`TextError` as
-    :func:`explainlab.text.encoding.encode` does, also for a second text that is missing or has no place, and if the
-    prompt leaves no token for the text.
+    Without a prompt it is :func:`explainlab.text.encoding.encode`. Tokens of the prompt are special. A token across a
+    border belongs to the text if more than half of its characters do (blanks at its ends are not counted); its offsets
+    are clipped to the text. A text that is too long is cut at its own end (the longer text of a pair); the prompt is
+    never cut. Raises :class:`TextError` as that does, also for a second text that is missing or has no place, and if
+    the prompt leaves no token for the text.
     """
+    if prompt is None:
+        return encode(tokenizer, text, text_pair, max_tokens, limits)
     require_readable(text, text_pair, limits)
     if prompt.takes_pair and text_pair is None:
-        raise TextError("The prompt asks for a second text.", "Give one, or choose a template without {text_pair}.")
+        raise TextError("The prompt asks for a second text.", "Give one, or choose a prompt without a place for it.")
     if text_pair is not None and not prompt.takes_pair:
-        raise TextError("The prompt has no place for a second text.", "Choose a template with {text_pair}.")
-    whole, spans = prompt.rendered([text] if text_pair is None else [text, text_pair])
-    tokens = read_prompt(tokenizer, whole)
-    owners = np.array([_owner(whole, span, spans) for span in tokens.offsets], dtype=np.int64)
-    owners[tokens.added] = _PROMPT
+        raise TextError("The prompt has no place for a second text.", "Leave it out, or choose a prompt with one.")
+    whole, spans, tokens, owners = _placed(tokenizer, prompt, text, text_pair)
     kept = _kept(owners, max_tokens)
     encoding = Encoding(
         text=text,
@@ -107,6 +131,26 @@ def encode_prompted(
     )
     require_content(encoding, tokenizer)
     return encoding
+
+
+def ids_within(
+    tokenizer: PreTrainedTokenizerBase, prompt: Prompt, text: str, text_pair: str | None, max_tokens: int
+) -> list[int]:
+    """The ids of :func:`encode_prompted` for texts that go with the prompt, however long in characters."""
+    _, _, tokens, owners = _placed(tokenizer, prompt, text, text_pair)
+    ids: list[int] = tokens.ids[_kept(owners, max_tokens)].tolist()
+    return ids
+
+
+def _placed(
+    tokenizer: PreTrainedTokenizerBase, prompt: Prompt, text: str, text_pair: str | None
+) -> tuple[str, list[Span], PromptTokens, np.ndarray]:
+    """The prompt with the texts in it, their spans, its tokens, and the text that each belongs to, int64 [N]."""
+    whole, spans = prompt.rendered([text] if text_pair is None else [text, text_pair])
+    tokens = read_prompt(tokenizer, whole, prompt.ends)
+    owners = np.array([_owner(whole, span, spans) for span in tokens.offsets], dtype=np.int64)
+    owners[tokens.added] = _PROMPT
+    return whole, spans, tokens, owners
 
 
 def _owner(whole: str, span: np.ndarray, spans: Sequence[Span]) -> int:
@@ -127,7 +171,7 @@ def _kept(owners: np.ndarray, max_tokens: int) -> np.ndarray:
             around = int((owners == _PROMPT).sum())
             raise TextError(
                 f"The prompt takes {around} of the {max_tokens} tokens that the model reads: too many for the text.",
-                "Shorten the template, or choose a model that reads more.",
+                "Shorten the prompt, or choose a model that reads more.",
             )
         kept[longer.pop()] = False
     return kept

@@ -164,7 +164,7 @@ ARCHITECTURES = {
         _bilstm_attention,
         causal=False,
         defaults={"vocabulary": 50_000, "max_tokens": 512},
-        unused=("size", "layers", "heads", "dropout"),
+        unused=("size", "layers", "heads", "dropout", "prompt"),
         recipe="bilstm",
     ),
 }

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import repeat
 
 import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
-from transformers import PreTrainedTokenizerBase
 
+from explainlab.models.classifier import Classifier
+from explainlab.text.prompt import ids_within
 from explainlab.training.examples import Examples
 from explainlab.training.settings import TrainingSettings
+from explainlab.training.start import Start
 
 
 @dataclass(frozen=True)
@@ -51,11 +54,18 @@ class Tokens:
         return batch
 
 
-def tokenized(tokenizer: PreTrainedTokenizerBase, examples: Examples, max_tokens: int, pad_id: int) -> Tokens:
-    """The tokens of all ``examples``; longer ones are cut to ``max_tokens``."""
+def tokenized(model: Classifier | Start, examples: Examples) -> Tokens:
+    """The tokens of all ``examples`` as ``model`` reads them; longer ones are cut to its most.
+
+    Raises :class:`TextError` for a text for which a prompt leaves no room.
+    """
+    if model.prompt:
+        parts = zip(examples.texts, examples.pairs or repeat(None), strict=False)
+        limit = model.max_tokens
+        return Tokens([ids_within(model.tokenizer, model.prompt, *part, limit) for part in parts], None, model.pad_id)
     texts = (list(examples.texts), list(examples.pairs)) if examples.pairs else (list(examples.texts),)
-    encoded = tokenizer(*texts, truncation=True, max_length=max_tokens)
-    return Tokens(encoded["input_ids"], encoded.get("token_type_ids") if examples.pairs else None, pad_id)
+    encoded = model.tokenizer(*texts, truncation=True, max_length=model.max_tokens)
+    return Tokens(encoded["input_ids"], encoded.get("token_type_ids") if examples.pairs else None, model.pad_id)
 
 
 def shuffled_batches(ids: list[list[int]], size: int, generator: torch.Generator) -> Iterator[list[int]]:

@@ -47,7 +47,7 @@ def teacher_logits(
     columns = [teacher.labels.index(name) for name in names]
     logits = torch.empty(len(examples), len(names), dtype=torch.float32)
     causal = teacher.architecture.causal
-    reading = _read(teacher.model.network, causal, _tokens(teacher, examples), batch_size, "teacher", report)
+    reading = _read(teacher.model.network, causal, tokenized(teacher, examples), batch_size, "teacher", report)
     for rows, batch, lengths in reading:
         logits[rows] = _at_share(causal, batch, lengths, 1.0)[:, columns]
     return logits
@@ -61,7 +61,7 @@ def measured_accuracy(
     ``targets`` are class indices, int64 [n].
     """
     causal, network = classifier.architecture.causal, classifier.model.network
-    shares, tokens = PREFIX_SHARES if causal else (1.0,), _tokens(classifier, examples)
+    shares, tokens = PREFIX_SHARES if causal else (1.0,), tokenized(classifier, examples)
     found = predictions(network, causal, tokens, batch_size, "evaluation", report, shares)
     return {share: score("accuracy", predicted, targets) for share, predicted in found.items()}
 
@@ -93,10 +93,6 @@ def score(metric: Metric, predicted: Tensor, targets: Tensor) -> float:
     from sklearn.metrics import f1_score  # takes a second to import
 
     return float(f1_score(targets, predicted, average="macro"))
-
-
-def _tokens(classifier: Classifier, examples: Examples) -> Tokens:
-    return tokenized(classifier.tokenizer, examples, classifier.max_tokens, classifier.pad_id)
 
 
 def _at_share(causal: bool, logits: Tensor, lengths: Tensor, share: float) -> Tensor:

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from explainlab.errors import RequestError, first_refused
+from explainlab.text.prompt import head_prompt
 
 SHAPES: dict[str, dict[str, Any]] = {
     "tiny": {"layers": 4, "width": 256, "heads": 4},
@@ -67,7 +68,7 @@ OF_WORDS = ("embedding_size", "embeddings", "min_count", "decoder")
 """Settings of models of whole words."""
 NEW_WEIGHTS = ("size", "layers", "width", "heads", "vocabulary", "dropout", *OF_WORDS)
 """Settings of models that begin with random weights."""
-LATER = ("lora_rank", "optimizer", "metric", *OF_WORDS)
+LATER = ("lora_rank", "optimizer", "metric", "prompt", *OF_WORDS)
 """Settings that older trainings did not have: where they are the defaults, these do not know of them."""
 
 
@@ -122,6 +123,12 @@ class TrainingSettings(BaseModel):
     decoder: Literal["plain", "reference"] = Field(
         "plain", description="What classifies a pair in a BiLSTM: the context, or also the second text's state."
     )
+    prompt: str = Field(
+        "",
+        max_length=10_000,
+        description="Text around the parts, as '[Assertion]: {text_b} [Document]: {text}'; it stays with the model. "
+        "Empty: that of the base model, if it has one.",
+    )
     max_tokens: int = Field(128, ge=8, le=8192, description="Longest input in tokens; longer texts are truncated.")
     mask_share: float = Field(0.15, ge=0, le=1, description="Most of a text's tokens masked in training, usually.")
     heavy_mask: float = Field(0.1, ge=0, le=1, description="Share of texts masked at any rate from none to all.")
@@ -146,6 +153,14 @@ class TrainingSettings(BaseModel):
     def _split(cls, value: object) -> object:
         """Accept comma-separated names."""
         return tuple(filter(None, value.split(","))) if isinstance(value, str) else value
+
+    @field_validator("prompt")
+    @classmethod
+    def _places(cls, prompt: str) -> str:
+        """Raises RequestError for a prompt without a place for the text."""
+        if prompt:
+            head_prompt(prompt)
+        return prompt
 
     @model_validator(mode="after")
     def _heads_divide_width(self) -> TrainingSettings:

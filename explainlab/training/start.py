@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from explainlab.errors import RequestError
+from explainlab.errors import DataError, RequestError
 from explainlab.models.stored.base import base_labels, load_base
 from explainlab.models.stored.building import BUILDING
-from explainlab.models.stored.directory import OF_PAIRS
+from explainlab.models.stored.directory import OF_PAIRS, OF_PROMPT, prompt_in
+from explainlab.text.prompt import PAIR_PLACE, Prompt, head_prompt
 from explainlab.training.architectures import ARCHITECTURES
 from explainlab.training.examples import Examples
 from explainlab.training.lora import add_lora
@@ -24,7 +25,7 @@ class Start:
     """A network to train with its tokenizer.
 
     ``causal``: the head reads every position, and the last one predicts. ``mask_id`` is None for a
-    tokenizer without a mask token.
+    tokenizer without a mask token. ``prompt`` is what stands around every text, if anything.
     """
 
     network: PreTrainedModel
@@ -33,6 +34,7 @@ class Start:
     max_tokens: int
     pad_id: int
     mask_id: int | None
+    prompt: Prompt | None
 
 
 def settings_for(base: str, /, **given: object) -> TrainingSettings:
@@ -78,6 +80,21 @@ def note_pairs(config: PretrainedConfig, pairs: bool) -> None:
         setattr(config, OF_PAIRS, pairs)
 
 
+def _prompt(base: str, config: PretrainedConfig, examples: Examples, settings: TrainingSettings) -> Prompt | None:
+    """The prompt of the ``settings``, else that of the base model; it is written into ``config``.
+
+    Raises :class:`DataError` for second texts without a place, and for a place without second texts.
+    """
+    if settings.prompt:
+        setattr(config, OF_PROMPT, settings.prompt)
+    prompt = prompt_in(base, config)
+    if prompt and prompt.takes_pair and not examples.pairs:
+        raise DataError("The prompt has a place for a second text, and the data has none.", "Give a column text_b.")
+    if prompt and examples.pairs and not prompt.takes_pair:
+        raise DataError("The prompt has no place for the second texts.", f"Write {PAIR_PLACE} where they belong.")
+    return prompt
+
+
 def starting_point(base: str, examples: Examples, names: Sequence[str], settings: TrainingSettings) -> Start:
     """The network and the tokenizer that ``base`` names, with a head for the classes ``names``.
 
@@ -94,11 +111,20 @@ def starting_point(base: str, examples: Examples, names: Sequence[str], settings
         if settings.lora_rank:
             add_lora(loaded.network, base, settings.lora_rank)
         most = min(loaded.max_tokens, settings.max_tokens)
-        tokenizer = loaded.tokenizer
-        return Start(loaded.network, tokenizer, loaded.causal, most, loaded.pad_id, tokenizer.mask_token_id)
-    tokenizer = new.build_tokenizer([*examples.texts, *examples.pairs], settings)
+        tokenizer, prompt = loaded.tokenizer, _prompt(base, loaded.network.config, examples, settings)
+        return Start(loaded.network, tokenizer, loaded.causal, most, loaded.pad_id, tokenizer.mask_token_id, prompt)
+    around = head_prompt(settings.prompt).rendered(["", ""])[:1] if settings.prompt else ()
+    tokenizer = new.build_tokenizer([*examples.texts, *examples.pairs, *around], settings)
     if examples.pairs:
         classes[OF_PAIRS] = True
     with BUILDING:
         network = new.build_network(settings, tokenizer, classes)
-    return Start(network, tokenizer, new.causal, settings.max_tokens, tokenizer.pad_token_id, tokenizer.mask_token_id)
+    return Start(
+        network,
+        tokenizer,
+        causal=new.causal,
+        max_tokens=settings.max_tokens,
+        pad_id=tokenizer.pad_token_id,
+        mask_id=tokenizer.mask_token_id,
+        prompt=_prompt(base, network.config, examples, settings),
+    )

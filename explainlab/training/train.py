@@ -143,7 +143,7 @@ def train(
     _require_masks(base, start, settings)
     hidden = masked or Masked()
     validate = _validator(start, *checked, hidden, settings, report) if checked else None
-    tokens = tokenized(start.tokenizer, examples, start.max_tokens, start.pad_id)
+    tokens = tokenized(start, examples)
     tokens = tokens.masked(hidden.examples, hidden.token)
     training = Training(start, tokens, targets, scores, settings, random, validate)
     kept = Checkpoints(checkpoints, identity) if checkpoints else None
@@ -217,7 +217,7 @@ def _validator(
     start: Start, examples: Examples, targets: Tensor, hidden: Masked, settings: TrainingSettings, report: Report
 ) -> Callable[[], float]:
     """The function that measures the network as it is on the examples, by the settings' metric."""
-    tokens = tokenized(start.tokenizer, examples, start.max_tokens, start.pad_id)
+    tokens = tokenized(start, examples)
     tokens = tokens.masked(hidden.validation, hidden.token)
 
     def validate() -> float:

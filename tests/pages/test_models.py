@@ -114,7 +114,7 @@ def test_a_run_opens_its_training() -> None:
         test_data="test.csv",
         seed=3,
         seeds=2,
-        settings={"epochs": 3, "label_names": ["bad", "good"]},
+        settings={"epochs": 3, "label_names": ["bad", "good"], "prompt": "Film, a=b: {text}"},
     )
     page = page_of(view.request())
     assert page.entry.title == "Models"

@@ -40,6 +40,18 @@ def test_train_from_a_file_to_an_explanation(run: Run, data: Path, tmp_path: Pat
     assert all(math.isfinite(feature["score"]) for feature in found["features"])
 
 
+def test_a_prompt_stays_with_the_model(run: Run, data: Path, tmp_path: Path) -> None:
+    out, prompt = tmp_path / "trained", "Is it good, or not? {text}. So:"
+    sizes = [*TINY[:-1], "--set=max_tokens=64", f"--set=prompt={prompt}"]
+    run("train", "--data", data, "--architecture", "gpt2", "--out", out, *sizes, "--json")
+    found = run("predict", "--model", out, "--text", "a film", "--json").json
+    assert 0 < found["prompt_tokens"] < found["tokens"]
+    assert "label_share" not in found
+    told = run("explain", "--model", out, "--text", "a film", "--method", "gradient", "--json").json["features"]
+    assert "".join(f["text"] for f in told if f["special"]) == "Is it good, or not? . So:"
+    assert [f["text"] for f in told if not f["special"]] == ["a", "film"]
+
+
 def test_train_from_weights_with_validation_and_seeds(
     run: Run, data: Path, zoo_path: Callable[[str], Path], tmp_path: Path
 ) -> None:

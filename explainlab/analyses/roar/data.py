@@ -76,7 +76,7 @@ def grid_data(request: CompleteRequest, parameters: RoarParameters, context: Run
     note_pairs(start.network.config, bool(parts["train"].pairs))
     _require_measures(start, parameters)
     token = filler_id(start.tokenizer, base, "mask")
-    tokenizing = Tokenizing(start.tokenizer, start.max_tokens, token, reader.limits)
+    tokenizing = Tokenizing(start.tokenizer, start.max_tokens, token, reader.limits, start.prompt)
     splits = {name: Split(name, examples, tokenizing, context) for name, examples in parts.items()}
     cut = [
         f"{counted(split.cut, 'text')} of the {name} data: cut to the model's {start.max_tokens} tokens."

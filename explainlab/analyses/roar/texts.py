@@ -13,7 +13,8 @@ from explainlab.analyses.roar.masks import Masks
 from explainlab.errors import DataError, TextError
 from explainlab.limits import Limits
 from explainlab.models.context import RunContext
-from explainlab.text.encoding import Encoding, encode
+from explainlab.text.encoding import Encoding
+from explainlab.text.prompt import Prompt, encode_prompted
 from explainlab.text.units import Units, group, words
 from explainlab.training import Examples
 
@@ -44,16 +45,17 @@ class Read(NamedTuple):
 
 @dataclass(frozen=True)
 class Tokenizing:
-    """How texts become tokens, at most ``max_tokens`` of each, within ``limits``; ``token`` masks one."""
+    """How texts become at most ``max_tokens`` tokens, in a ``prompt`` or not, within ``limits``; ``token`` masks."""
 
     tokenizer: PreTrainedTokenizerBase
     max_tokens: int
     token: int
     limits: Limits
+    prompt: Prompt | None
 
     def read(self, text: str, pair: str | None) -> Read:
         """A text; only content tokens of the first part may be masked."""
-        encoding = encode(self.tokenizer, text, pair, self.max_tokens, self.limits)
+        encoding = encode_prompted(self.tokenizer, self.prompt, text, pair, self.max_tokens, self.limits)
         candidates = np.flatnonzero(encoding.content & encoding.attention & (encoding.parts == 0))
         return Read(encoding, group(encoding, "token"), candidates)
 

@@ -156,7 +156,7 @@ def _run(subjects: Sequence[Subject], member: MethodRequest, first: bool) -> lis
     ]
     if not first:
         read_label_shares(runs)
-    elif subjects[0].classifier.prompt is not None:
+    elif subjects[0].classifier.architecture.speaks:
         for run in runs:
             run.recalls()
     results |= zip(missing, attribute_subjects(runs, method, [requests[i] for i in missing]), strict=True)

@@ -159,7 +159,7 @@ class MultiPass(Method):
 
 def prompt_warning(classifier: Classifier) -> tuple[str, ...]:
     """The warning where a prompt continues after the text; empty for other classifiers."""
-    if classifier.prompt is None or not classifier.prompt.goes_on:
+    if not classifier.architecture.speaks or not classifier.prompt or not classifier.prompt.goes_on:
         return ()
     return (
         "The prompt asks for the label words only at its end, after the text: what is read before that answers a "

@@ -90,8 +90,8 @@ class Rpi(BestOfMany):
 
     @classmethod
     def is_random(cls, subject: Subject, parameters: AttentionParameters) -> bool:
-        """Not with one timestep where nothing else is drawn: in the last layer of a model with a prompt."""
-        undrawn = bool(subject.encoding.prompt) and parameters.layers in ("last", "-1")
+        """Not with one timestep where nothing else is drawn: in the last layer of a language model."""
+        undrawn = subject.classifier.architecture.speaks and parameters.layers in ("last", "-1")
         return not (undrawn and (PRESETS[parameters.preset].timesteps == "last" or parameters.timesteps == 1))
 
     @classmethod

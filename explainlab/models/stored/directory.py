@@ -14,13 +14,16 @@ from typing import Any
 
 from transformers import AutoConfig, PreTrainedConfig
 
-from explainlab.errors import ModelError
+from explainlab.errors import ModelError, RequestError
 from explainlab.limits import MAX_CLASSES, MAX_CONFIGURATION_MB, MAX_LAYERS, MAX_POSITIONS, MAX_VOCABULARY_MB
 from explainlab.models.networks.registration import OURS, register_networks
 from explainlab.models.stored.weights import first_line
+from explainlab.text.prompt import Prompt, head_prompt
 
 OF_PAIRS = "explainlab_pairs"
 """In the config.json of a model that was trained here: whether it was on pairs of texts."""
+OF_PROMPT = "explainlab_prompt"
+"""In the config.json of a model that was trained here: the text around its texts, as :func:`prompt_in` reads it."""
 FILES = ["*.json", "*.safetensors", "*.txt", "*.model"]
 """What is read of a model: its digest is over these files."""
 VOCABULARIES = ["tokenizer.json", "vocab.*", "*.model"]
@@ -86,6 +89,21 @@ def read_config(model_id: str, directory: Path) -> tuple[PreTrainedConfig, dict[
         raise
     except Exception as error:
         raise ModelError(f"The configuration of {model_id} cannot be read: {first_line(error)}") from error
+
+
+def prompt_in(model_id: str, config: PreTrainedConfig) -> Prompt | None:
+    """What a classifier reads around its texts; None for one that reads these alone.
+
+    Raises :class:`ModelError` for a prompt that cannot be one.
+    """
+    form = getattr(config, OF_PROMPT, None)
+    if form is None:
+        return None
+    try:
+        return head_prompt(str(form))
+    except RequestError as error:
+        problem = f"The configuration of {model_id} has an {OF_PROMPT} that cannot be used: {error.problem}"
+        raise ModelError(problem, "Correct it in its config.json.") from None
 
 
 def _require_measure(model_id: str, fields: dict[str, Any]) -> None:

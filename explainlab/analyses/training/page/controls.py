@@ -71,7 +71,8 @@ def seed_controls(view: ModelsView, force: bool = False) -> None:
     values |= {"reading": {"source": view.source, "columns": view.columns, "classes": view.classes}}
     values |= {name: settings.get(name) for name in _NUMBERS}
     values["lists"] = {name: value for name, value in settings.items() if isinstance(value, list)}
-    typed = {name: value for name, value in settings.items() if name not in (*_NUMBERS, *values["lists"])}
+    values["prompt"] = settings.get("prompt", "")
+    typed = {name: value for name, value in settings.items() if name not in (*_NUMBERS, *values["lists"], "prompt")}
     values["others"] = ", ".join(f"{name}={value}" for name, value in typed.items())
     question.seed(values, force)
 
@@ -115,7 +116,12 @@ def draw_question(run: Callable[[], None], label: str) -> None:
 
 def _has_sizes() -> bool:
     """Whether what is begun with comes in several sizes."""
-    return question.now("begin") == "weights" and "size" not in ARCHITECTURES[question.now("architecture")].unused
+    return question.now("begin") == "weights" and not _begins_without("size")
+
+
+def _begins_without(setting: str) -> bool:
+    """Whether what is begun with has random weights and no such setting."""
+    return question.now("begin") == "weights" and setting in ARCHITECTURES[question.now("architecture")].unused
 
 
 def _draw_share() -> None:
@@ -143,7 +149,16 @@ def _draw_more(usual: TrainingSettings | None) -> None:
         ("Test data", "test_data", "A data set that is read when the model is done: its accuracy is the answer."),
     ):
         question.draw_source(label, name, [*EXAMPLES, *TO_LEARN], help_text, "None")
-    known = ", ".join(name for name in TrainingSettings.model_fields if name not in (*_NUMBERS, *ELSEWHERE))
+    if not _begins_without("prompt"):
+        st.text_input(
+            "Text around the parts",
+            question.now("prompt"),
+            key=question.key("prompt"),
+            placeholder="[Assertion]: {text_b} [Document]: {text}",
+            help=TrainingSettings.model_fields["prompt"].description,
+        )
+    apart = (*_NUMBERS, *ELSEWHERE, "prompt")
+    known = ", ".join(name for name in TrainingSettings.model_fields if name not in apart)
     st.text_input(
         "Other settings",
         question.now("others"),
@@ -188,4 +203,5 @@ def _settings() -> dict[str, Any]:
     """The settings that are chosen; raises ``RequestError`` for one that does not exist or is out of range."""
     numbers = {name: question.now(name) for name in _NUMBERS if question.now(name) is not None}
     typed: Any = parse(get_study(Training.id), {"settings": question.now("others")})
-    return {**question.now("lists"), **typed.settings, **numbers}
+    around = {} if _begins_without("prompt") or not question.now("prompt") else {"prompt": question.now("prompt")}
+    return {**question.now("lists"), **typed.settings, **numbers, **around}
