@@ -11,11 +11,14 @@ from contextlib import contextmanager
 from operator import eq
 from tempfile import SpooledTemporaryFile, TemporaryFile, gettempdir
 from threading import Lock
-from typing import Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 
 from explainlab.errors import ResourceError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 T = TypeVar("T")
 FEW = 1_000
@@ -39,7 +42,11 @@ class Lazy(Sequence[T]):
     def __getitem__(self, place: slice) -> list[T]: ...
     def __getitem__(self, place: int | slice) -> T | list[T]:
         places = range(len(self))[place]
-        return self.item(places) if isinstance(places, int) else [self.item(own) for own in places]
+        return self.item(places) if isinstance(places, int) else self.items(places)
+
+    def items(self, places: range) -> list[T]:
+        """The items at ``places``."""
+        return [self.item(place) for place in places]
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and len(self) == len(other) and all(map(eq, self, other))
@@ -166,6 +173,24 @@ class Floats:
             self._file.seek(0)
             little = self._bytes <= LITTLE
             return np.frombuffer(self._file.read() if little else mmap.mmap(self._file.fileno(), self._bytes))
+
+
+def arrow_table(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> pa.Table:
+    """The rows of all ``batches``, which have this ``schema``; in a file, of which what is read is in memory, if many.
+
+    Raises :class:`ResourceError` where the disk is full.
+    """
+    import pyarrow as pa
+
+    file = SpooledTemporaryFile(LITTLE)  # noqa: SIM115
+    with _room():
+        with pa.ipc.new_file(file, schema) as writer:
+            for batch in batches:
+                writer.write_batch(batch)
+        size = file.tell()
+        file.seek(0)
+        held = file.read() if size <= LITTLE else mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
+    return pa.ipc.open_file(pa.BufferReader(held)).read_all()
 
 
 def _columns(field: np.ndarray) -> np.ndarray:

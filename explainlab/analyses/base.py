@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
@@ -28,9 +28,13 @@ if TYPE_CHECKING:
 
 
 class Record(BaseModel):
-    """A part of a result: typed fields that are its JSON, in the order of their declaration."""
+    """A part of a result: typed fields that are its JSON, in the order of their declaration.
+
+    ``many`` names the field that has a record a text of a data set, if there is one.
+    """
 
     model_config = ConfigDict(frozen=True)
+    many: ClassVar[str] = "texts"
 
 
 B = TypeVar("B", bound=Record)
@@ -104,13 +108,18 @@ class AnalysisResult(Result, Generic[B]):
 
     def body_in_parts(self) -> dict[str, Any]:
         """As :meth:`body_json`, with more than :data:`PART` texts as :meth:`in_parts` has them."""
-        texts: Sequence[Record] = getattr(self.body, "texts", ())
+        many = self.body.many
+        texts: Sequence[Any] = getattr(self.body, many, ())
         if len(texts) <= PART:
             return self.body_json()
         starts = range(0, len(texts), PART)
-        parts = ([text.model_dump(mode="json") for text in texts[start : start + PART]] for start in starts)
-        body = self.body.model_dump(mode="json", exclude={"texts"})
-        return {name: parts if name == "texts" else body[name] for name in type(self.body).model_fields}
+        parts = ([_plain(text) for text in texts[start : start + PART]] for start in starts)
+        body = self.body.model_dump(mode="json", exclude={many})
+        return {name: parts if name == many else body[name] for name in type(self.body).model_fields}
+
+
+def _plain(text: Any) -> Any:
+    return text.model_dump(mode="json") if isinstance(text, Record) else text
 
 
 NO_MODEL = "none"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from itertools import chain
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from pydantic import Field
@@ -20,9 +20,10 @@ from explainlab.analyses.errors.result import (
     Calibration,
     ClassScores,
     ConfidenceBin,
-    PredictedRow,
     PredictionsData,
 )
+from explainlab.analyses.errors.rows import TOGETHER as WRITTEN
+from explainlab.analyses.errors.rows import PredictedRows
 from explainlab.analyses.errors.verdict import verdict
 from explainlab.analyses.numbers import Measure, Number
 from explainlab.analyses.parameters import Sample
@@ -34,6 +35,7 @@ from explainlab.models.caveats import caveats_of_rows, is_unreadable
 from explainlab.models.context import FORWARD
 from explainlab.models.reading import next_tokens_of, read_all
 from explainlab.request import digest
+from explainlab.spill import Chosen
 
 MOST_ROWS = 1_000_000
 TOGETHER = 512
@@ -94,15 +96,14 @@ class Predictions(DataAnalysis[PredictionsData]):
     def of_data(self, subject: DataSubject, parameters: Parameters) -> PredictionsData:
         predictions, labels = predicted(subject), subject.classifier.labels
         gold, best = predictions.gold(labels), predictions.best
-        rows = _rows(predictions, gold, labels)
-        confidence = np.array([row["confidence"] for row in rows])
+        rows = PredictedRows.joined(_columns(predictions, gold, labels))
         return PredictionsData(
             labels=list(labels),
             n=len(best),
             accuracy=accuracy_of(int((gold == best).sum()), len(best)),
             macro_f1=float(f1_score(gold, best, average="macro", zero_division=0)),
             per_class=_per_class(gold, best, labels),
-            calibration=calibration(confidence, gold == best, parameters.bins),
+            calibration=calibration(rows.column("confidence"), gold == best, parameters.bins),
             confusion=confusion_matrix(gold, best, labels=range(len(labels))).tolist(),
             rows=rows,
         )
@@ -159,33 +160,67 @@ def predicted(subject: DataSubject, following: float = 0.0) -> Predicted:
     order = np.argsort(-lengths, kind="stable")
     batcher = Batcher(subject.classifier, subject.context)
     parts = [order[start : start + TOGETHER] for start in range(0, len(rows), TOGETHER)]
-    read = [[rows[i] for i in part] for part in parts]
-    keys = [_key(subject, part) for part in read]
-    known = [subject.context.recall(key) for key in keys]
-    missing = [part for part, body in zip(read, known, strict=True) if body is None]
-    subject.context.expect(reading_work(chain.from_iterable(missing)) + following, exact=not following)
-    outcomes = [
-        _part(subject, batcher, part, key, i * TOGETHER) if body is None else _Part.model_validate(body)
-        for i, (part, key, body) in enumerate(zip(read, keys, known, strict=True))
-    ]
-    refused = {
-        int(part[place]): reason
-        for part, outcome in zip(parts, outcomes, strict=True)
-        for place, reason in outcome.refused
-    }
-    subject.skipped += [(rows[i].number, refused[i]) for i in sorted(refused)]
+    subject.context.expect(_work_left(subject, parts) + following, exact=not following)
+    read = _Read.of(len(rows), len(subject.classifier.labels))
+    for number, part in enumerate(parts):
+        own = [rows[i] for i in part]
+        key = _key(subject, own)
+        known = subject.context.recall(key)
+        body = _part(subject, batcher, own, key, number * TOGETHER) if known is None else _Part.model_validate(known)
+        read.add(part, body)
+    subject.skipped += [(rows[i].number, read.refused[i]) for i in sorted(read.refused)]
     subject.forward += batcher.passes
     subject.warnings += batcher.warnings
-    kept = np.array([i for i in order if i not in refused], dtype=np.int64)
+    kept = np.flatnonzero(read.tokens >= 0)
     if not len(kept):
-        raise RequestError("The model can read no text of this data set.", f"Row {rows[0].number}: {refused[0]}")
-    shares = np.array(list(chain.from_iterable(outcome.shares for outcome in outcomes)), dtype=np.float64)
-    subject.warnings += caveats_of_rows(len(kept), sum(outcome.unreadable for outcome in outcomes), shares)
-    logits = np.array(list(chain.from_iterable(outcome.logits for outcome in outcomes)))
-    tokens = np.array(list(chain.from_iterable(outcome.tokens for outcome in outcomes)))
-    cut = np.array(list(chain.from_iterable(outcome.cut for outcome in outcomes)))
-    back = np.argsort(kept)
-    return Predicted([rows[i] for i in kept[back]], logits[back], tokens[back], cut[back])
+        raise RequestError("The model can read no text of this data set.", f"Row {rows[0].number}: {read.refused[0]}")
+    subject.warnings += caveats_of_rows(len(kept), read.unreadable, read.shares[kept])
+    return Predicted(Chosen(rows, kept), read.logits[kept], read.tokens[kept], read.cut[kept])
+
+
+def _work_left(subject: DataSubject, parts: Iterable[np.ndarray]) -> float:
+    """The expected work of the ``parts`` that the subject's context does not remember."""
+    left = 0.0
+    for part in parts:
+        rows = [subject.rows[i] for i in part]
+        left += reading_work(rows) if subject.context.recall(_key(subject, rows)) is None else 0.0
+    return left
+
+
+@dataclass(frozen=True, eq=False)
+class _Read:
+    """What the model said of n rows, in their order: ``logits`` [n, classes], label ``shares`` [n], ``tokens`` and
+    ``cut`` int64 [n], -1 where it could not read a row; these are ``refused``, with the reason.
+    """
+
+    logits: np.ndarray
+    shares: np.ndarray
+    tokens: np.ndarray
+    cut: np.ndarray
+    refused: dict[int, str] = field(default_factory=dict)
+    counts: list[int] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, n: int, classes: int) -> _Read:
+        """Nothing yet."""
+        nothing = np.full(n, -1, dtype=np.int64)
+        return cls(np.empty((n, classes)), np.full(n, np.nan), nothing, nothing.copy())
+
+    @property
+    def unreadable(self) -> int:
+        """How many rows have too many unknown tokens."""
+        return sum(self.counts)
+
+    def add(self, places: np.ndarray, part: _Part) -> None:
+        """Take what a ``part`` says of the rows at these ``places``."""
+        refused = dict(part.refused)
+        self.refused.update((int(places[i]), reason) for i, reason in refused.items())
+        good = np.delete(places, [*refused])
+        if len(good):
+            self.logits[good] = part.logits
+        self.shares[good] = np.array(part.shares, dtype=np.float64)
+        self.tokens[good], self.cut[good] = part.tokens, part.cut
+        self.counts.append(part.unreadable)
 
 
 class _Part(Record):
@@ -269,32 +304,22 @@ def calibration(confidence: np.ndarray, right: np.ndarray, bins: int) -> Calibra
     )
 
 
-def _rows(predictions: Predicted, gold: np.ndarray, labels: Sequence[str]) -> list[PredictedRow]:
-    logs = log_softmax(predictions.logits, axis=1)
-    each, best = np.arange(len(gold)), predictions.best
-    columns = (
-        gold.tolist(),
-        best.tolist(),
-        np.exp(logs[each, best]).tolist(),
-        np.exp(logs[each, gold]).tolist(),
-        (0 - logs[each, gold]).tolist(),
-        predictions.tokens.tolist(),
-        (predictions.cut > 0).tolist(),
-    )
-    return [
-        {
-            "row": row.number,
-            "text": row.text,
-            "text_pair": row.text_pair,
-            "label": labels[true],
-            "predicted": labels[predicted],
-            "confidence": confidence,
-            "probability": probability,
-            "loss": loss,
-            "tokens": tokens,
-            "cut": cut,
+def _columns(predictions: Predicted, gold: np.ndarray, labels: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """The columns of :class:`PredictedRows`, some rows at a time."""
+    best = predictions.best
+    for start in range(0, len(gold), WRITTEN):
+        part = slice(start, start + WRITTEN)
+        rows, each = predictions.rows[part], np.arange(len(gold[part]))
+        logs = log_softmax(predictions.logits[part], axis=1)
+        yield {
+            "row": [row.number for row in rows],
+            "text": [row.text for row in rows],
+            "text_pair": [row.text_pair for row in rows],
+            "label": [labels[i] for i in gold[part]],
+            "predicted": [labels[i] for i in best[part]],
+            "confidence": np.exp(logs[each, best[part]]),
+            "probability": np.exp(logs[each, gold[part]]),
+            "loss": 0 - logs[each, gold[part]],
+            "tokens": predictions.tokens[part],
+            "cut": predictions.cut[part] > 0,
         }
-        for row, true, predicted, confidence, probability, loss, tokens, cut in zip(
-            predictions.rows, *columns, strict=True
-        )
-    ]

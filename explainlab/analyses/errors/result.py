@@ -2,29 +2,10 @@
 
 from __future__ import annotations
 
-from typing_extensions import TypedDict  # pydantic needs this one before Python 3.12
+from typing import ClassVar
 
 from explainlab.analyses.base import Record
-
-
-class PredictedRow(TypedDict):
-    """A row that the model could read: a plain record, as a data set may have ten thousand of them.
-
-    ``row`` is its number in the file, ``label`` its true class. ``confidence`` is the probability of the predicted
-    class, ``probability`` that of the true one, ``loss`` its cross entropy in nats. ``tokens`` is how many tokens the
-    model read; ``cut`` tells whether it read only the beginning.
-    """
-
-    row: int
-    text: str
-    text_pair: str | None
-    label: str
-    predicted: str
-    confidence: float
-    probability: float
-    loss: float
-    tokens: int
-    cut: bool
+from explainlab.analyses.errors.rows import PredictedRows
 
 
 class Accuracy(Record):
@@ -69,6 +50,8 @@ class PredictionsData(Record):
     order of ``labels``; ``macro_f1`` is over the classes that occur; ``rows`` are in the order of the file.
     """
 
+    many: ClassVar[str] = "rows"
+
     labels: list[str]
     n: int
     accuracy: Accuracy
@@ -76,8 +59,8 @@ class PredictionsData(Record):
     per_class: list[ClassScores]
     calibration: Calibration
     confusion: list[list[int]]
-    rows: list[PredictedRow]
+    rows: PredictedRows
 
     def without_rows(self) -> PredictionsData:
         """The same but for the rows, which are most of it."""
-        return self.model_copy(update={"rows": []})
+        return self.model_copy(update={"rows": PredictedRows.of([])})

@@ -95,7 +95,7 @@ def _tables(result: AnalysisResult[Any]) -> Iterator[_Table]:
     """The lists of records in the body of ``result``."""
     for name, rows in result.body_in_parts().items():
         if isinstance(rows, Iterator):
-            yield _Table(name, len(result.body.texts), partial(_parts, result, name))
+            yield _Table(name, len(getattr(result.body, name)), partial(_parts, result, name))
         elif _is_table(rows):
             yield _Table(name, len(rows), partial(list, [rows]))
 

@@ -76,10 +76,11 @@ class Store:
         if self.has(key):
             return
         record = result.in_parts()
-        if isinstance(record.get("texts"), Iterator):
-            for number, texts in enumerate(record["texts"]):  # before the result, which is there when they all are
+        many = _many(record)
+        if isinstance(record.get(many), Iterator):
+            for number, texts in enumerate(record[many]):  # before the result, which is there when they all are
                 self._database.insert(PARTS, {"key": key, "number": number, "body": json.dumps(texts, allow_nan=False)})
-            record["texts"] = []
+            record[many] = []
         self.put_records({key: record})
 
     def records(self, keys: Collection[str]) -> dict[str, dict[str, Any]]:
@@ -180,12 +181,17 @@ class Store:
     def _whole(self, key: str, body: str, parts: int) -> dict[str, Any]:
         """The JSON of a result; the texts of one in ``parts`` are read while they are iterated."""
         record: dict[str, Any] = json.loads(body)
-        return {**record, "texts": self._texts(key, parts)} if parts else record
+        return {**record, _many(record): self._texts(key, parts)} if parts else record
 
     def _texts(self, key: str, parts: int) -> Iterator[Any]:
         for number in range(parts):
             part = select(PARTS.c.body).where(PARTS.c.key == key, PARTS.c.number == number)
             yield from json.loads(self._database.value(part))
+
+
+def _many(record: Mapping[str, Any]) -> str:
+    """Which field of a result has its texts."""
+    return "texts" if "texts" in record else "rows"
 
 
 @lru_cache(maxsize=256)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 
@@ -91,8 +92,8 @@ def draw_drivers(service: Service, view: ErrorsView, table: PredictionTable) -> 
 def cost_words(table: PredictionTable) -> str:
     """How many attributions the answer needs, known from the predictions."""
     wrong = int(table.wrong.sum())
-    right = min(MistakeDrivers.Parameters().right, len(table.frame) - wrong)
-    classes = table.frame["predicted"][table.wrong].nunique()
+    right = min(MistakeDrivers.Parameters().right, len(table) - wrong)
+    classes = len(table.rows.table["predicted"].filter(table.wrong).unique())
     rows = f"{wrong:,} of misclassified rows, {right:,} of correct ones"
     toward = "" if classes == 1 else f" toward each of {classes} classes"
     return f"{wrong + right * classes:,} maps: {rows}{toward}."
@@ -180,11 +181,11 @@ def _draw_picked(view: ErrorsView, body: MistakeDriversData, table: PredictionTa
         words, button = st.columns([4, 1], vertical_alignment="center")
         words.markdown(f"**Picked: {plain(names)}{more}, in {counted(len(view.numbers), 'row')}**")
         button.button("Clear", key="errors_unpick", on_click=let_through, width="stretch")
-        rows = table.frame.loc[
-            table.frame["row"].isin(view.numbers), ["row", "text", "label", "predicted", "confidence"]
-        ]
+        rows = pd.DataFrame(table.rows.at(np.flatnonzero(np.isin(table.numbers, view.numbers))))
         st.dataframe(
-            rows.rename(columns={"label": "true"}).rename(columns=str.capitalize),
+            rows[["row", "text", "label", "predicted", "confidence"]]
+            .rename(columns={"label": "true"})
+            .rename(columns=str.capitalize),
             hide_index=True,
             column_config=_ROW_COLUMNS,
         )

@@ -113,7 +113,7 @@ def find(service: Service, view: ErrorsView) -> TableAnswer:
 
 def _split(result: AnalysisResult[PredictionsData]) -> TableAnswer:
     body = result.body
-    return TableAnswer(Answer(result=replace(result, body=body.without_rows())), PredictionTable.of(body.rows))
+    return TableAnswer(Answer(result=replace(result, body=body.without_rows())), PredictionTable(body.rows))
 
 
 def report(error: ExplainLabError) -> None:
@@ -130,14 +130,14 @@ def draw_reported() -> None:
 
 def place_of(table: PredictionTable, order: np.ndarray, row: int | None) -> int:
     """Where in ``order`` the row of this number is; the first place if it is not there."""
-    at = np.flatnonzero(table.frame["row"].to_numpy()[order] == row)
+    at = np.flatnonzero(table.numbers[order] == row)
     return int(at[0]) if at.size else 0
 
 
 def step(table: PredictionTable, order: np.ndarray, place: int, by: int) -> None:
     """Open the row ``by`` places further, if there is one (a callback)."""
     if 0 <= place + by < len(order):
-        controls.open_row(int(table.frame["row"].iat[order[place + by]]))
+        controls.open_row(int(table.numbers[order[place + by]]))
 
 
 def map_requests(view: ErrorsView, row: dict[str, Any]) -> list[Request]:

@@ -22,7 +22,10 @@ from explainlab.service.store.remarks import Remark
 
 OPENED = "errors_open_row"
 """The container of the open row."""
+MOST_SHOWN = 1_000
+"""Rows that the table shows at once."""
 _TABLE = "errors_table"
+_PAGE = "errors_page_of_rows"
 _NAMES = {
     "row": "Row",
     "text": "Text",
@@ -64,10 +67,13 @@ def draw_choice(view: ErrorsView, table: PredictionTable, labels: Sequence[str])
 def draw_list(view: ErrorsView, table: PredictionTable, order: np.ndarray, remarks: Sequence[Remark]) -> None:
     """The rows at the positions ``order``, with their files."""
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
-        st.markdown(f"**{len(order):,} of {len(table.frame):,} rows**", width="stretch")
+        st.markdown(f"**{len(order):,} of {len(table):,} rows**", width="stretch")
         with st.popover("Export", icon=":material/download:", key="errors_rows_export"):
             _draw_files(table, order, remarks)
-    _draw_table(view, table, order, remarks)
+    begin = place_of(table, order, view.row) // MOST_SHOWN * MOST_SHOWN
+    if len(order) > MOST_SHOWN:
+        _draw_pages(table, order, begin)
+    _draw_table(view, table, order[begin : begin + MOST_SHOWN], remarks)
 
 
 def draw_walk(table: PredictionTable, order: np.ndarray, place: int) -> None:
@@ -99,19 +105,30 @@ def draw_walk(table: PredictionTable, order: np.ndarray, place: int) -> None:
 def _draw_nothing(view: ErrorsView, table: PredictionTable) -> None:
     narrowed = view.true or view.predicted or view.search or view.numbers
     if view.show == "mistakes" and not narrowed:
-        words = (
-            f"No mistakes: the model is right about each of the {len(table.frame):,} rows. Show all rows to read them."
-        )
+        words = f"No mistakes: the model is right about each of the {len(table):,} rows. Show all rows to read them."
         st.success(words, icon=":material/celebration:")
     else:
         st.info("No row matches. Loosen a filter, or search for something else.", icon=":material/filter_alt_off:")
+
+
+def _draw_pages(table: PredictionTable, order: np.ndarray, begin: int) -> None:
+    """Which of the rows the table shows, and the way to the others: it always shows the open one."""
+    last, end = (len(order) - 1) // MOST_SHOWN, min(begin + MOST_SHOWN, len(order))
+
+    def turned() -> None:
+        controls.open_row(int(table.numbers[order[(st.session_state[_PAGE] - 1) * MOST_SHOWN]]))
+
+    st.session_state[_PAGE] = begin // MOST_SHOWN + 1
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.number_input(f"Page of {last + 1:,}", 1, last + 1, key=_PAGE, on_change=turned, width=160)
+        st.caption(f"{begin + 1:,} to {end:,} of {len(order):,} rows, in this order. The files have all.")
 
 
 def _draw_table(view: ErrorsView, table: PredictionTable, order: np.ndarray, remarks: Sequence[Remark]) -> None:
     def picked() -> None:
         rows = st.session_state[_TABLE].selection.rows
         if rows and rows[0] < len(order):
-            controls.open_row(int(table.frame["row"].iat[order[rows[0]]]))
+            controls.open_row(int(table.numbers[order[rows[0]]]))
             bring_into_view(OPENED)
 
     st.session_state[_TABLE] = {"selection": {"rows": [place_of(table, order, view.row)], "columns": [], "cells": []}}
@@ -128,10 +145,11 @@ def _draw_table(view: ErrorsView, table: PredictionTable, order: np.ndarray, rem
 
 def _shown(table: PredictionTable, order: np.ndarray, remarks: Sequence[Remark]) -> pd.DataFrame:
     """The rows as the table shows them, without empty columns."""
-    empty = [name for name in ("text_pair",) if table.frame[name].isna().all()]
-    empty += [name for name in ("cut",) if not table.frame[name].any()]
+    columns = table.rows.table
+    empty = [name for name in ("text_pair",) if columns[name].null_count == len(table)]
+    empty += [name for name in ("cut",) if not table.rows.column(name).any()]
     names = {name: shown for name, shown in _NAMES.items() if name not in empty}
-    frame = table.frame[list(names)].take(order).rename(columns=names)
+    frame = pd.DataFrame(table.rows.at(order), columns=[*names]).rename(columns=names)
     own = {remark.row: remark for remark in remarks if not remark.edit}
     edits = pd.Series([remark.row for remark in remarks if remark.edit], dtype=int).value_counts()
     if own:

@@ -12,11 +12,10 @@ import numpy as np
 import pandas as pd
 
 from explainlab.analyses.errors.page.view import ErrorsView
-from explainlab.analyses.errors.result import PredictedRow
+from explainlab.analyses.errors.rows import COLUMNS, TOGETHER, PredictedRows
 from explainlab.figures.export import inert
 from explainlab.service.store.remarks import Remark
 
-COLUMNS = tuple(PredictedRow.__annotations__)
 _SORTED_BY = {
     "loss": ("loss", -1),
     "confident": ("confidence", -1),
@@ -29,47 +28,61 @@ _SORTED_BY = {
 
 @dataclass(frozen=True, eq=False)
 class PredictionTable:
-    """``frame`` has one row a text, with the columns of :class:`PredictedRow`.
+    """The ``rows`` of a body. Positions count them from 0; row numbers are those of the file."""
 
-    Positions count the rows of ``frame`` from 0; row numbers are those of the file.
-    """
+    rows: PredictedRows
 
-    frame: pd.DataFrame
+    def __len__(self) -> int:
+        return len(self.rows)
 
-    @classmethod
-    def of(cls, rows: Sequence[PredictedRow]) -> PredictionTable:
-        """The table of the ``rows`` in a body."""
-        return cls(pd.DataFrame(rows, columns=list(COLUMNS)))
+    @cached_property
+    def numbers(self) -> np.ndarray:
+        """int64 [n]: the rows' numbers."""
+        return self.rows.column("row")
 
     @cached_property
     def wrong(self) -> np.ndarray:
         """bool [n]: where the prediction is wrong."""
-        wrong: np.ndarray = (self.frame["label"] != self.frame["predicted"]).to_numpy()
+        import pyarrow.compute as pc
+
+        table = self.rows.table
+        wrong: np.ndarray = pc.not_equal(table["label"], table["predicted"]).to_numpy()
         return wrong
 
-    @cached_property
-    def folded(self) -> pd.Series:
-        """The texts and second texts, case-folded."""
-        return (self.frame["text"] + "\n" + self.frame["text_pair"].fillna("")).map(str.casefold)
+    def where(self, column: str, value: str) -> np.ndarray:
+        """bool [n]: the rows with this ``value`` in the ``column``."""
+        import pyarrow.compute as pc
+
+        found: np.ndarray = pc.equal(self.rows.table[column], value).to_numpy()
+        return found
+
+    def finds(self, words: str) -> np.ndarray:
+        """bool [n]: the rows with ``words`` in a text, in upper or lower case."""
+        words, found = words.casefold(), np.zeros(len(self), dtype=bool)
+        for start in range(0, len(self), TOGETHER):
+            part = self.rows.table.select(["text", "text_pair"]).slice(start, TOGETHER)
+            texts = zip(*(column.to_pylist() for column in part.columns), strict=True)
+            found[start : start + TOGETHER] = [words in f"{text}\n{pair or ''}".casefold() for text, pair in texts]
+        return found
 
     def order(self, view: ErrorsView) -> np.ndarray:
         """int64 [m]: positions of the rows that ``view`` shows, in its order; ties as in the file."""
-        keep = self.wrong.copy() if view.show == "mistakes" else np.ones(len(self.frame), dtype=bool)
+        keep = self.wrong.copy() if view.show == "mistakes" else np.ones(len(self), dtype=bool)
         for column, label in (("label", view.true), ("predicted", view.predicted)):
             if label:
-                keep &= (self.frame[column] == label).to_numpy()
+                keep &= self.where(column, label)
         if view.numbers:
-            keep &= self.frame["row"].isin(view.numbers).to_numpy()
+            keep &= np.isin(self.numbers, view.numbers)
         if view.search:
-            keep &= self.folded.str.contains(view.search.casefold(), regex=False).to_numpy(dtype=bool)
+            keep &= self.finds(view.search)
         positions = np.flatnonzero(keep)
         column, sign = _SORTED_BY[view.sort]
-        values = sign * self.frame[column].to_numpy(dtype=float)[positions]
+        values = sign * self.rows.column(column)[positions].astype(float)
         return positions[np.argsort(values, kind="stable")]
 
     def row(self, position: int) -> dict[str, Any]:
-        """One row as plain Python values, None where there is none."""
-        return {name: _value(self.frame[name].iat[position]) for name in COLUMNS}
+        """One row."""
+        return {**self.rows[int(position)]}
 
     def records(self, positions: np.ndarray, remarks: Sequence[Remark]) -> list[dict[str, Any]]:
         """The rows at ``positions`` with note and tags, each followed by the texts edited from it.
@@ -80,8 +93,8 @@ class PredictionTable:
         for remark in remarks:
             left.setdefault(remark.row, []).append(remark)
         records = []
-        for row in self.frame.take(positions).to_dict("records"):
-            record = {name: _value(value) for name, value in row.items()}
+        for row in self.rows.at(positions):
+            record: dict[str, Any] = {**row}
             of_row = left.get(record["row"], [])
             own = next((remark for remark in of_row if not remark.edit), Remark(row=record["row"]))
             records.append({**record, "parent": None, "note": own.note, "tags": list(own.tags)})
@@ -99,12 +112,6 @@ def to_csv(records: Sequence[dict[str, Any]]) -> str:
 def to_json(records: Sequence[dict[str, Any]]) -> str:
     """``{"rows": [...]}``."""
     return json.dumps({"rows": list(records)}, ensure_ascii=False, allow_nan=False, indent=2)
-
-
-def _value(value: Any) -> Any:
-    if isinstance(value, np.generic):
-        value = value.item()
-    return None if pd.isna(value) else value
 
 
 def _edited(parent: dict[str, Any], remark: Remark) -> dict[str, Any]:

@@ -13,6 +13,7 @@ import pytest
 
 from explainlab.analyses.errors.page.table import PredictionTable, to_csv, to_json
 from explainlab.analyses.errors.page.view import ErrorsView, first_view
+from explainlab.analyses.errors.rows import PredictedRows
 from explainlab.service.store.remarks import Remark
 
 LABELS = ("negative", "positive")
@@ -82,7 +83,7 @@ def slow(rows: list[dict], view: ErrorsView) -> list[int]:
 )
 def test_rows_are_let_through_and_sorted_as_by_a_loop(fields: dict, pairs: bool) -> None:
     rows = made(200, pairs)
-    table, view = PredictionTable.of(rows), first_view().model_copy(update=fields)
+    table, view = PredictionTable(PredictedRows.of(rows)), first_view().model_copy(update=fields)
     found = [table.row(position) for position in table.order(view)]
     assert [row["row"] for row in found] == slow(rows, view)
     assert all(row == rows[row["row"] - 1] for row in found)
@@ -90,8 +91,7 @@ def test_rows_are_let_through_and_sorted_as_by_a_loop(fields: dict, pairs: bool)
 
 def test_ten_thousand_rows_are_searched_and_sorted_in_a_blink() -> None:
     rows = made(10_000)
-    table, view = PredictionTable.of(rows), first_view().model_copy(update={"search": "lovely"})
-    table.order(view)  # folds the texts once
+    table, view = PredictionTable(PredictedRows.of(rows)), first_view().model_copy(update={"search": "lovely"})
     start = time.perf_counter()
     order = table.order(view)
     assert time.perf_counter() - start < 0.1
@@ -102,7 +102,7 @@ def test_files_hold_the_rows_with_what_readers_left_and_edits_after_their_parent
     rows = made(3)
     rows[1]["text"] = "=1+1"
     remarks = [Remark(row=2, note="-odd", tags=("a", "b")), Remark.of_edit(2, "a fine film")]
-    records = PredictionTable.of(rows).records(np.array([2, 1]), remarks)
+    records = PredictionTable(PredictedRows.of(rows)).records(np.array([2, 1]), remarks)
     assert json.loads(to_json(records)) == {"rows": records}
     assert [(one["row"], one["parent"], one["text"]) for one in records] == [
         (3, None, rows[2]["text"]),
