@@ -243,6 +243,14 @@ def test_transformers_are_bases_too(files: dict[str, str], tmp_path: Path, base:
     assert len(body.curves) == 6
 
 
+def test_models_of_a_grid_may_be_adapters(files: dict[str, str], tmp_path: Path) -> None:
+    tuned = "lora=true,lora_rank=2,learning_rate=0.01,epochs=1"
+    body = ask(Watching(tmp_path), files, "embedded:bert-mini-sst2", settings=tuned, ratios=[0, 50, 100]).body
+    assert body.unfinished == body.failed == 0
+    assert list(tmp_path.rglob("adapter_model.safetensors"))
+    assert not list(tmp_path.rglob("model.safetensors"))
+
+
 def test_a_model_that_cannot_be_trained_fails_alone(files: dict[str, str], tmp_path: Path) -> None:
     """The measure is broken on the model of whole texts; what needs no measure is there all the same."""
     with measure("broken", lambda *_: float("nan")):
