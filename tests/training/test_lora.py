@@ -151,9 +151,8 @@ def test_a_changed_base_is_another_model(zoo_path: Callable[[str], Path], tmp_pa
     save_file(weights, base / "model.safetensors", {"format": "pt"})
     assert model_digest(str(out)) != first
     shutil.rmtree(base)
-    with pytest.raises(ModelError, match=r"an adapter, and the model that it changes cannot be read.*Put .*base") as e:
+    with pytest.raises(ModelError, match=r"the model that it changes cannot be read.*Put .*base_model_name_or_path"):
         load_model(str(out), device="cpu")
-    assert "base_model_name_or_path" in told.value.remedy
 
 
 @pytest.mark.parametrize(
