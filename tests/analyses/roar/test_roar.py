@@ -52,14 +52,6 @@ class Watching(RunContext):
             raise Cancelled
 
 
-@pytest.fixture(scope="module")
-def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Training data, validation data and test data of sentences in which every third word tells the class."""
-    folder = tmp_path_factory.mktemp("data")
-    parts = {"train": sentences(120, 1), "validation": sentences(30, 2), "test": sentences(60, 3)}
-    return {name: written(folder / f"{name}.csv", part) for name, part in parts.items()}
-
-
 def ask(
     context: RunContext, files: dict[str, str], base: str = BASE, seed: int = 0, **given: Any
 ) -> AnalysisResult[Any]:
