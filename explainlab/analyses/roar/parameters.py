@@ -12,7 +12,7 @@ from explainlab import declared
 from explainlab.analyses.parameters import RANDOM, Counts, JoinedMethods, split
 from explainlab.analyses.training.analysis import training_settings
 from explainlab.attribution.methods.paths import IntegratedGradients
-from explainlab.attribution.registry import MethodRequest, parse_method
+from explainlab.attribution.registry import MethodRequest, get_method, parse_method
 from explainlab.declared import refused
 
 WHOLE = 100
@@ -119,7 +119,7 @@ class RoarParameters(declared.Parameters):
     @model_validator(mode="after")
     def _fixed_points(self) -> RoarParameters:
         for own in self.requests if self.preset == "reference" else ():
-            if own.method == IntegratedGradients.id and IntegratedGradients.adaptive(own.parameters):
+            if own.method == IntegratedGradients.id and get_method(own.method).adaptive(own.parameters):
                 problem = "The paper's code takes points at equal distances: write {id}:rule=right"
                 raise PydanticCustomError("rule", problem, {"id": own.method})
         return self
