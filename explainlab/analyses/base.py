@@ -124,8 +124,6 @@ def _plain(text: Any) -> Any:
 
 NO_MODEL = "none"
 """What identifies the model of a request that names none."""
-_OLDER = {"outputs": "own", "preset": "ours"}
-"""Parameters that some requests are older than, with what these mean."""
 ADAPTIVE = 50.0
 """About the gradients that an adaptive method takes; its most would outweigh all else that a text takes."""
 
@@ -141,7 +139,8 @@ class Analysis(ABC):
     """A question. ``source`` names paper and figure; ``version`` rises whenever the numbers change.
 
     ``labelled``: the rows of a data set need labels that are classes of the model. ``kind`` says what its requests and
-    results are called in JSON. ``self_contained``: its requests name no model, text or data set. ``parameters`` are an
+    results are called in JSON. ``self_contained``: its requests name no model, text or data set. ``older``: parameters
+    that some of its requests are older than, with what these mean. ``parameters`` are an
     instance of the class' own ``Parameters``, as a subclass may annotate, wherever they are not a mapping.
     """
 
@@ -153,6 +152,7 @@ class Analysis(ABC):
     labelled: bool = False
     self_contained: bool = False
     kind: Kind = "study"
+    older: Mapping[str, str] = {"outputs": "own", "preset": "ours"}
     Parameters: type[Parameters] = Parameters
 
     @classmethod
@@ -255,16 +255,15 @@ class Analysis(ABC):
         """The store's key, 64 hexadecimal digits; model and data enter by their digests, not by their names.
 
         Data are read as ``reader``. Which rows, and how many, does not enter the key of a single text: a text that was
-        analysed in a data set is not run again. Nor do ``sample`` where it is ``first``, ``outputs`` where they are
-        ``own`` and ``preset`` where it is ``ours``, as in requests that are older than these, and the number of rows
-        where all are asked for.
+        analysed in a data set is not run again. Nor do ``sample`` where it is ``first`` and the parameters in
+        :attr:`older`, as in requests that are older than these, and the number of rows where all are asked for.
         """
         empty = {name for name in ("columns", "classes") if not getattr(request, name)}
         body = request.to_json("study")
         body = {name: value for name, value in body.items() if name not in {"model", "data", *empty}}
         unused = {"first": {"sample"}, "all": {"rows"}}.get(request.parameters.get("sample", ""), set())
         unused = {"rows", "sample"} if request.text is not None else unused
-        unused |= {name for name, older in _OLDER.items() if request.parameters.get(name) == older}
+        unused |= {name for name, older in self.older.items() if request.parameters.get(name) == older}
         for name in unused:
             body["parameters"].pop(name, None)
         data = source_digest(request.data, reader) if request.data is not None else ""

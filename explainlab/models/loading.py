@@ -188,7 +188,7 @@ def _stamp(directory: Path) -> _Stamp:
 
 
 def _config(model_id: str, files: Files, template: Template | None) -> PreTrainedConfig:
-    config, fields = read_config(model_id, files.directory)
+    config, fields = read_config(model_id, files.configured)
     heads = fields.get("architectures") or [""]
     if not (isinstance(heads, list) and isinstance(heads[0], str)):
         raise ModelError(

@@ -49,7 +49,6 @@ RECIPES: dict[str, dict[str, Any]] = {
         "warmup": 0.0,
         "schedule": "constant",
         "weight_decay": 0.0,
-        "lora_rank": 16,
     },
     "bilstm": {
         **_WHOLE_TEXTS,
@@ -68,7 +67,7 @@ OF_WORDS = ("embedding_size", "embeddings", "min_count", "decoder")
 """Settings of models of whole words."""
 NEW_WEIGHTS = ("size", "layers", "width", "heads", "vocabulary", "dropout", *OF_WORDS)
 """Settings of models that begin with random weights."""
-LATER = ("lora_rank", "optimizer", "metric", "prompt", *OF_WORDS)
+LATER = ("lora", "lora_rank", "optimizer", "metric", "prompt", *OF_WORDS)
 """Settings that older trainings did not have: where they are the defaults, these do not know of them."""
 
 
@@ -105,9 +104,12 @@ class TrainingSettings(BaseModel):
     second_beta: float = Field(0.999, gt=0, lt=1, description="The optimizer's decay of squared gradients.")
     weight_decay: float = Field(0.05, ge=0, le=1, description="Decay of the weight matrices.")
     dropout: float = Field(0.1, ge=0, lt=1, description="Dropout of embeddings, layers' outputs and the head.")
-    lora_rank: int = Field(
-        0, ge=0, le=1024, description="Rank of the matrices that learn in place of a base model's weights; 0: these do."
+    lora: bool = Field(
+        False,
+        description="With a base model: small matrices beside its queries and values learn in place of its weights, "
+        "by any recipe. They and the head are saved as an adapter, which needs the base to be read; needs peft.",
     )
+    lora_rank: int = Field(16, ge=1, le=1024, description="Rank of LoRA's matrices; their scale is twice as much.")
     size: Literal["", "tiny", "mini", "small", "base"] = Field(
         "", description="Named layers, width and heads: tiny, mini, small or base."
     )

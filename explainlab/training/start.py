@@ -13,7 +13,7 @@ from explainlab.models.stored.directory import OF_PAIRS, OF_PROMPT, prompt_in
 from explainlab.text.prompt import PAIR_PLACE, Prompt, head_prompt
 from explainlab.training.architectures import ARCHITECTURES
 from explainlab.training.examples import Examples
-from explainlab.training.lora import add_lora
+from explainlab.training.lora import Adapter, add_lora
 from explainlab.training.settings import NEW_WEIGHTS, RECIPES, SHAPES, TrainingSettings
 
 if TYPE_CHECKING:
@@ -25,7 +25,8 @@ class Start:
     """A network to train with its tokenizer.
 
     ``causal``: the head reads every position, and the last one predicts. ``mask_id`` is None for a
-    tokenizer without a mask token. ``prompt`` is what stands around every text, if anything.
+    tokenizer without a mask token. ``prompt`` is what stands around every text, if anything, and ``adapter`` what LoRA
+    has put into the network.
     """
 
     network: PreTrainedModel
@@ -34,7 +35,8 @@ class Start:
     max_tokens: int
     pad_id: int
     mask_id: int | None
-    prompt: Prompt | None
+    prompt: Prompt | None = None
+    adapter: Adapter | None = None
 
 
 def settings_for(base: str, /, **given: object) -> TrainingSettings:
@@ -52,18 +54,20 @@ def settings_for(base: str, /, **given: object) -> TrainingSettings:
         )
     if new and (unused := [name for name in new.unused if name in given]):
         raise RequestError(f"Training setting {unused[0]}: {base} has no such thing.", "Leave it out.")
-    if new and given.get("lora_rank"):
-        raise RequestError("Training setting lora_rank: random weights have to learn themselves.", "Leave it out.")
-    return TrainingSettings.checked(
+    settings = TrainingSettings.checked(
         {
             **(new.defaults if new else {"max_tokens": 512}),
             **RECIPES.get(recipe, {}),
-            **({"lora_rank": 0} if new else {}),
             **SHAPES.get(str(given.get("size")), {}),
             **given,
             "recipe": recipe,
         }
     )
+    if new and settings.lora:
+        raise RequestError("Training setting lora: random weights have to learn themselves.", "Leave it out.")
+    if "lora_rank" in given and not settings.lora:
+        raise RequestError("Training setting lora_rank: it is LoRA's.", "Set lora=true as well, or leave it out.")
+    return settings
 
 
 def class_names(base: str, examples: Examples, settings: TrainingSettings) -> tuple[str, ...]:
@@ -108,11 +112,18 @@ def starting_point(base: str, examples: Examples, names: Sequence[str], settings
     new = ARCHITECTURES.get(base)
     if new is None:
         loaded = load_base(base, classes)
-        if settings.lora_rank:
-            add_lora(loaded.network, base, settings.lora_rank)
+        adapter = add_lora(loaded, base, settings.lora_rank) if settings.lora else None
         most = min(loaded.max_tokens, settings.max_tokens)
-        tokenizer, prompt = loaded.tokenizer, _prompt(base, loaded.network.config, examples, settings)
-        return Start(loaded.network, tokenizer, loaded.causal, most, loaded.pad_id, tokenizer.mask_token_id, prompt)
+        return Start(
+            loaded.network,
+            loaded.tokenizer,
+            loaded.causal,
+            max_tokens=most,
+            pad_id=loaded.pad_id,
+            mask_id=loaded.tokenizer.mask_token_id,
+            prompt=_prompt(base, loaded.network.config, examples, settings),
+            adapter=adapter,
+        )
     around = head_prompt(settings.prompt).rendered(["", ""])[:1] if settings.prompt else ()
     tokenizer = new.build_tokenizer([*examples.texts, *examples.pairs, *around], settings)
     if examples.pairs:

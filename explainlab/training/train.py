@@ -27,7 +27,6 @@ from explainlab.training.batches import Masked, tokenized
 from explainlab.training.checkpoint import Checkpoints, Epoch, cannot_write
 from explainlab.training.examples import Examples
 from explainlab.training.fit import Diverged, Training
-from explainlab.training.lora import merge_lora
 from explainlab.training.passes import Report, measured_accuracy, predictions, score, teacher_logits
 from explainlab.training.randomness import OwnRandom
 from explainlab.training.settings import LATER, TrainingSettings
@@ -75,9 +74,8 @@ class _Saving:
             self.out.parent.mkdir(parents=True, exist_ok=True)
             with TemporaryDirectory(dir=self.out.parent, prefix=".training-") as folder:
                 directory = Path(folder) / self.out.name
-                merge_lora(self.start.network)
                 network = self.start.network.half() if self.float16 else self.start.network
-                network.save_pretrained(directory)
+                (self.start.adapter or network).save_pretrained(directory)
                 self.start.tokenizer.model_max_length = self.start.max_tokens
                 self.start.tokenizer.save_pretrained(directory)
                 yield directory

@@ -17,6 +17,7 @@ import huggingface_hub.constants
 import numpy as np
 import peft
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,6 +25,7 @@ from explainlab.errors import ExplainLabError
 from explainlab.models.completion import split_id
 from explainlab.models.loading import answer_pieces, changed_model, describe, known_digest, load_model, model_digest
 from explainlab.settings import settings
+from explainlab.training import Examples, settings_for, starting_point
 from tests.conftest import ASKED
 from tests.fuzz import bounded, changed, changes, damaged, inputs, steps, values
 from tests.zoo import model_of, tokenizer_of
@@ -95,7 +97,10 @@ def _offline() -> Iterator[None]:
 
 @cache
 def seeds() -> dict[str, dict[str, bytes]]:
-    """By kind the files of a classifier, of a language model and its template, and of an adapter of the classifier."""
+    """By kind the files of a classifier, of a language model and its template, and of two adapters of the classifier.
+
+    One of these is as training writes it: it has a head and a configuration of its own.
+    """
     root = Path(mkdtemp())
     small = {"num_hidden_layers": 1, "hidden_size": 4, "num_attention_heads": 1, "intermediate_size": 4}
     classifier = model_of("bert", **small)
@@ -106,6 +111,11 @@ def seeds() -> dict[str, dict[str, bytes]]:
     lora = peft.LoraConfig(task_type="SEQ_CLS", r=1, target_modules=["query"])
     adapter = peft.get_peft_model(classifier, lora)
     adapter.save_pretrained(root / "adapter")
+    torch.manual_seed(0)
+    about = settings_for(str(root / "classifier"), lora=True, lora_rank=1)
+    trained = starting_point(str(root / "classifier"), Examples([], []), ("a", "b"), about)
+    trained.adapter.save_pretrained(root / "trained")
+    trained.tokenizer.save_pretrained(root / "trained")
     found = {
         kind.name: {p.name: p.read_bytes() for p in kind.iterdir() if p.suffix != ".md"} for kind in root.iterdir()
     }
@@ -214,7 +224,7 @@ def place_template(folder: Path) -> str:
     return f"completion:fuzzed:{folder}"
 
 
-@given(st.sampled_from(["classifier", "classifier", "speaker", "adapter"]), damages)
+@given(st.sampled_from(["classifier", "classifier", "speaker", "adapter", "trained"]), damages)
 @inputs(200)
 def test_damaged_models_are_loaded_or_refused(kind: str, damage: list) -> None:
     with TemporaryDirectory() as place, bounded():

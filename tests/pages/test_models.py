@@ -70,6 +70,19 @@ def test_a_model_is_made_told_named_offered_and_deleted() -> None:
 
 
 @pytest.mark.usefixtures("service")
+def test_an_adapter_is_asked_for_by_a_switch() -> None:
+    app = tiny(base="embedded:bert-mini-sst2", settings={"epochs": 1, "max_tokens": 8}, recipe="progressive")
+    press(app.toggle(key="models_lora").set_value(True).run(), MAKE)
+    assert not app.error
+    (own,) = own_models(LOCAL.id)
+    assert "lora True, lora rank 16" in words(unfolded(app, own.id).markdown)
+    assert app.toggle(key="models_lora").value
+    random = app.radio(key="models_begin").set_value("weights").run()
+    assert not [toggle for toggle in random.toggle if toggle.label == "LoRA"]
+    assert not random.error
+
+
+@pytest.mark.usefixtures("service")
 def test_three_seeds_have_a_mean() -> None:
     app = press(tiny(seeds=3), MAKE)
     assert "The 3 models read" in words(app.markdown)

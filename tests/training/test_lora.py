@@ -1,48 +1,179 @@
-"""Low-rank adaptation: what learns and what stays, saved as an ordinary model; going on; without peft; which bases."""
+"""Low-rank adaptation: what learns and what stays, the adapter on the disk and read back; going on; which bases."""
 
 from __future__ import annotations
 
+import json
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
-from safetensors.torch import load_file
+from peft import PeftModel
+from safetensors.torch import load_file, save_file
+from transformers import AutoConfig, AutoModelForSequenceClassification
 
 from explainlab.errors import Cancelled, ModelError, RequestError
-from explainlab.models.loading import load_model
+from explainlab.models.classifier import Classifier
+from explainlab.models.loading import changed_model, describe, load_model, model_digest
 from explainlab.models.stored.base import load_base
-from explainlab.training import settings_for, train
+from explainlab.training import Start, settings_for, starting_point, train, training_digest
 from explainlab.training.lora import add_lora
 from tests.training.test_base import NEW, labelled
-from tests.zoo import RECURRENT, ZOO
+from tests.zoo import LABELS, RECURRENT, ZOO
 
-QUICK = {"recipe": "progressive", "epochs": 2, "max_tokens": 16, "learning_rate": 0.01, "lora_rank": 2}
-
-
+QUICK = {"recipe": "progressive", "epochs": 2, "max_tokens": 16, "learning_rate": 0.01, "lora": True, "lora_rank": 2}
+TEXTS = ("a good film", "the plot is thin", "I did not like this film at all")
+ADAPTED = [name for name in ZOO if name not in RECURRENT]
 PROJECTIONS = ("query", "value", "query_proj", "value_proj", "q_proj", "v_proj", "q_lin", "v_lin", "q", "v", "c_attn",
                "Wqkv")  # fmt: skip
 
 
-@pytest.mark.parametrize("name", [name for name in ZOO if name not in RECURRENT])
+def logits_by(classifier: Classifier) -> torch.Tensor:
+    """float32 [texts, classes]."""
+    return torch.stack([classifier.logits(classifier.inputs([classifier.encode(text)]))[0] for text in TEXTS])
+
+
+def logits_of(network: torch.nn.Module, tokenizer) -> torch.Tensor:
+    """The same by transformers alone."""
+    with torch.no_grad():
+        return torch.stack([network(**tokenizer(text, return_tensors="pt")).logits[0] for text in TEXTS])
+
+
+def changed_start(base: str, labels: tuple[str, ...]) -> Start:
+    """A network with an adapter, all of whose matrices have learned something."""
+    torch.manual_seed(0)
+    start = starting_point(base, labelled(labels), labels, settings_for(base, **QUICK))
+    with torch.no_grad():
+        for weight in start.network.parameters():
+            if weight.requires_grad:
+                weight += 0.1 * torch.randn_like(weight)
+    start.network.eval()
+    return start
+
+
+def saved(start: Start, folder: Path) -> Path:
+    start.adapter.save_pretrained(folder)
+    start.tokenizer.save_pretrained(folder)
+    return folder
+
+
+@pytest.mark.parametrize("labels", [LABELS, NEW[:2]])
+@pytest.mark.parametrize("name", ADAPTED)
+def test_what_is_read_back_is_what_was_trained(
+    name: str, labels: tuple[str, ...], zoo_path: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """By our own reading and by peft's; with the head of the base, and with another number of classes."""
+    start = changed_start(str(zoo_path(name)), labels)
+    trained = logits_of(start.network, start.tokenizer)
+    out = saved(start, tmp_path / "out")
+    read = load_model(str(out), device="cpu")
+    assert read.labels == labels
+    assert torch.allclose(logits_by(read), trained, rtol=0, atol=1e-5)
+    assert not torch.allclose(trained, logits_of(base_below(zoo_path(name), out), start.tokenizer), atol=1e-3)
+    by_peft = PeftModel.from_pretrained(base_below(zoo_path(name), out), str(out)).eval()
+    assert torch.allclose(logits_of(by_peft.get_base_model(), start.tokenizer), trained, rtol=0, atol=1e-5)
+
+
+def base_below(base: Path, adapter: Path) -> torch.nn.Module:
+    config = AutoConfig.from_pretrained(adapter)
+    factory = AutoModelForSequenceClassification
+    return factory.from_pretrained(base, config=config, ignore_mismatched_sizes=True).eval()
+
+
+@pytest.mark.parametrize("name", ADAPTED)
 def test_projections_and_head_learn_and_nothing_else(
     name: str, zoo_path: Callable[[str], Path], tmp_path: Path
 ) -> None:
     base = str(zoo_path(name))
     before = load_file(zoo_path(name) / "model.safetensors")
     train(labelled(NEW), base, tmp_path / "out", settings_for(base, **QUICK))
-    after = load_file(tmp_path / "out" / "model.safetensors")
-    assert after.keys() == before.keys()
-    changed = {key for key in after if after[key].shape != before[key].shape or not after[key].equal(before[key])}
-    body = load_model(base, device="cpu").model.network.base_model_prefix
-    head = {key for key in after if not key.startswith(f"{body}.")}
-    projections = {key for key in after if key.split(".")[-2] in PROJECTIONS and key.endswith(".weight")}
+    learned = load_file(tmp_path / "out" / "adapter_model.safetensors")
+    model = load_model(str(tmp_path / "out"), device="cpu")
+    after, body = model.model.network.state_dict(), model.model.network.base_model_prefix
+    changed = {key for key in before if after[key].shape != before[key].shape or not after[key].equal(before[key])}
+    head = {key for key in before if not key.startswith(f"{body}.")}
+    projections = {key for key in before if key.split(".")[-2] in PROJECTIONS and key.endswith(".weight")}
     assert {key for key in head if key.endswith("weight")} <= changed
-    assert projections <= changed <= head | projections
     assert projections
-    assert not list((tmp_path / "out").glob("adapter*"))
-    assert load_model(str(tmp_path / "out"), device="cpu").labels == NEW
+    assert projections <= changed <= head | projections
+    pairs = {f"base_model.model.{key[:-7]}.lora_{which}.weight" for key in projections for which in "AB"}
+    assert learned.keys() == pairs | {f"base_model.model.{key}" for key in head}
+    assert not (tmp_path / "out" / "model.safetensors").exists()
+    assert model.labels == NEW
+
+
+def test_the_directory_is_small_and_names_its_base(zoo_path: Callable[[str], Path], tmp_path: Path) -> None:
+    base = str(zoo_path("bert"))
+    train(labelled(NEW), base, tmp_path / "out", settings_for(base, **QUICK))
+    config = json.loads((tmp_path / "out" / "adapter_config.json").read_text())
+    assert config["base_model_name_or_path"] == str(zoo_path("bert").resolve()) == changed_model(str(tmp_path / "out"))
+    assert (config["r"], config["lora_alpha"], config["lora_dropout"]) == (2, 4, 0.1)
+    assert config["modules_to_save"] == ["classifier"]
+    size, whole = ((folder / name).stat().st_size for folder, name in (
+        (tmp_path / "out", "adapter_model.safetensors"), (zoo_path("bert"), "model.safetensors")))  # fmt: skip
+    assert size < whole / 5
+    assert describe(str(tmp_path / "out")).labels == NEW
+
+
+def test_a_base_without_a_pooler(zoo_path: Callable[[str], Path], tmp_path: Path) -> None:
+    """What the base has no weights for learns too, and is part of the adapter."""
+    base = shutil.copytree(zoo_path("bert"), tmp_path / "base")
+    weights = load_file(base / "model.safetensors")
+    body = {name: weight for name, weight in weights.items() if name.startswith("bert.") and "pooler" not in name}
+    save_file(body, base / "model.safetensors", {"format": "pt"})
+    config = json.loads((base / "config.json").read_text()) | {"architectures": ["BertModel"]}
+    (base / "config.json").write_text(json.dumps(config))
+    start = changed_start(str(base), NEW)
+    assert torch.allclose(
+        logits_by(load_model(str(saved(start, tmp_path / "out")), device="cpu")),
+        logits_of(start.network, start.tokenizer),
+        rtol=0,
+        atol=1e-5,
+    )
+
+
+def test_half_precision_reads_the_head_too(zoo_path: Callable[[str], Path], tmp_path: Path) -> None:
+    start = changed_start(str(zoo_path("bert")), NEW)
+    read = load_model(str(saved(start, tmp_path / "out")), device="cpu", dtype="bfloat16")
+    assert {weight.dtype for weight in read.model.network.parameters()} == {torch.bfloat16}
+    assert torch.allclose(logits_by(read).float(), logits_of(start.network, start.tokenizer), atol=0.1)
+
+
+def test_a_changed_base_is_another_model(zoo_path: Callable[[str], Path], tmp_path: Path) -> None:
+    base = shutil.copytree(zoo_path("gpt2"), tmp_path / "base")
+    out = tmp_path / "out"
+    train(labelled(NEW), str(base), out, settings_for(str(base), **QUICK))
+    first = model_digest(str(out))
+    weights = load_file(base / "model.safetensors")
+    weights["transformer.ln_f.bias"] += 1
+    save_file(weights, base / "model.safetensors", {"format": "pt"})
+    assert model_digest(str(out)) != first
+    shutil.rmtree(base)
+    with pytest.raises(ModelError, match=r"the model that it changes cannot be read.*Put .*base_model_name_or_path"):
+        load_model(str(out), device="cpu")
+
+
+@pytest.mark.parametrize(
+    ("lost", "options", "reason"),
+    [
+        ("classifier", {"modules_to_save": None, "task_type": None}, "lacks trained weights for classifier.out_proj"),
+        ("classifier", {}, "cannot be loaded.*classifier"),
+        ("lora_A", {}, "lacks base_model.model.roberta.*lora_A.weight"),
+    ],
+)
+def test_weights_that_neither_the_base_nor_the_adapter_has(
+    lost: str, options: dict, reason: str, zoo_path: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """Random ones would take their place."""
+    out = saved(changed_start(str(zoo_path("roberta")), NEW[:2]), tmp_path / "out")
+    config, weights = out / "adapter_config.json", load_file(out / "adapter_model.safetensors")
+    config.write_text(json.dumps(json.loads(config.read_text()) | options))
+    kept = {name: weight for name, weight in weights.items() if lost not in name}
+    save_file(kept, out / "adapter_model.safetensors", {"format": "pt"})
+    with pytest.raises(ModelError, match=reason):
+        load_model(str(out), device="cpu")
 
 
 def test_going_on_equals_an_undisturbed_training(zoo_path: Callable[[str], Path], tmp_path: Path) -> None:
@@ -58,16 +189,50 @@ def test_going_on_equals_an_undisturbed_training(zoo_path: Callable[[str], Path]
         train(labelled(NEW), base, tmp_path / "parts", settings, checkpoints=checkpoints, report=stop)
     assert list(checkpoints.glob("*.safetensors"))
     train(labelled(NEW), base, tmp_path / "parts", settings, checkpoints=checkpoints)
-    files = [(tmp_path / out / "model.safetensors").read_bytes() for out in ("whole", "parts")]
-    assert files[0] == files[1]
+    for name in ("adapter_model.safetensors", "adapter_config.json", "config.json"):
+        assert (tmp_path / "whole" / name).read_bytes() == (tmp_path / "parts" / name).read_bytes()
 
 
-def test_the_recipe_asks_for_it_where_there_are_weights() -> None:
-    assert settings_for("embedded:bert-mini-sst2", recipe="progressive").lora_rank == 16
-    assert settings_for("embedded:bert-mini-sst2", recipe="progressive", lora_rank=0).lora_rank == 0
-    assert settings_for("gpt2", recipe="progressive").lora_rank == 0
-    with pytest.raises(RequestError, match="lora_rank"):
-        settings_for("bert", lora_rank=4)
+def test_it_is_asked_for_by_name_and_only_where_there_are_weights() -> None:
+    base = "embedded:bert-mini-sst2"
+    asked = settings_for(base, recipe="progressive", lora="true")
+    assert (asked.lora, asked.lora_rank) == (True, 16)
+    assert not settings_for(base, recipe="progressive").lora
+    assert settings_for(base, lora=True, lora_rank=4).lora_rank == 4
+    with pytest.raises(RequestError, match="lora: random weights"):
+        settings_for("bert", lora=True)
+    with pytest.raises(RequestError, match=r"lora_rank: it is LoRA's.*lora=true"):
+        settings_for(base, lora_rank=4)
+
+
+def test_trainings_without_it_are_what_they_were() -> None:
+    """The digest of one that is older than LoRA, as it was written then."""
+    assert training_digest(labelled(NEW), "bert", settings_for("bert", recipe="thesis")) == OLD
+
+
+def test_it_and_its_rank_decide_the_model() -> None:
+    base = "embedded:bert-mini-sst2"
+    chosen = [{}, {"lora": True}, {"lora": True, "lora_rank": 4}]
+    digests = {training_digest(labelled(NEW), base, settings_for(base, **own)) for own in chosen}
+    assert len(digests) == 3
+
+
+OLD = "0880b5df17ab25fa11d71cd105b7a1cc13edce663109a7286bdd69ddd99f4791"
+
+
+def test_a_teacher_may_be_an_adapter(zoo_path: Callable[[str], Path], tmp_path: Path) -> None:
+    base = str(zoo_path("bert"))
+    train(labelled(NEW), base, tmp_path / "teacher", settings_for(base, **QUICK))
+    pupil = settings_for(base, **QUICK, teacher=str(tmp_path / "teacher"))
+    train(labelled(NEW), base, tmp_path / "pupil", pupil)
+    assert load_model(str(tmp_path / "pupil"), device="cpu").labels == NEW
+
+
+def test_an_adapter_is_no_base(zoo_path: Callable[[str], Path], tmp_path: Path) -> None:
+    base = str(zoo_path("bert"))
+    train(labelled(NEW), base, tmp_path / "first", settings_for(base, **QUICK))
+    with pytest.raises(ModelError, match="is an adapter"):
+        train(labelled(NEW), str(tmp_path / "first"), tmp_path / "second")
 
 
 def test_without_peft(zoo_path: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,14 +240,14 @@ def test_without_peft(zoo_path: Callable[[str], Path], tmp_path: Path, monkeypat
     base = str(zoo_path("bert"))
     with pytest.raises(RequestError, match=r"LoRA needs peft\. Install it"):
         train(labelled(NEW), base, tmp_path / "out", settings_for(base, **QUICK))
-    train(labelled(NEW), base, tmp_path / "out", settings_for(base, **QUICK | {"lora_rank": 0}))
+    train(labelled(NEW), base, tmp_path / "out", settings_for(base, recipe="progressive", epochs=1, max_tokens=16))
 
 
 def test_projections_without_a_known_name(zoo_path: Callable[[str], Path]) -> None:
-    network = load_base(str(zoo_path("bert")), {"id2label": {0: "a", 1: "b"}, "label2id": {"a": 0, "b": 1}}).network
-    network.bert.encoder.layer = torch.nn.ModuleList()
+    base = load_base(str(zoo_path("bert")), {"id2label": {0: "a", 1: "b"}, "label2id": {"a": 0, "b": 1}})
+    base.network.bert.encoder.layer = torch.nn.ModuleList()
     with pytest.raises(ModelError, match="does not know the projections of it"):
-        add_lora(network, "it", 2)
+        add_lora(base, "it", 2)
 
 
 @pytest.mark.parametrize("name", RECURRENT)

@@ -77,7 +77,12 @@ def test_a_model_keeps_its_prompt_when_it_learns_on(zoo_path: Callable[[str], Pa
     base = str(zoo_path("bert"))
     train(pairs(12), base, tmp_path / "one", settings_for(base, **QUICK))
     again = str(tmp_path / "one")
-    for name, chosen, expected in (("kept", {}, FORM), ("other", {"prompt": "{text} {text_b}"}, "{text} {text_b}")):
+    other = "{text} {text_b}"
+    for name, chosen, expected in (
+        ("kept", {}, FORM),
+        ("other", {"prompt": other}, other),
+        ("lora", {"lora": True}, FORM),
+    ):
         train(pairs(12), again, tmp_path / name, settings_for(again, **{**QUICK, "prompt": "", **chosen}))
         assert load_model(str(tmp_path / name), device="cpu").prompt == head_prompt(expected)
     with pytest.raises(DataError, match="place for a second text"):

@@ -10,6 +10,7 @@ from explainlab.analyses.numbers import Measure, Number
 from explainlab.analyses.roar.answer import Answer
 from explainlab.analyses.roar.asking import GridQuestion, sample_of, setting_of
 from explainlab.analyses.roar.nodes import SeedRun
+from explainlab.analyses.roar.reference import CUT, TOLD
 from explainlab.analyses.roar.result import RoarData
 from explainlab.analyses.roar.timing import require_affordable
 from explainlab.analyses.roar.verdict import METRICS, as_estimate, kind_name, lines, verdict
@@ -38,6 +39,8 @@ class Roar(GridQuestion):
         setting = setting_of(request, parameters, context, device)
         data, runs = setting.data, [SeedRun(setting, seed) for seed in setting.grid.seeds]
         answer = Answer(setting, parameters, runs)
+        told = [TOLD] if any(measure.alpha_weighted for measure in setting.measures.values()) else []
+        told += [CUT] if parameters.preset == "reference" and parameters.clip else []
 
         def result() -> AnalysisResult[RoarData]:
             """The result of the models that are finished now."""
@@ -48,7 +51,7 @@ class Roar(GridQuestion):
                 body=body,
                 sample=sample_of(setting, request.seed),
                 cost=Cost(0, 0, seconds),
-                warnings=data.warnings,
+                warnings=(*told, *data.warnings),
                 versions={**versions(), "study": str(self.version), "model": self.model_digest(request.model),
                           "device": device},
             )  # fmt: skip

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from explainlab.analyses.base import Sampled
 from explainlab.analyses.roar.data import files_of, grid_data
 from explainlab.analyses.roar.grid import Grid
@@ -9,6 +11,7 @@ from explainlab.analyses.roar.importance import Measure
 from explainlab.analyses.roar.nodes import Setting
 from explainlab.analyses.roar.parameters import RoarParameters
 from explainlab.analyses.training.making import Making
+from explainlab.attribution.methods.paths import IntegratedGradients
 from explainlab.attribution.registry import MethodRequest, get_method, member_versions
 from explainlab.errors import DataError, RequestError
 from explainlab.models.context import RunContext
@@ -21,6 +24,7 @@ class GridQuestion(Making):
 
     Parameters = RoarParameters
     labelled = True
+    older: Mapping[str, str] = {"preset": "paper"}
 
     def fingerprint(self, parameters: RoarParameters, reader: Reader) -> str:
         """The test and validation data, and the versions of all measures."""
@@ -50,7 +54,11 @@ def setting_of(request: CompleteRequest, parameters: RoarParameters, context: Ru
         raise RequestError("There is no folder for models here.", "Ask a service, or the command line.")
     context.report(0, 0, "reading the data")
     data, grid = grid_data(request, parameters, context), Grid(parameters, request.seed)
-    measures = {own.name: Measure(own, parameters.signs == "absolute") for own in parameters.requests}
+    absolute, reference = parameters.signs == "absolute", parameters.preset == "reference"
+    measures = {
+        own.name: Measure(own, absolute, reference and own.method == IntegratedGradients.id)
+        for own in parameters.requests
+    }
     return Setting(request.model, data, grid, measures, context.reader.made, context, device)
 
 

@@ -9,8 +9,10 @@ import numpy as np
 
 from explainlab.analyses.attributions import text_seed
 from explainlab.analyses.roar.masks import Masks
+from explainlab.analyses.roar.reference import AlphaWeighted
 from explainlab.analyses.roar.texts import Split
 from explainlab.attribution.explain import outcomes_of
+from explainlab.attribution.method import Method
 from explainlab.attribution.registry import MethodRequest, get_method
 from explainlab.attribution.subject import Subject
 from explainlab.models.batching import Batcher
@@ -20,10 +22,16 @@ PERCENTS = range(10, 101, 10)
 
 
 class Measure(NamedTuple):
-    """A measure, and whether its scores count by their size alone."""
+    """A measure, whether its scores count by their size alone, and whether it is computed as the paper's code does."""
 
     request: MethodRequest
     absolute: bool
+    alpha_weighted: bool = False
+
+    @property
+    def method(self) -> Method:
+        """What computes it."""
+        return AlphaWeighted() if self.alpha_weighted else get_method(self.request.method)
 
 
 def scores_of(
@@ -50,7 +58,7 @@ def scores_of(
         )
         subject.seed = text_seed(subject)
         subjects.append(subject)
-    outcomes = outcomes_of(subjects, get_method(measure.request.method), parameters)
+    outcomes = outcomes_of(subjects, measure.method, parameters)
     scores = []
     for row, outcome in zip(rows, outcomes, strict=True):
         read = split.read(row)

@@ -245,4 +245,5 @@ class SeedRun:
 def _facts(measure: Measure, reader: Reader) -> list[Any]:
     parameters = measure.request.parameters.model_dump(mode="json")
     versions = [get_method(measure.request.method).version, *member_versions(measure.request, reader)]
-    return [measure.request.method, parameters, data_digest(parameters, reader), versions, measure.absolute]
+    weighted = ["alpha-weighted"] if measure.alpha_weighted else []
+    return [measure.request.method, parameters, data_digest(parameters, reader), versions, measure.absolute, *weighted]

@@ -5,13 +5,14 @@ from __future__ import annotations
 from functools import partial
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from explainlab import declared
 from explainlab.analyses.parameters import RANDOM, Counts, JoinedMethods, split
 from explainlab.analyses.training.analysis import training_settings
-from explainlab.attribution.registry import MethodRequest, parse_method
+from explainlab.attribution.methods.paths import IntegratedGradients
+from explainlab.attribution.registry import MethodRequest, get_method, parse_method
 from explainlab.declared import refused
 
 WHOLE = 100
@@ -95,6 +96,11 @@ class RoarParameters(declared.Parameters):
     signs: Literal["absolute", "signed"] = Field(
         "absolute", description="Mask the largest |scores| first, as the paper, or the largest scores."
     )
+    preset: Literal["paper", "reference"] = Field(
+        "paper",
+        description="reference: as the paper's code computes integrated gradients, weighted by the place on the path, "
+        "and faithfulness, cut to [-1, 1] unless told; for comparison only.",
+    )
     clip: bool = Field(False, description="Cut faithfulness to [-1, 1], as the paper's code does.")
     recipe: Literal["", "embedded", "thesis", "roar", "progressive", "bilstm"] = Field(
         "", description="Named settings of training; empty: that of the architecture, of other models roar."
@@ -102,6 +108,21 @@ class RoarParameters(declared.Parameters):
     settings: Annotated[dict[str, Any], BeforeValidator(training_settings)] = Field(
         {}, description="Other settings of training: epochs=3,batch_size=8."
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_preset(cls, parameters: Any) -> Any:
+        if not isinstance(parameters, dict) or parameters.get("preset") != "reference":
+            return parameters
+        return {"clip": True, **parameters}
+
+    @model_validator(mode="after")
+    def _fixed_points(self) -> RoarParameters:
+        for own in self.requests if self.preset == "reference" else ():
+            if own.method == IntegratedGradients.id and get_method(own.method).adaptive(own.parameters):
+                problem = "The paper's code takes points at equal distances: write {id}:rule=right"
+                raise PydanticCustomError("rule", problem, {"id": own.method})
+        return self
 
     @property
     def steps(self) -> list[int]:

@@ -94,7 +94,7 @@ class Training(Making):
     label = "Training"
     source = "Ritter 2022 (the thesis), chapter 3; Madsen et al. 2022 (paper 003), appendix"
     definition = "the weights of the epoch with the best accuracy on validation data"
-    version = 3
+    version = 4
 
     def fingerprint(self, parameters: Parameters, reader: Reader) -> str:
         """The data sets that it validates and tests on."""

@@ -16,18 +16,22 @@ from explainlab.models.stored.building import BUILDING
 from explainlab.models.stored.directory import read_config
 from explainlab.models.stored.places import files_of
 from explainlab.models.stored.tokenizer import most_tokens, read_tokenizer
-from explainlab.models.stored.weights import Files, read_network, require_weights
+from explainlab.models.stored.weights import Files, read_network, require_weights, untrained
 
 
 @dataclass(frozen=True)
 class Base:
-    """A network whose weights may change, on the CPU in float32, with its tokenizer."""
+    """A network whose weights may change, on the CPU in float32, with its tokenizer.
+
+    ``drawn``: the names of those weights that are new.
+    """
 
     network: transformers.PreTrainedModel
     tokenizer: transformers.PreTrainedTokenizerBase
     causal: bool
     max_tokens: int
     pad_id: int
+    drawn: frozenset[str]
 
 
 def base_labels(model_id: str) -> tuple[str, ...]:
@@ -63,7 +67,8 @@ def load_base(model_id: str, classes: dict[str, Any]) -> Base:
     config.problem_type = "single_label_classification"
     pad = next(i for i in (tokenizer.pad_token_id, config.pad_token_id, 0) if i is not None)
     config.pad_token_id = pad
-    return Base(_network(model_id, files, config, same), tokenizer, model_type.architecture.causal, most, pad)
+    network, drawn = _network(model_id, files, config, same)
+    return Base(network, tokenizer, model_type.architecture.causal, most, pad, drawn)
 
 
 def _files(model_id: str) -> Files:
@@ -78,8 +83,13 @@ def _files(model_id: str) -> Files:
     return files
 
 
-def _network(model_id: str, files: Files, config: Any, same_head: bool) -> transformers.PreTrainedModel:
-    """The network with the stored weights; its head is new unless it is the ``same_head``, as is what is missing."""
+def _network(
+    model_id: str, files: Files, config: Any, same_head: bool
+) -> tuple[transformers.PreTrainedModel, frozenset[str]]:
+    """The network with the stored weights, and the names of those that are new.
+
+    Its head is new unless it is the ``same_head``, as is what is missing.
+    """
     factory = transformers.AutoModelForSequenceClassification
     with BUILDING:
         fresh: transformers.PreTrainedModel = factory.from_config(config, dtype=torch.float32)
@@ -87,13 +97,10 @@ def _network(model_id: str, files: Files, config: Any, same_head: bool) -> trans
         model_id, factory, files.directory, config=config, dtype=torch.float32, ignore_mismatched_sizes=True
     )
     body = f"{network.base_model_prefix}."
-    absent = {
-        str(key[0] if isinstance(key, tuple) else key) for key in [*info["missing_keys"], *info["mismatched_keys"]]
-    }
+    absent = untrained(info)
     lost = sorted(name for name in absent if name.startswith(body) and POOLER not in name)
     if lost:
         raise ModelError(f"{model_id} lacks trained weights for {', '.join(lost[:3])}.", "Give a trained model.")
     head = absent | (set() if same_head else {name for name in fresh.state_dict() if not name.startswith(body)})
     network.load_state_dict({name: weight for name, weight in fresh.state_dict().items() if name in head}, strict=False)
-    trained: transformers.PreTrainedModel = network
-    return trained
+    return network, frozenset(head)

@@ -104,7 +104,13 @@ def files_here(model_id: str, fetch: bool = False) -> Files | None:
     changed = adapted_model(model_id, directory)
     if changed is None:
         return Files(directory, source)
-    below, origin = locate(changed, fetch)
+    try:
+        below, origin = locate(changed, fetch)
+    except ModelError as error:
+        raise ModelError(
+            f"{model_id} is an adapter, and the model that it changes cannot be read: {error.problem}",
+            f"Put {changed} back, or write where it is now into base_model_name_or_path of {ADAPTER}.",
+        ) from error
     if below is None:
         return None
     if adapted_model(changed, below):

@@ -31,7 +31,9 @@ from explainlab.models.stored.building import BUILDING
 logging.getLogger("transformers.modeling_utils").addFilter(lambda said: "LOAD REPORT" not in said.getMessage())
 
 ADAPTER = "adapter_config.json"
-_ADAPTER_WEIGHTS = "adapter_model.safetensors"
+ADAPTER_WEIGHTS = "adapter_model.safetensors"
+IN_ADAPTER = "base_model.model."
+"""Begins the names of an adapter's weights: what follows is where they belong in the network."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,12 @@ class Files:
     directory: Path
     source: str
     adapter: Files | None = None
+
+    @property
+    def configured(self) -> Path:
+        """The directory of the configuration: that of an adapter which has one of its own, as its classes may be."""
+        own = self.adapter.directory if self.adapter else self.directory
+        return own if (own / "config.json").is_file() else self.directory
 
 
 def first_line(error: Exception) -> str:
@@ -111,10 +119,15 @@ def load_weights(
     factory: Any = transformers.AutoModelForSequenceClassification
     if language_model:
         factory = transformers.AutoModelForCausalLM
-    model, info = read_network(model_id, factory, files.directory, config=config, dtype=dtype, device_map=placed)
-    _require_trained(model_id, info, language_model)
+    replaced: dict[str, Any] = {"ignore_mismatched_sizes": True} if files.configured != files.directory else {}
+    model, info = read_network(
+        model_id, factory, files.directory, config=config, dtype=dtype, device_map=placed, **replaced
+    )
+    absent = untrained(info)
     if files.adapter is not None:
         model = _adapted(model_id, model, files.adapter.directory, quantised)
+        absent -= _brought(model, files.adapter.directory, absent)
+    _require_trained(model_id, absent, language_model)
     model.requires_grad_(False).eval()
     if placed is None:
         return model.to(device), device
@@ -128,7 +141,7 @@ def load_weights(
 
 def require_weights(model_id: str, files: Files, config: Any) -> None:
     """Raise :class:`ModelError` for files without safetensors, and for weights of other sizes than ``config`` says."""
-    complete = files.adapter is None or (files.adapter.directory / _ADAPTER_WEIGHTS).is_file()
+    complete = files.adapter is None or (files.adapter.directory / ADAPTER_WEIGHTS).is_file()
     if not complete or not list(files.directory.glob("*.safetensors")):
         raise ModelError(
             f"{model_id} has no safetensors weights.", "Save it with save_pretrained; pickled weights are not read."
@@ -207,13 +220,33 @@ def _placement(
     return {"": device} if quantised else None
 
 
-def _require_trained(model_id: str, info: dict[str, Any], language_model: bool) -> None:
-    missing = sorted(str(key) for key in [*info["missing_keys"], *info["mismatched_keys"]])
-    if missing:
+def untrained(info: dict[str, Any]) -> set[str]:
+    """The names of the weights that the files lack or have in another size, by what :func:`read_network` says."""
+    keys = [*info["missing_keys"], *info["mismatched_keys"]]
+    return {str(key[0] if isinstance(key, tuple) else key) for key in keys}
+
+
+def _require_trained(model_id: str, absent: set[str], language_model: bool) -> None:
+    if absent:
         purpose = "trained as a language model" if language_model else "fine-tuned for sequence classification"
         raise ModelError(
-            f"{model_id} lacks trained weights for {', '.join(missing[:3])}.", f"Give a model that was {purpose}."
+            f"{model_id} lacks trained weights for {', '.join(sorted(absent)[:3])}.",
+            f"Give a model that was {purpose}.",
         )
+
+
+def _brought(model: transformers.PreTrainedModel, adapter: Path, absent: set[str]) -> set[str]:
+    """Those ``absent`` from a model's files that its adapter has, and that are in the model as they are there."""
+    own, names = model.state_dict(), _names(adapter)
+    there = {name for name in absent & own.keys() if IN_ADAPTER + name in names}
+    with safe_open(adapter / ADAPTER_WEIGHTS, "pt") as file:
+        return {name for name in there if torch.equal(own[name], file.get_tensor(IN_ADAPTER + name).to(own[name]))}
+
+
+def _names(adapter: Path) -> set[str]:
+    """The names of an adapter's weights."""
+    with safe_open(adapter / ADAPTER_WEIGHTS, "pt") as file:
+        return set(file.keys())
 
 
 def _adapted(
@@ -224,6 +257,7 @@ def _adapted(
     try:
         with BUILDING:
             changed = peft.PeftModel.from_pretrained(model, str(adapter))
+        wanted = set(peft.get_peft_model_state_dict(changed, save_embedding_layers=False))
     except Exception as error:
         raise ModelError(f"The adapter {model_id} cannot be loaded: {first_line(error)}") from error
     if changed.active_peft_config.is_prompt_learning:
@@ -231,6 +265,9 @@ def _adapted(
             f"The adapter {model_id} puts vectors before the text and changes no weights.",
             "Give one that changes weights, such as LoRA.",
         )
+    lost = sorted(name for name in wanted - _names(adapter) if "lora_" in name)
+    if lost:  # peft warns, and leaves them as they were drawn
+        raise ModelError(f"The adapter {model_id} lacks {', '.join(lost[:3])}.", "Save it again.")
     if quantised:
         beside: transformers.PreTrainedModel = changed.get_base_model()
         return beside

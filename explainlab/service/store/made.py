@@ -164,7 +164,10 @@ def name_made(model_id: str, name: str, user: User) -> None:
 
 
 def made_archive(model_id: str, user: User) -> bytes:
-    """A zip of a made model of ``user``: a directory that transformers reads, with the card; raises as above."""
+    """A zip of a made model of ``user``: a directory that transformers reads, with the card; raises as above.
+
+    An adapter's is without the model that it changes.
+    """
     require_own(model_id, user.id)
     folder, whole = made_directory(model_id), io.BytesIO()
     files = sorted(path for pattern in FILES for path in (folder / WEIGHTS).glob(pattern))
@@ -178,10 +181,14 @@ def made_archive(model_id: str, user: User) -> bytes:
 def delete_made(model_id: str, user: User, waiting: Iterable[Request]) -> None:
     """Take a made model from ``user``; without owners its files are deleted.
 
-    Raises :class:`RequestError` where one of the ``waiting`` requests needs it, and as :func:`require_own`.
+    Raises :class:`RequestError` where one of the ``waiting`` requests or an adapter of the user needs it, and as
+    :func:`require_own`.
     """
     require_own(model_id, user.id)
     folder = made_directory(model_id)
+    for own in own_models(user.id):
+        if own.card.base == model_id and own.card.settings.get("lora"):
+            raise RequestError(f"{own.id} is an adapter of {model_id}.", "Delete that one first.")
     if any(model_id in json.dumps(request.model_dump(mode="json")) for request in waiting):
         raise RequestError(f"A job needs {model_id}.", "Wait until it has ended, or cancel it.")
     _owner(folder, user.id).unlink(missing_ok=True)

@@ -53,6 +53,17 @@ def without_example(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
 
 
 @pytest.mark.usefixtures("service")
+def test_the_preset_of_the_paper_s_code_cuts_faithfulness() -> None:
+    app = tiny()
+    app.selectbox(key=question.key("preset")).set_value("reference").run()
+    assert app.toggle(key=question.key("clip")).value
+    press(app, TRAIN)
+    assert "cut to [-1, 1] seed by seed" in words(app.warning)
+    app.selectbox(key=question.key("preset")).set_value("paper").run()
+    assert not app.toggle(key=question.key("clip")).value
+
+
+@pytest.mark.usefixtures("service")
 def test_an_example_is_marked_as_such(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "roar.json"
     file.write_text(json.dumps(roar_result(roar_body(), settings={"epochs": 3, "width": 8}).to_json()), "utf-8")

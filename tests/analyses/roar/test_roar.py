@@ -52,14 +52,6 @@ class Watching(RunContext):
             raise Cancelled
 
 
-@pytest.fixture(scope="module")
-def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Training data, validation data and test data of sentences in which every third word tells the class."""
-    folder = tmp_path_factory.mktemp("data")
-    parts = {"train": sentences(120, 1), "validation": sentences(30, 2), "test": sentences(60, 3)}
-    return {name: written(folder / f"{name}.csv", part) for name, part in parts.items()}
-
-
 def ask(
     context: RunContext, files: dict[str, str], base: str = BASE, seed: int = 0, **given: Any
 ) -> AnalysisResult[Any]:
@@ -241,6 +233,14 @@ def test_transformers_are_bases_too(files: dict[str, str], tmp_path: Path, base:
     body = ask(Watching(tmp_path), files, base, settings=tiny, ratios=[0, 50, 100]).body
     assert body.unfinished == body.failed == 0
     assert len(body.curves) == 6
+
+
+def test_models_of_a_grid_may_be_adapters(files: dict[str, str], tmp_path: Path) -> None:
+    tuned = "lora=true,lora_rank=2,learning_rate=0.01,epochs=1"
+    body = ask(Watching(tmp_path), files, "embedded:bert-mini-sst2", settings=tuned, ratios=[0, 50, 100]).body
+    assert body.unfinished == body.failed == 0
+    assert list(tmp_path.rglob("adapter_model.safetensors"))
+    assert not list(tmp_path.rglob("model.safetensors"))
 
 
 def test_a_model_that_cannot_be_trained_fails_alone(files: dict[str, str], tmp_path: Path) -> None:

@@ -177,6 +177,33 @@ def test_a_made_model_is_taken_away_as_a_directory(service: Service, training: R
         made_archive(made.model.id, BOB)
 
 
+def test_an_adapter_of_a_made_model(service: Service, training: Request, tmp_path: Path) -> None:
+    """It is read back, by its own name and from its archive, as long as the model is there that it changes."""
+    base = done(service, training, ANN).body.models[0].model.id
+    name_made(base, "films", ANN)
+    asked = {"recipe": "progressive", "settings": {"lora": True, "epochs": 1, "learning_rate": 0.01}}
+    request = training.model_copy(update={"model": "made:films", "parameters": asked})
+    card = done(service, request, ANN).body.models[0].model
+    assert (card.base, card.settings["lora"], card.settings["lora_rank"]) == (base, True, 16)
+    adapter, whole = (next(own for own in own_models(ANN.id) if own.id == name) for name in (card.id, base))
+    assert adapter.bytes < whole.bytes
+    first, second = (load_model(name, "cpu") for name in (base, card.id))
+    assert second.labels == first.labels
+    own, other = (model.logits(model.inputs([model.encode("a lovely film")])) for model in (first, second))
+    assert not np.allclose(own, other, atol=1e-3)
+    assert done(service, explained(card.id), ANN).versions["model"] == card.files
+    with zipfile.ZipFile(io.BytesIO(made_archive(card.id, ANN))) as archive:
+        archive.extractall(tmp_path)
+    again = load_model(str(tmp_path / card.id.replace(":", "-")), "cpu")
+    np.testing.assert_array_equal(again.logits(again.inputs([again.encode("a lovely film")])), other)
+    with pytest.raises(RequestError, match=f"{card.id} is an adapter of {base}. Delete that one first"):
+        delete_made(base, ANN, ())
+    delete_made(card.id, ANN, ())
+    delete_made(base, ANN, ())
+    with pytest.raises(ModelError, match=f"cannot be read: There is no model '{base}'. Put {base} back"):
+        load_model(str(tmp_path / card.id.replace(":", "-")), "cpu")
+
+
 @pytest.mark.parametrize("name", ["made:", "made:nothing", "made:../../etc", "made:0123456789ab", "made:*"])
 def test_names_of_nothing(service: Service, name: str) -> None:
     with pytest.raises(ModelError, match="There is no model"):

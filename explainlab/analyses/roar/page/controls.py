@@ -31,12 +31,13 @@ question = Question(PAGE)
 
 _MOST_SEED, _MOST_SEEDS, _MOST_SHORTEST = 2**32 - 1, 100, 1000
 _FIELDS = (
-    *("base", "recursive", "masked", "ratios", "counts", "seed", "seeds", "metric", "validation", "signs", "clip"),
-    *("recipe", "shortest", "minutes"),
+    *("base", "recursive", "masked", "ratios", "counts", "seed", "seeds", "metric", "validation", "signs"),
+    *("preset", "clip", "recipe", "shortest", "minutes"),
 )
 _KINDS = {"true": "Recursive ROAR", "false": "ROAR", "both": "Both"}
 _METRICS = {"macro_f1": "Macro F1", "micro_f1": "Micro F1", "accuracy": "Accuracy"}
 _SIGNS = {"absolute": "By |score|", "signed": "By score"}
+_PRESETS = {"paper": "As the paper", "reference": "As the paper's code"}
 _MASKED = {"ratios": "Shares of a text", "counts": "Numbers of tokens"}
 _HELP = {name: field.description or "" for name, field in RoarParameters.model_fields.items()}
 _BASE_HELP = (
@@ -158,7 +159,12 @@ def _draw_more() -> None:
     st.number_input("Minutes at most", 0, _MOST_MINUTES, minutes, key=key, help=_MINUTES_HELP)
     seed = explained("Of the first model at each ratio; the others have the next seeds.", "seed")
     st.number_input("First seed", 0, _MOST_SEED, question.now("seed"), key=question.key("seed"), help=seed)
+    question.select("Computed", "preset", _PRESETS, _HELP["preset"], _bring_what_belongs_to_the_preset)
     st.toggle("Cut faithfulness to [-1, 1]", question.now("clip"), key=question.key("clip"), help=_HELP["clip"])
+
+
+def _bring_what_belongs_to_the_preset() -> None:
+    question.set("clip", question.now("preset") == "reference")
 
 
 def _draw_typed(label: str, name: str, placeholder: str, help_text: str) -> None:

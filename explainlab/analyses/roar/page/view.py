@@ -20,7 +20,10 @@ from explainlab.models.loading import model_name
 from explainlab.request import Request, checked
 from explainlab.training import ARCHITECTURES
 
-_NAMES = ("recursive", "seeds", "metric", "validation", "signs", "shortest", "clip", "recipe", "settings", "test")
+_NAMES = (
+    *("recursive", "seeds", "metric", "validation", "signs", "shortest", "preset", "clip", "recipe", "settings"),
+    "test",
+)
 
 
 class RoarView(AnalysisView):
@@ -47,6 +50,7 @@ class RoarView(AnalysisView):
     validation: str = "0.15"
     signs: Literal["absolute", "signed"] = "absolute"
     shortest: int = 1
+    preset: Literal["paper", "reference"] = "paper"
     clip: bool = False
     recipe: str = ""
     settings: dict[str, Any] = Field(default_factory=dict)
@@ -119,7 +123,8 @@ def shows(request: Request) -> RoarView | None:
         return None
     parameters = request.parameters
     values = request.model_dump(include={"columns", "classes", "seed"})
-    values |= {name: parameters[name] for name in _NAMES} | {"measures": tuple(parameters["measures"])}
+    values |= {name: parameters[name] for name in _NAMES if name in parameters}  # a run may be older than some
+    values |= {"measures": tuple(parameters["measures"])}
     values |= {"masked": "counts" if parameters["counts"] else "ratios"}
     values |= {name: listed(parameters[name]) for name in ("ratios", "counts") if parameters[name]}
     return checked(RoarView, base=request.model, source=request.data, **values)

@@ -49,8 +49,11 @@ _BASE_HELP = (
 _DATA_HELP = "Labelled texts: the embedded examples, or the path of a CSV, TSV, JSONL or Parquet file."
 _RECIPE_HELP = (
     "Named settings. The usual one is that of the embedded models for random weights (a BiLSTM has its own), and the "
-    "thesis' for a model that has learned: at most 10 epochs, fewer where the last five were no better. Progressive "
-    "inference uses LoRA there, which needs the package peft."
+    "thesis' for a model that has learned: at most 10 epochs, fewer where the last five were no better."
+)
+_LORA_HELP = (
+    "Small matrices beside the queries and values learn in place of the weights, and the head. They are saved as an "
+    "adapter of a few megabytes: the model needs its base as long as it is used. Needs the package peft."
 )
 _NUMBERS: dict[str, tuple[str, float, float]] = {
     "epochs": ("Epochs", 1, 1000),
@@ -71,8 +74,9 @@ def seed_controls(view: ModelsView, force: bool = False) -> None:
     values |= {"reading": {"source": view.source, "columns": view.columns, "classes": view.classes}}
     values |= {name: settings.get(name) for name in _NUMBERS}
     values["lists"] = {name: value for name, value in settings.items() if isinstance(value, list)}
-    values["prompt"] = settings.get("prompt", "")
-    typed = {name: value for name, value in settings.items() if name not in (*_NUMBERS, *values["lists"], "prompt")}
+    values |= {"prompt": settings.get("prompt", ""), "lora": bool(settings.get("lora"))}
+    apart = (*_NUMBERS, *values["lists"], "prompt", "lora")
+    typed = {name: value for name, value in settings.items() if name not in apart}
     values["others"] = ", ".join(f"{name}={value}" for name, value in typed.items())
     question.seed(values, force)
 
@@ -96,6 +100,7 @@ def draw_question(run: Callable[[], None], label: str) -> None:
                 question.select("Size", "size", _SIZES, "Layers, width, heads. A larger model takes longer to learn.")
         else:
             question.draw_model_name("Base model", "base", _BASE_HELP)
+            st.toggle("LoRA", question.now("lora"), key=question.key("lora"), help=_LORA_HELP)
     source, recipe = st.columns(2, vertical_alignment="bottom")
     with source:
         question.draw_source("Data set", "data", [*EXAMPLES, *TO_LEARN], _DATA_HELP)
@@ -157,7 +162,7 @@ def _draw_more(usual: TrainingSettings | None) -> None:
             placeholder="[Assertion]: {text_b} [Document]: {text}",
             help=TrainingSettings.model_fields["prompt"].description,
         )
-    apart = (*_NUMBERS, *ELSEWHERE, "prompt")
+    apart = (*_NUMBERS, *ELSEWHERE, "prompt", "lora")
     known = ", ".join(name for name in TrainingSettings.model_fields if name not in apart)
     st.text_input(
         "Other settings",
@@ -204,4 +209,5 @@ def _settings() -> dict[str, Any]:
     numbers = {name: question.now(name) for name in _NUMBERS if question.now(name) is not None}
     typed: Any = parse(get_study(Training.id), {"settings": question.now("others")})
     around = {} if _begins_without("prompt") or not question.now("prompt") else {"prompt": question.now("prompt")}
-    return {**question.now("lists"), **typed.settings, **numbers, **around}
+    adapted = {"lora": True} if question.now("lora") and question.now("begin") == "model" else {}
+    return {**question.now("lists"), **adapted, **typed.settings, **numbers, **around}
