@@ -10,6 +10,7 @@ import typer
 
 from explainlab.declared import assignments
 from explainlab.errors import ExplainLabError, RequestError
+from explainlab.instance import export, settings
 from explainlab.options import (
     Column,
     Device,
@@ -27,9 +28,10 @@ from explainlab.options import (
     TextPair,
     Unit,
     own,
+    print_body,
 )
 from explainlab.reporting import reporter
-from explainlab.result import Result, with_verdict, written
+from explainlab.result import Result, with_verdict
 
 app = typer.Typer(
     name="explainlab",
@@ -58,7 +60,7 @@ def models(
         open_service().delete_made(delete)
     body = listed_models(LOCAL.id)
     lines = [f"{m['id']}  {m['architecture']}: {', '.join(m['labels'])}  {m.get('name', '')}".rstrip() for m in body]
-    _print({"models": body}, as_json, lines)
+    print_body({"models": body}, as_json, lines)
 
 
 @app.command()
@@ -73,7 +75,7 @@ def methods(
     lines = [
         f"{m['id']:<34}{m['label']}  ({', '.join(p['name'] for p in m['parameters']) or 'no parameters'})" for m in body
     ]
-    _print({"methods": body}, as_json, methods_table() if markdown else lines)
+    print_body({"methods": body}, as_json, methods_table() if markdown else lines)
 
 
 @app.command()
@@ -102,7 +104,7 @@ def predict(
     if label_share is not None:
         body |= {"label_share": label_share}
         lines.append(f"{label_share:8.4f}  of the next token is held by the label words")
-    _print({**body, "warnings": warnings}, as_json, [*lines, *warnings])
+    print_body({**body, "warnings": warnings}, as_json, [*lines, *warnings])
 
 
 @app.command()
@@ -261,7 +263,7 @@ def plant(
     read: Any = {"columns": assignments(columns, "--column"), "reader": reader_for(LOCAL.id)}
     planted = plant(data, out, seed=seed, **read, **dict(planting))
     body = {name: value for name, value in asdict(planted).items() if value is not None}
-    _print(body, as_json, planted.lines())
+    print_body(body, as_json, planted.lines())
 
 
 @app.command()
@@ -307,7 +309,7 @@ def train(
         for path, model in zip(out_directories(out, len(trained)), trained, strict=True)
     ]
     body = bodies[0] if len(bodies) == 1 else {"out": out, "models": bodies}
-    _print(body, as_json, [f"{name}: {value}" for each in bodies for name, value in each.items()])
+    print_body(body, as_json, [f"{name}: {value}" for each in bodies for name, value in each.items()])
 
 
 @app.command()
@@ -319,21 +321,11 @@ def bench(
     from explainlab.bench import run_bench
 
     body = run_bench(names or [], lambda line: typer.echo(line, err=True))
-    _print(body, as_json, [])
+    print_body(body, as_json, [])
 
 
-@app.command()
-def settings(
-    as_json: Json = False,
-    markdown: Annotated[bool, typer.Option("--markdown", help="Print the README's table.")] = False,
-) -> None:
-    """List the settings: environment variables with default and help."""
-    from explainlab.settings import describe_settings
-
-    body = describe_settings()
-    rows = [f"| `{s['name']}` | {s['default']} | {s['help']} |" for s in body]
-    table = ["| variable | default | what it sets |", "|---|---|---|", *rows]
-    _print({"settings": body}, as_json, table if markdown else [f"{s['name']:<32}{s['help']}" for s in body])
+app.command()(settings)
+app.command()(export)
 
 
 def main() -> None:
@@ -373,7 +365,7 @@ def _print_cells(models: list[str], data: list[str] | None, answer: Any, as_json
     shares = share_rows((cell.model, cell.data, cell.result) for cell in asked)
     more = {"shares": [row.model_dump(mode="json") for row in shares]} if shares else {}
     lines = [line for cell in asked for line in cell.lines()]
-    _print({"cells": records, **more}, as_json, [*lines, *share_lines(shares)])
+    print_body({"cells": records, **more}, as_json, [*lines, *share_lines(shares)])
 
 
 def _print_result(result: Result, body: dict[str, Any], as_json: bool) -> None:
@@ -385,15 +377,9 @@ def _print_result(result: Result, body: dict[str, Any], as_json: bool) -> None:
     words = analysis.headline(result)
     rows = result.sample_words if isinstance(result, AnalysisResult) else ""
     lines = [words, "", *analysis.lines(result), *([f"Rows drawn: {rows}."] if rows else []), *result.warnings]
-    _print(with_verdict(body, words), as_json, lines)
+    print_body(with_verdict(body, words), as_json, lines)
 
 
 def _complain(message: str) -> int:
     typer.echo(f"explainlab: {' '.join(message.split())}", err=True)
     return 2
-
-
-def _print(body: dict[str, Any], as_json: bool, lines: list[str]) -> None:
-    for piece in written(body, ensure_ascii=False, allow_nan=False) if as_json else ["\n".join(lines)]:
-        typer.echo(piece, nl=False)
-    typer.echo()

@@ -1,10 +1,12 @@
-"""Options that commands share."""
+"""Options that commands share, and how they print."""
 
 from __future__ import annotations
 
 from typing import Annotated, Any
 
 import typer
+
+from explainlab.result import written
 
 
 def own(model: str | list[str] | None) -> Any:
@@ -48,3 +50,10 @@ Label = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+
+
+def print_body(body: dict[str, Any], as_json: bool, lines: list[str]) -> None:
+    """Print ``body`` as one JSON object, or else ``lines``."""
+    for piece in written(body, ensure_ascii=False, allow_nan=False) if as_json else ["\n".join(lines)]:
+        typer.echo(piece, nl=False)
+    typer.echo()

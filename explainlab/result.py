@@ -49,6 +49,10 @@ class Result(ABC):
         """As :meth:`to_json`; of a data set with more than :data:`PART` texts, these are an iterator of lists."""
         return self.to_json()
 
+    def rows_in_parts(self) -> Iterator[list[dict[str, Any]]]:
+        """The JSON of its rows, some at a time: a text of a data set each, or a feature of a text."""
+        yield from ()
+
     def with_warning(self: T, warning: str) -> T:
         """The same result with one more warning."""
         return replace(self, warnings=(*self.warnings, warning))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, Self, TypeVar
 
@@ -105,6 +105,14 @@ class AnalysisResult(Result, Generic[B]):
     def body_json(self) -> dict[str, Any]:
         """The JSON of the body alone."""
         return self.body.model_dump(mode="json")
+
+    def rows_in_parts(self) -> Iterator[list[dict[str, Any]]]:
+        """See :meth:`explainlab.result.Result.rows_in_parts`."""
+        rows = self.body_in_parts().get(self.body.many, [])
+        if isinstance(rows, Iterator):
+            yield from rows
+        elif rows and isinstance(rows[0], dict):
+            yield rows
 
     def body_in_parts(self) -> dict[str, Any]:
         """As :meth:`body_json`, with more than :data:`PART` texts as :meth:`in_parts` has them."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -139,6 +140,10 @@ class Attribution(Result):
         frame["share"] = self.shares
         frame["rank"] = pd.Series(self.ranks).where(~frame["special"]).astype("Int64")
         return frame
+
+    def rows_in_parts(self) -> Iterator[list[dict[str, Any]]]:
+        """See :meth:`explainlab.result.Result.rows_in_parts`."""
+        yield self.to_json()["features"]
 
     def to_json(self) -> dict[str, Any]:
         """The plain record that ``explain --json`` prints and the store keeps."""

@@ -9,6 +9,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from explainlab import explain, load_model
+from explainlab.analyses.errors.page import rows as list_of_rows
 from explainlab.analyses.errors.page.controls import of_row
 from explainlab.analyses.errors.page.row import carried
 from explainlab.analyses.errors.page.view import ErrorsView, first_view
@@ -73,6 +74,21 @@ def test_the_page_opens_with_its_examples_answered(first: AppTest) -> None:
     assert rows(first) == [row["row"] for row in sorted(wrong, key=lambda row: -row["loss"])]
     assert "Confusion matrix" in first.get("vega_lite_chart")[0].proto.alt
     assert first.query_params["r"]
+
+
+def test_many_rows_are_shown_page_by_page_with_the_open_one(source: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(list_of_rows, "MOST_SHOWN", 3)
+    app = cheap(source, show="all", sort="row")
+    assert rows(app) == [1, 2, 3]
+    assert "1 to 3 of 7 rows" in words(app.caption)
+    page = app.number_input(key="errors_page_of_rows")
+    assert (page.value, page.max) == (1, 3)
+    page.set_value(3).run()
+    assert rows(app) == [7]
+    assert "Row 7" in words(app.subheader)
+    press(app, "Previous")
+    assert rows(app) == [4, 5, 6]
+    assert app.number_input(key="errors_page_of_rows").value == 2
 
 
 def test_filters_narrow_the_table_and_say_when_nothing_is_left(source: str) -> None:

@@ -7,13 +7,17 @@ import io
 import json
 import random
 import time
+import tracemalloc
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
+from explainlab import spill
+from explainlab.analyses.errors import rows as columns
 from explainlab.analyses.errors.page.table import PredictionTable, to_csv, to_json
 from explainlab.analyses.errors.page.view import ErrorsView, first_view
-from explainlab.analyses.errors.rows import PredictedRows
+from explainlab.analyses.errors.rows import COLUMNS, PredictedRows
 from explainlab.service.store.remarks import Remark
 
 LABELS = ("negative", "positive")
@@ -96,6 +100,39 @@ def test_ten_thousand_rows_are_searched_and_sorted_in_a_blink() -> None:
     order = table.order(view)
     assert time.perf_counter() - start < 0.1
     assert len(order) == len(slow(rows, view)) > 1000
+
+
+@pytest.mark.parametrize("little", [0, spill.LITTLE], ids=["file", "memory"])
+def test_rows_in_a_file_are_rows(little: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spill, "LITTLE", little)
+    monkeypatch.setattr(columns, "TOGETHER", 7)
+    plain = made(30, pairs=True)
+    rows = PredictedRows.of(iter(plain))
+    assert [*rows] == plain
+    assert (len(rows), rows[-1], rows[3:9], rows[20:2:-3]) == (30, plain[-1], plain[3:9], plain[20:2:-3])
+    assert rows.at(np.array([4, 4, 0])) == [plain[4], plain[4], plain[0]]
+    assert rows.column("loss").tolist() == [row["loss"] for row in plain]
+    assert len(PredictedRows.of([])) == 0
+
+
+@pytest.mark.parametrize("wrong", [{"row": 2**70}, {"row": "x"}, {"text": None}, {"cut": "maybe"}, {"text": "\ud800"}])
+def test_what_is_no_row_is_refused(wrong: dict) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011
+        PredictedRows.of([*made(2), made(1)[0] | wrong])
+
+
+def test_memory_does_not_grow_with_the_rows() -> None:
+    def peak(parts: int) -> int:
+        part = {name: [row[name] for row in made(1_000)] for name in COLUMNS}
+        tracemalloc.start()
+        before = pa.total_allocated_bytes()
+        rows = PredictedRows.joined(part for _ in range(parts))
+        held = tracemalloc.get_traced_memory()[1] + pa.total_allocated_bytes() - before
+        tracemalloc.stop()
+        assert len(rows) == 1_000 * parts
+        return held
+
+    assert peak(100) < 1.1 * peak(20) + 50_000
 
 
 def test_files_hold_the_rows_with_what_readers_left_and_edits_after_their_parents() -> None:

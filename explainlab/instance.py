@@ -1,0 +1,41 @@
+"""Commands about this installation: its settings, and the runs that it keeps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from explainlab.options import Json, print_body
+
+
+def settings(
+    as_json: Json = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print the README's table.")] = False,
+) -> None:
+    """List the settings: environment variables with default and help."""
+    from explainlab.settings import describe_settings
+
+    body = describe_settings()
+    rows = [f"| `{s['name']}` | {s['default']} | {s['help']} |" for s in body]
+    table = ["| variable | default | what it sets |", "|---|---|---|", *rows]
+    print_body({"settings": body}, as_json, table if markdown else [f"{s['name']:<32}{s['help']}" for s in body])
+
+
+def export(
+    run: Annotated[str, typer.Option("--run", help="The id of a run: it ends the link of its page under Runs.")],
+    out: Annotated[Path, typer.Option("--out", help="A new file: NAME.parquet, NAME.csv or NAME.jsonl.")],
+    as_json: Json = False,
+) -> None:
+    """Write the rows of a stored run, a row a text, as one file."""
+    from explainlab.errors import RequestError
+    from explainlab.figures.rows import write_rows
+    from explainlab.service.service import open_service
+    from explainlab.service.users import LOCAL
+
+    opened = open_service().open_run(run, LOCAL)
+    if opened.result is None:
+        raise RequestError(opened.missing, "Run it again on its page.")
+    count = write_rows(opened.result.rows_in_parts, out)
+    print_body({"out": str(out), "rows": count}, as_json, [f"{count:,} rows in {out}"])
