@@ -79,6 +79,7 @@ def run_bench(names: list[str], say: Say) -> dict[str, Any]:
         roar,
         runs,
         sanity,
+        scale,
         shapley,
         training,
     )
@@ -97,6 +98,7 @@ def run_bench(names: list[str], say: Say) -> dict[str, Any]:
         "training": training.rows,
         "sanity": sanity.rows,
         "roar": roar.rows,
+        "scale": scale.rows,
     }
     unknown = [name for name in names if name not in parts]
     if unknown:

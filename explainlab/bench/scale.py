@@ -1,0 +1,70 @@
+"""Data sets of very many rows: memory beyond the model; how long a stored answer takes to open, filter and search."""
+
+from __future__ import annotations
+
+import csv
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from explainlab.analyses.errors.page.table import PredictionTable
+from explainlab.analyses.errors.page.view import first_view
+from explainlab.analyses.registry import answer, complete, new_request, request_key
+from explainlab.bench.predictions import varied
+from explainlab.bench.runner import Row, examples, memory_beyond_mb, model_name, timed
+from explainlab.data import read_dataset
+from explainlab.models.classifier import Classifier
+from explainlab.models.context import Momentary
+from explainlab.models.loading import load_model
+from explainlab.service.store.store import Store
+
+ROWS = (20_000, 100_000)
+"""Peak memory is to be the same for both."""
+
+
+def rows() -> Iterator[Row]:
+    """A row for each number of rows, by the embedded model."""
+    classifier = load_model("embedded:bert-mini-sst2")
+    for count in ROWS:
+        with TemporaryDirectory() as folder:
+            yield _measured(classifier, count, Path(folder))
+
+
+def _measured(classifier: Classifier, count: int, folder: Path) -> Row:
+    data = _written(classifier, count, folder)
+    request = complete(new_request(question="predictions", model=classifier.id, data=data))
+    store, key = Store(f"sqlite:///{folder / 'results.sqlite'}"), request_key(request, classifier.digest)
+
+    def computed() -> None:
+        store.put(key, answer(classifier, request, Momentary()))
+
+    begun = time.perf_counter()
+    _, peak = memory_beyond_mb(classifier.device, computed)
+    seconds = time.perf_counter() - begun
+    result: Any
+    result, opening = timed(lambda: store.get(key))
+    table, view = PredictionTable(result.body.rows), first_view()
+    return Row(
+        name="scale",
+        work=f"{model_name(classifier)}, {count:,} rows predicted and stored",
+        device=classifier.device.type,
+        seconds=seconds,
+        peak_memory_mb=peak,
+        facts={
+            "opening, s": opening,
+            "filter, s": timed(lambda: table.order(view))[1],
+            "search, s": timed(lambda: table.order(view.model_copy(update={"search": "camera"})))[1],
+            "stored, MB": sum(path.stat().st_size for path in folder.glob("results.sqlite*")) / 2**20,
+        },
+    )
+
+
+def _written(classifier: Classifier, count: int, folder: Path) -> str:
+    """A file of so many different rows."""
+    path = folder / "rows.csv"
+    drawn = varied(read_dataset(examples(classifier), classifier.labels).rows, count)
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([("text", "label"), *((row.text, row.label) for row in drawn)])
+    return str(path)
