@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from explainlab.request import Request
+from explainlab.spill import Packed
 
 T = TypeVar("T", bound="Result")
 PART = 1_000
@@ -48,6 +49,10 @@ class Result(ABC):
     def in_parts(self) -> dict[str, Any]:
         """As :meth:`to_json`; of a data set with more than :data:`PART` texts, these are an iterator of lists."""
         return self.to_json()
+
+    def packed(self) -> Packed | None:
+        """Its rows as packed columns, where it keeps them so."""
+        return None
 
     def rows_in_parts(self) -> Iterator[list[dict[str, Any]]]:
         """The JSON of its rows, some at a time: a text of a data set each, or a feature of a text."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import mmap
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -149,6 +149,24 @@ class Table:
     def __setitem__(self, place: int, values: Iterable[Any]) -> None:
         for field, value in zip(self._fields.values(), values, strict=True):
             field[place] = value
+
+
+class Packed:
+    """Columns of rows in ``parts``, each the bytes of a Parquet file; iterated once."""
+
+    def __init__(self, parts: Iterable[bytes]) -> None:
+        self._parts = parts
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(self._parts)
+
+
+class Packable(ABC):
+    """Rows that a store keeps as :class:`Packed` columns, and not as JSON."""
+
+    @abstractmethod
+    def packed(self) -> Packed:
+        """All rows, some at a time."""
 
 
 class Floats:

@@ -28,7 +28,7 @@ MAY_USE: dict[str, set[str]] = {
     "reader": {"limits"},
     "declared": {"errors", "limits"},
     "request": {"errors"},
-    "result": {"request"},
+    "result": {"request", "spill"},
     "text": set(),
     "models": {"text"},
     "metrics": {"models", "text"},

@@ -21,6 +21,7 @@ from explainlab.models.context import RunContext
 from explainlab.reader import Reader
 from explainlab.request import RECORD_VERSION, CompleteRequest, Kind, Output, Request, digest
 from explainlab.result import PART, Cost, Result
+from explainlab.spill import Packable, Packed
 from explainlab.training import ARCHITECTURES
 
 if TYPE_CHECKING:
@@ -105,6 +106,11 @@ class AnalysisResult(Result, Generic[B]):
     def body_json(self) -> dict[str, Any]:
         """The JSON of the body alone."""
         return self.body.model_dump(mode="json")
+
+    def packed(self) -> Packed | None:
+        """See :meth:`explainlab.result.Result.packed`."""
+        rows = getattr(self.body, self.body.many, None)
+        return rows.packed() if isinstance(rows, Packable) else None
 
     def rows_in_parts(self) -> Iterator[list[dict[str, Any]]]:
         """See :meth:`explainlab.result.Result.rows_in_parts`."""

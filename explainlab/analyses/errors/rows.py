@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Self
 
@@ -11,7 +12,7 @@ from pydantic import GetCoreSchemaHandler, TypeAdapter
 from pydantic_core import CoreSchema, core_schema
 from typing_extensions import TypedDict  # pydantic needs this one before Python 3.12
 
-from explainlab.spill import Lazy, arrow_table
+from explainlab.spill import Lazy, Packable, Packed, arrow_table
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -41,10 +42,12 @@ class PredictedRow(TypedDict):
 
 
 COLUMNS = tuple(PredictedRow.__annotations__)
+_PACKED = 50_000
+"""Rows in a part of packed columns."""
 _RECORDS = TypeAdapter(list[PredictedRow])
 
 
-class PredictedRows(Lazy[PredictedRow]):
+class PredictedRows(Lazy[PredictedRow], Packable):
     """The rows in the order of the file; ``table`` holds them by columns, those of :data:`COLUMNS`."""
 
     def __init__(self, table: pa.Table) -> None:
@@ -74,6 +77,30 @@ class PredictedRows(Lazy[PredictedRow]):
 
         return cls(arrow_table(schema, batches()))
 
+    @classmethod
+    def unpacked(cls, packed: Packed) -> Self:
+        """Those that :meth:`packed` gave; raises :class:`ValueError` for others."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        schema = _schema()
+        files = (pq.ParquetFile(pa.BufferReader(part)) for part in packed)
+        batches = (batch for file in files for batch in file.iter_batches(TOGETHER))
+        return cls(arrow_table(schema, (batch.cast(schema) for batch in batches)))
+
+    def packed(self) -> Packed:
+        """See :meth:`Packable.packed`."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        def parts() -> Iterator[bytes]:
+            for start in range(0, len(self), _PACKED):
+                sink = pa.BufferOutputStream()
+                pq.write_table(self.table.slice(start, _PACKED), sink, compression="zstd")
+                yield sink.getvalue().to_pybytes()
+
+        return Packed(parts())
+
     def __len__(self) -> int:
         return int(self.table.num_rows)
 
@@ -98,10 +125,40 @@ class PredictedRows(Lazy[PredictedRow]):
         values: np.ndarray = self.table.column(name).to_numpy()
         return values
 
+    @cached_property
+    def wrong(self) -> np.ndarray:
+        """bool [n]: where the prediction is wrong."""
+        import pyarrow.compute as pc
+
+        wrong: np.ndarray = pc.not_equal(self.table["label"], self.table["predicted"]).to_numpy()
+        return wrong
+
+    def where(self, column: str, value: str) -> np.ndarray:
+        """bool [n]: the rows with this ``value`` in the ``column``."""
+        import pyarrow.compute as pc
+
+        found: np.ndarray = pc.equal(self.table[column], value).to_numpy()
+        return found
+
+    def finds(self, words: str) -> np.ndarray:
+        """bool [n]: the rows with ``words`` in a text, in upper or lower case."""
+        words, found = words.casefold(), np.zeros(len(self), dtype=bool)
+        for start in range(0, len(self), TOGETHER):
+            part = self.table.select(["text", "text_pair"]).slice(start, TOGETHER)
+            texts = zip(*(column.to_pylist() for column in part.columns), strict=True)
+            found[start : start + TOGETHER] = [words in f"{text}\n{pair or ''}".casefold() for text, pair in texts]
+        return found
+
+    @classmethod
+    def _given(cls, rows: Any) -> Self:
+        if isinstance(rows, cls):
+            return rows
+        return cls.unpacked(rows) if isinstance(rows, Packed) else cls.of(rows)
+
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         return core_schema.no_info_plain_validator_function(
-            lambda rows: rows if isinstance(rows, cls) else cls.of(rows),
+            cls._given,
             serialization=core_schema.plain_serializer_function_ser_schema(lambda rows: rows[:]),
         )
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import secrets
+from base64 import b64decode, b64encode
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +25,10 @@ from explainlab.service.store.remarks import Remarks, Sheet, all_sheets
 from explainlab.service.store.runs import Runs, Visibility
 from explainlab.service.store.schema import NOTES, PARTS, REMARKS, RESULTS, RUNS, SIGN_OUTS, UNFINISHED, VIEWS
 from explainlab.service.store.unfinished import Unfinished
+from explainlab.spill import Packed
 
+_PACKED = "parquet"
+"""In place of the texts of a result whose parts are Parquet, in base 64; the parts of others are JSON."""
 _MOST_KEPT = 2**20
 """Longer stored results, in characters, are not kept in memory and are read anew."""
 
@@ -78,9 +83,11 @@ class Store:
         record = result.in_parts()
         many = _many(record)
         if isinstance(record.get(many), Iterator):
-            for number, texts in enumerate(record[many]):  # before the result, which is there when they all are
-                self._database.insert(PARTS, {"key": key, "number": number, "body": json.dumps(texts, allow_nan=False)})
-            record[many] = []
+            packed = result.packed()
+            bodies = map(_lines, record[many]) if packed is None else (b64encode(part).decode() for part in packed)
+            for number, body in enumerate(bodies):  # before the result, which is there when they all are
+                self._database.insert(PARTS, {"key": key, "number": number, "body": body})
+            record[many] = [] if packed is None else _PACKED
         self.put_records({key: record})
 
     def records(self, keys: Collection[str]) -> dict[str, dict[str, Any]]:
@@ -181,12 +188,22 @@ class Store:
     def _whole(self, key: str, body: str, parts: int) -> dict[str, Any]:
         """The JSON of a result; the texts of one in ``parts`` are read while they are iterated."""
         record: dict[str, Any] = json.loads(body)
-        return {**record, _many(record): self._texts(key, parts)} if parts else record
+        if not parts:
+            return record
+        many, bodies = _many(record), self._parts(key, parts)
+        packed = record[many] == _PACKED
+        return {
+            **record,
+            many: Packed(map(b64decode, bodies)) if packed else chain.from_iterable(map(json.loads, bodies)),
+        }
 
-    def _texts(self, key: str, parts: int) -> Iterator[Any]:
-        for number in range(parts):
-            part = select(PARTS.c.body).where(PARTS.c.key == key, PARTS.c.number == number)
-            yield from json.loads(self._database.value(part))
+    def _parts(self, key: str, count: int) -> Iterator[str]:
+        for number in range(count):
+            yield self._database.value(select(PARTS.c.body).where(PARTS.c.key == key, PARTS.c.number == number))
+
+
+def _lines(texts: Any) -> str:
+    return json.dumps(texts, allow_nan=False)
 
 
 def _many(record: Mapping[str, Any]) -> str:

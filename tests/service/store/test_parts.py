@@ -5,16 +5,20 @@ from __future__ import annotations
 import io
 import json
 import zipfile
+from base64 import b64decode, b64encode
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pandas as pd
 import pytest
 
-from explainlab import evaluate
+from explainlab import evaluate, load_model, study
 from explainlab.analyses import base
 from explainlab.analyses.base import AnalysisResult
+from explainlab.analyses.errors import rows
+from explainlab.analyses.errors.rows import PredictedRows
 from explainlab.analyses.evaluation.texts import EvaluatedTexts
 from explainlab.app.runs.bundle import study_bundle
 from explainlab.models.classifier import Classifier
@@ -29,8 +33,6 @@ SOON = timedelta(days=1)
 
 @pytest.fixture(scope="module")
 def result() -> AnalysisResult[Any]:
-    from explainlab import load_model
-
     classifier: Classifier = load_model("embedded:bert-mini-sst2", device="cpu")
     few = evaluate(classifier, "embedded:sentiment", ["gradient"], ["comprehensiveness"], limit=3)
     rows = [few.body.texts[i % 3].model_copy(update={"row": i + 1}) for i in range(TEXTS)]
@@ -106,3 +108,35 @@ def test_a_bundle_in_parts_is_the_whole_bundle(result: AnalysisResult[Any], monk
     assert in_parts == bundle()
     assert in_parts["texts.csv"].count(b"\r\n") == TEXTS + 1
     assert json.loads(in_parts["result.json"])["texts"] == result.to_json()["texts"]
+
+
+@pytest.fixture(scope="module")
+def predictions() -> AnalysisResult[Any]:
+    """Those of a data set, repeated."""
+    few = study(load_model("embedded:bert-mini-sst2", device="cpu"), "predictions", data="embedded:sentiment")
+    given = [{**few.body.rows[i % 3], "row": i + 1} for i in range(TEXTS)]
+    return replace(few, body=few.body.model_copy(update={"rows": PredictedRows.of(given)}))
+
+
+def test_predictions_are_stored_in_columns(
+    store: Store, predictions: AnalysisResult[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rows, "_PACKED", PART)
+    store.put(KEY, predictions)
+    parts = [row.body for row in store._database.rows(PARTS.select())]
+    assert [len(pd.read_parquet(io.BytesIO(b64decode(part)))) for part in parts] == [PART, PART, 1]
+    assert sum(map(len, parts)) < len("".join(written(predictions.in_parts()))) / 5
+    again = store.get(KEY)
+    assert again.to_json() == predictions.to_json()
+    assert "".join(written(again.in_parts())) == "".join(written(predictions.in_parts()))
+    store.held.hold("ann", ABOUT, [KEY])
+    store.held.release("ann", ABOUT)
+    assert (store.get(KEY), lengths(store, PARTS)) == (None, [])
+
+
+def test_damaged_columns_are_told_as_a_form_that_cannot_be_read(store: Store, predictions: AnalysisResult[Any]) -> None:
+    store.put(KEY, predictions)
+    for body in ("AAAA", b64encode(pd.DataFrame({"row": [1]}).to_parquet()).decode()):
+        store._database.change(PARTS.update().values(body=body))
+        with pytest.raises((ValueError, KeyError, TypeError)):
+            store.get(KEY)

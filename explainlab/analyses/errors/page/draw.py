@@ -70,7 +70,7 @@ def _draw_one(service: Service, view: ErrorsView) -> None:
             errors_row.draw(service, view, card_of(view.model), predictions.table, order)
         else:
             links.draw(PAGE.link(service, view))
-        if predictions.table.wrong.any():
+        if predictions.table.rows.wrong.any():
             st.divider()
             errors_drivers.draw_drivers(service, view, predictions.table)
     else:

@@ -91,9 +91,9 @@ def draw_drivers(service: Service, view: ErrorsView, table: PredictionTable) -> 
 
 def cost_words(table: PredictionTable) -> str:
     """How many attributions the answer needs, known from the predictions."""
-    wrong = int(table.wrong.sum())
+    wrong = int(table.rows.wrong.sum())
     right = min(MistakeDrivers.Parameters().right, len(table) - wrong)
-    classes = len(table.rows.table["predicted"].filter(table.wrong).unique())
+    classes = len(table.rows.table["predicted"].filter(table.rows.wrong).unique())
     rows = f"{wrong:,} of misclassified rows, {right:,} of correct ones"
     toward = "" if classes == 1 else f" toward each of {classes} classes"
     return f"{wrong + right * classes:,} maps: {rows}{toward}."

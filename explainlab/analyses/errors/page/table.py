@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from explainlab.analyses.errors.page.view import ErrorsView
-from explainlab.analyses.errors.rows import COLUMNS, TOGETHER, PredictedRows
+from explainlab.analyses.errors.rows import COLUMNS, PredictedRows
 from explainlab.figures.export import inert
 from explainlab.service.store.remarks import Remark
 
@@ -40,41 +40,16 @@ class PredictionTable:
         """int64 [n]: the rows' numbers."""
         return self.rows.column("row")
 
-    @cached_property
-    def wrong(self) -> np.ndarray:
-        """bool [n]: where the prediction is wrong."""
-        import pyarrow.compute as pc
-
-        table = self.rows.table
-        wrong: np.ndarray = pc.not_equal(table["label"], table["predicted"]).to_numpy()
-        return wrong
-
-    def where(self, column: str, value: str) -> np.ndarray:
-        """bool [n]: the rows with this ``value`` in the ``column``."""
-        import pyarrow.compute as pc
-
-        found: np.ndarray = pc.equal(self.rows.table[column], value).to_numpy()
-        return found
-
-    def finds(self, words: str) -> np.ndarray:
-        """bool [n]: the rows with ``words`` in a text, in upper or lower case."""
-        words, found = words.casefold(), np.zeros(len(self), dtype=bool)
-        for start in range(0, len(self), TOGETHER):
-            part = self.rows.table.select(["text", "text_pair"]).slice(start, TOGETHER)
-            texts = zip(*(column.to_pylist() for column in part.columns), strict=True)
-            found[start : start + TOGETHER] = [words in f"{text}\n{pair or ''}".casefold() for text, pair in texts]
-        return found
-
     def order(self, view: ErrorsView) -> np.ndarray:
         """int64 [m]: positions of the rows that ``view`` shows, in its order; ties as in the file."""
-        keep = self.wrong.copy() if view.show == "mistakes" else np.ones(len(self), dtype=bool)
+        keep = self.rows.wrong.copy() if view.show == "mistakes" else np.ones(len(self), dtype=bool)
         for column, label in (("label", view.true), ("predicted", view.predicted)):
             if label:
-                keep &= self.where(column, label)
+                keep &= self.rows.where(column, label)
         if view.numbers:
             keep &= np.isin(self.numbers, view.numbers)
         if view.search:
-            keep &= self.finds(view.search)
+            keep &= self.rows.finds(view.search)
         positions = np.flatnonzero(keep)
         column, sign = _SORTED_BY[view.sort]
         values = sign * self.rows.column(column)[positions].astype(float)
