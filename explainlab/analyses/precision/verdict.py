@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from explainlab.analyses.precision.result import (
@@ -10,13 +11,14 @@ from explainlab.analyses.precision.result import (
     PrecisionData,
     PrecisionRow,
     PrecisionText,
+    Read,
 )
-from explainlab.analyses.records import Interval
-from explainlab.analyses.wording import capital, counted, interval_words, joined, mean_words, whole_percent
+from explainlab.analyses.wording import counted, interval_words, joined, mean_words, whole_percent
 
 Body = PrecisionText | PrecisionData
 SAME, ALIKE = 0.99, 0.9
 """From which rank correlation on a map is as good as the same, and is much alike."""
+_ALL = 0.999
 
 
 def verdict(body: Body) -> str:
@@ -25,102 +27,103 @@ def verdict(body: Body) -> str:
     return " ".join([*told, *_controls_words(body)])
 
 
-def texts_of(body: Body) -> int:
-    """How many texts there are."""
-    return body.n if isinstance(body, PrecisionData) else 1
-
-
 def _format_words(body: Body, own: FormatFacts) -> str:
     rows = [row for row in body.rows if row.dtype == own.dtype]
     known = [row for row in rows if row.rank_correlation.mean is not None]
-    unread = sum(
-        text_read.logits is None for text in body.texts for text_read in text.read if text_read.dtype == own.dtype
-    )
-    if unread == texts_of(body):
-        return f"{own.dtype} cannot be used: the logits are no finite numbers for {_all(unread)}."
-    words = f"{_answer(body, own, known)}: {_model_words(body, rows[0])}"
-    words += f"; {_maps_words(body, known)}." if known else "; no map can be compared."
+    finite = sum(read.logits is not None for read in _read(body, own))
+    unread = len(body.texts) - finite
+    if not finite:
+        return f"{own.dtype} cannot be used: its logits are no finite numbers {_for_all(unread)}."
+    words = f"{_answer(body, own, known)}: {_model_words(body, rows[0], finite)}; {_maps_words(body, known)}."
     if unread:
-        words += f" For {unread} of {texts_of(body)} texts its logits are no finite numbers."
+        words += f" For {unread:,} of {counted(len(body.texts), 'text')} its logits are no finite numbers."
+    broken = max(row.broken for row in rows) - unread
+    if broken:
+        words += f" Up to {counted(broken, 'map')} of a method cannot be made in it."
     if not own.rounded:
         words += f" The files hold no more digits than {own.dtype}, so that only the computation is rounded."
     return words
 
 
-def _all(n: int) -> str:
-    return "this text" if n == 1 else f"all {n:,} texts"
+def _read(body: Body, own: FormatFacts) -> list[Read]:
+    return [read for text in body.texts for read in text.read if read.dtype == own.dtype]
+
+
+def _for_all(n: int) -> str:
+    return "for this text" if n == 1 else f"for any of {n:,} texts"
 
 
 def _answer(body: Body, own: FormatFacts, rows: Sequence[PrecisionRow]) -> str:
     """Whether the maps stay, by the method whose maps stay the least."""
-    least = min((row.rank_correlation.mean or 0.0 for row in rows), default=0.0)
     if not rows:
-        return f"{own.dtype} gives no explanation to compare with float32"
-    if least >= SAME:
-        return f"{own.dtype} hardly changes these explanations"
-    if least >= ALIKE:
-        return f"{own.dtype} changes these explanations a little"
-    changed = [row for row in rows if (row.rank_correlation.mean or 0.0) < ALIKE]
+        return f"{own.dtype} leaves no explanation to compare"
+    changed = [row for row in rows if _mean(row) < ALIKE]
+    if not changed:
+        hardly = min(map(_mean, rows)) >= SAME
+        return f"{own.dtype} {'hardly changes these explanations' if hardly else 'changes these explanations a little'}"
     if len(changed) == len(rows):
         return f"{own.dtype} changes these explanations much"
-    return f"{own.dtype} changes much what {joined([_label(body, row.method) for row in changed])} explain" + "s" * (
-        len(changed) == 1
-    )
+    return f"{own.dtype} changes much the explanations by {joined([_label(body, row.method) for row in changed])}"
 
 
-def _model_words(body: Body, row: PrecisionRow) -> str:
-    moved = f"a logit moves by up to {row.logits.mean:.2g}"
-    if isinstance(body, PrecisionText):
-        return f"the prediction {'changes' if row.predictions_changed else 'stays'}, {moved}"
-    n = sum(read.logits is not None for text in body.texts for read in text.read if read.dtype == row.dtype)
+def _model_words(body: Body, row: PrecisionRow, finite: int) -> str:
     between = "" if row.logits.low is None else f" ({interval_words(row.logits, '.2g')})"
-    changed = f"{row.predictions_changed} of {counted(n, 'prediction')} " + (
-        "changes" if row.predictions_changed == 1 else "change"
-    )
-    return f"over {counted(n, 'text')} {changed}, {moved} on average{between}"
+    moved = f"the logits move by {row.logits.mean:.2g}{between}"
+    changed = row.predictions_changed
+    if isinstance(body, PrecisionText):
+        return f"the prediction {'changes' if changed else 'stays'}, and {moved}"
+    told = f"{changed:,} of {finite:,} predictions {'changes' if changed == 1 else 'change'}"
+    return f"over {counted(finite, 'text')} {told if changed else 'no prediction changes'}, and {moved}"
 
 
 def _maps_words(body: Body, rows: Sequence[PrecisionRow]) -> str:
-    """The least and the best kept ranking, and the least kept top five."""
-    ordered = sorted(rows, key=lambda row: row.rank_correlation.mean or 0.0)
-    ends = [ordered[0]] if len(ordered) == 1 else [ordered[0], ordered[-1]]
-    told = " to ".join(f"{_rho(row.rank_correlation)} for {_label(body, row.method)}" for row in ends)
-    words = f"rank correlation with float32 {'from ' if len(ends) > 1 else ''}{told}"
-    tops = [row for row in rows if row.top_5.mean is not None]
-    if tops:
-        least = min(tops, key=lambda row: row.top_5.mean or 0.0)
-        more = " or more" if len(tops) > 1 else ""
-        words += f"; of the five highest scores {_share(least.top_5)}{more} stay"
-    return words
+    """The ranking that is kept the least, what the others keep at least, and the least kept five highest scores."""
+    if not rows:
+        return "all scores of a map are equal, or there is none"
+    least, *others = sorted(rows, key=_mean)
+    if _mean(least) >= _ALL:
+        words = f"rank correlations with float32 are above {_ALL}"
+    else:
+        words = f"the rank correlation with float32 is {mean_words(least.rank_correlation)}"
+        words += f" for {_label(body, least.method)}"
+        words += f", and at least {_floor(_mean(others[0]))} for the others" if others else ""
+    tops = [row.top_5 for row in rows if row.top_5.mean is not None]
+    if not tops:
+        return words
+    kept = min(tops, key=lambda own: own.mean or 0.0)
+    if kept.mean == 1:
+        return f"{words}; the five highest scores stay"
+    between = "" if kept.low is None else f" ({interval_words(kept, '.0%')})"
+    return f"{words}; of the five highest scores at least {whole_percent(kept.mean or 0.0)}{between} stay"
 
 
 def _controls_words(body: Body) -> list[str]:
     drawn = [own for own in body.controls if own.against == "seed" and own.rank_correlation.mean is not None]
     told = []
     if drawn:
-        each = joined([f"{_label(body, own.method)} {_rho(own.rank_correlation)}" for own in drawn])
-        told.append(f"Other draws in float32 alone give a rank correlation of {each}")
+        each = joined([f"{mean_words(own.rank_correlation)} for {_label(body, own.method)}" for own in drawn])
+        told.append(f"another seed in float32 gives {each}")
     random = [own for own in body.controls if own.against == "random" and own.rank_correlation.mean is not None]
     if random:
-        told.append(f"{'r' if told else 'R'}andom maps have {_chance(random)}")
-    return [f"{capital('; '.join(told))}."] if told else []
+        told.append(f"random maps {'' if told else 'give '}{_chance(random)}")
+    return [f"For comparison, {', and '.join(told)}."] if told else []
 
 
 def _chance(controls: Sequence[Control]) -> str:
-    """About what random maps share with those of all methods: the largest means."""
+    """What random maps share with those of all methods: the largest means."""
     rho = max((own.rank_correlation.mean or 0.0 for own in controls), key=abs)
     tops = [own.top_5.mean for own in controls if own.top_5.mean is not None]
-    kept = f" and {whole_percent(max(tops))} of the five highest scores" if tops else ""
-    return f"{rho:.2f}".replace("-0.00", "0.00") + kept
+    kept = f" with {whole_percent(max(tops))} of the five highest scores" if tops else ""
+    return f"{rho:.2f}".replace("-0.00", "0.00").replace("-", "−") + kept
 
 
-def _rho(value: Interval) -> str:
-    return mean_words(value, ".3f")
+def _mean(row: PrecisionRow) -> float:
+    return row.rank_correlation.mean or 0.0
 
 
-def _share(value: Interval) -> str:
-    between = "" if value.low is None else f" ({interval_words(value, '.0%')})"
-    return f"{whole_percent(value.mean or 0.0)}{between}"
+def _floor(value: float) -> str:
+    """With three digits, and never more than it is."""
+    return f"{math.floor(1000 * value) / 1000:.3f}"
 
 
 def _label(body: Body, method: str) -> str:
