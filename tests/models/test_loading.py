@@ -395,5 +395,5 @@ def test_no_room_for_another_format_is_told(zoo: Zoo, monkeypatch: pytest.Monkey
         raise RuntimeError("CUDA out of memory. Tried to allocate 13 GiB.")
 
     monkeypatch.setattr(loading, "load_weights", full)
-    with pytest.raises(MemoryShortage, match="no memory for .* in float16 beside the loaded one"):
+    with pytest.raises(MemoryShortage, match=r"no memory for .* in float16 beside the loaded one"):
         in_dtype(zoo("bert"), "float16")
