@@ -18,28 +18,28 @@ from explainlab.analyses.wording import counted, interval_words, joined, mean_wo
 Body = PrecisionText | PrecisionData
 SAME, ALIKE = 0.99, 0.9
 """From which rank correlation on a map is as good as the same, and is much alike."""
-_ALL = 0.999
 
 
 def verdict(body: Body) -> str:
-    """What each number format does to the maps, then what such numbers are without any rounding."""
-    told = [_format_words(body, own) for own in body.formats]
+    """What each number format does to the maps and to the model, then what such numbers are without any rounding."""
+    over = f"over {counted(body.n, 'text')}" if isinstance(body, PrecisionData) else "on this text"
+    told = [_format_words(body, own, "" if place else f", {over}") for place, own in enumerate(body.formats)]
     return " ".join([*told, *_controls_words(body)])
 
 
-def _format_words(body: Body, own: FormatFacts) -> str:
+def _format_words(body: Body, own: FormatFacts, over: str) -> str:
     rows = [row for row in body.rows if row.dtype == own.dtype]
     known = [row for row in rows if row.rank_correlation.mean is not None]
     finite = sum(read.logits is not None for read in _read(body, own))
     unread = len(body.texts) - finite
     if not finite:
-        return f"{own.dtype} cannot be used: its logits are no finite numbers {_for_all(unread)}."
-    words = f"{_answer(body, own, known)}: {_model_words(body, rows[0], finite)}; {_maps_words(body, known)}."
+        return f"{own.dtype} cannot be used{over}: its logits are no finite numbers."
+    words = f"{_answer(own, known, body)}{over}: {_maps_words(body, known)}; {_model_words(body, rows[0], finite)}."
     if unread:
         words += f" For {unread:,} of {counted(len(body.texts), 'text')} its logits are no finite numbers."
     broken = max(row.broken for row in rows) - unread
     if broken:
-        words += f" Up to {counted(broken, 'map')} of a method cannot be made in it."
+        words += f" Of up to {counted(broken, 'text')} it gives no map."
     if not own.rounded:
         words += f" The files hold no more digits than {own.dtype}, so that only the computation is rounded."
     return words
@@ -49,31 +49,27 @@ def _read(body: Body, own: FormatFacts) -> list[Read]:
     return [read for text in body.texts for read in text.read if read.dtype == own.dtype]
 
 
-def _for_all(n: int) -> str:
-    return "for this text" if n == 1 else f"for any of {n:,} texts"
-
-
-def _answer(body: Body, own: FormatFacts, rows: Sequence[PrecisionRow]) -> str:
+def _answer(own: FormatFacts, rows: Sequence[PrecisionRow], body: Body) -> str:
     """Whether the maps stay, by the method whose maps stay the least."""
     if not rows:
         return f"{own.dtype} leaves no explanation to compare"
     changed = [row for row in rows if _mean(row) < ALIKE]
     if not changed:
         hardly = min(map(_mean, rows)) >= SAME
-        return f"{own.dtype} {'hardly changes these explanations' if hardly else 'changes these explanations a little'}"
+        return f"{own.dtype} {'hardly changes the explanations' if hardly else 'changes the explanations a little'}"
     if len(changed) == len(rows):
-        return f"{own.dtype} changes these explanations much"
-    return f"{own.dtype} changes much the explanations by {joined([_label(body, row.method) for row in changed])}"
+        return f"{own.dtype} changes the explanations much"
+    return f"{own.dtype} changes the explanations by {joined([_label(body, row.method) for row in changed])} much"
 
 
 def _model_words(body: Body, row: PrecisionRow, finite: int) -> str:
     between = "" if row.logits.low is None else f" ({interval_words(row.logits, '.2g')})"
-    moved = f"the logits move by {row.logits.mean:.2g}{between}"
+    moved = f"logits move by {row.logits.mean:.2g}{between}"
     changed = row.predictions_changed
     if isinstance(body, PrecisionText):
         return f"the prediction {'changes' if changed else 'stays'}, and {moved}"
     told = f"{changed:,} of {finite:,} predictions {'changes' if changed == 1 else 'change'}"
-    return f"over {counted(finite, 'text')} {told if changed else 'no prediction changes'}, and {moved}"
+    return f"{told if changed else 'no prediction changes'}, and {moved}"
 
 
 def _maps_words(body: Body, rows: Sequence[PrecisionRow]) -> str:
@@ -81,12 +77,11 @@ def _maps_words(body: Body, rows: Sequence[PrecisionRow]) -> str:
     if not rows:
         return "all scores of a map are equal, or there is none"
     least, *others = sorted(rows, key=_mean)
-    if _mean(least) >= _ALL:
-        words = f"rank correlations with float32 are above {_ALL}"
-    else:
-        words = f"the rank correlation with float32 is {mean_words(least.rank_correlation)}"
-        words += f" for {_label(body, least.method)}"
-        words += f", and at least {_floor(_mean(others[0]))} for the others" if others else ""
+    words = f"rank correlation with float32 {mean_words(least.rank_correlation)} for {_label(body, least.method)}"
+    if others and _mean(least) >= SAME:
+        words = f"rank correlation with float32 at least {_floor(_mean(least))} for every method"
+    elif others:
+        words += f", at least {_floor(_mean(others[0]))} for the others"
     tops = [row.top_5 for row in rows if row.top_5.mean is not None]
     if not tops:
         return words
@@ -94,7 +89,8 @@ def _maps_words(body: Body, rows: Sequence[PrecisionRow]) -> str:
     if kept.mean == 1:
         return f"{words}; the five highest scores stay"
     between = "" if kept.low is None else f" ({interval_words(kept, '.0%')})"
-    return f"{words}; of the five highest scores at least {whole_percent(kept.mean or 0.0)}{between} stay"
+    least_words = f"{'at least ' if len(tops) > 1 else ''}{whole_percent(kept.mean or 0.0)}{between}"
+    return f"{words}; of the five highest scores {least_words} stay"
 
 
 def _controls_words(body: Body) -> list[str]:

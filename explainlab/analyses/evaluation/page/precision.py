@@ -37,7 +37,9 @@ _CHART_HELP = {
 def draw_precision(service: Service, view: BenchmarkView) -> None:
     """The section: its button, or the answer in words, by method, and text by text."""
     st.divider()
-    st.header("What does half precision change?", anchor=False, help=explained(_HELP, "half-precision", "rank-correlation"))
+    st.header(
+        "What does half precision change?", anchor=False, help=explained(_HELP, "half-precision", "rank-correlation")
+    )
     result = draw_asked(service, PRECISION, "Compare number formats", view.precision_request)
     if result is None:
         return
@@ -56,8 +58,6 @@ def _rows(result: AnalysisResult[PrecisionData]) -> list[dict[str, Any]]:
             "Format": row.dtype,
             "Rank correlation": str(row.rank_correlation),
             "Top 5 kept": str(row.top_5),
-            "Logits move by": str(row.logits),
-            "Predictions changed": row.predictions_changed,
             "Texts": row.n,
             "Left out": _left_out(row),
         }
