@@ -17,6 +17,7 @@ from torch import Tensor
 from explainlab.models import loading
 from explainlab.models.classifier import Classifier
 from explainlab.models.model import Model
+from explainlab.models.stored.weights import load_weights
 
 RELATIVE = 1e-9
 """Limit on the difference between two float64 computations, as a share of the largest number ..."""
@@ -24,7 +25,7 @@ ROUNDING = 1e-12
 """... plus this share of the terms, where the quantity is a small difference of large terms."""
 
 
-_float32, _load_weights = torch.float32, loading.load_weights
+_float32 = torch.float32
 
 
 @contextmanager
@@ -51,7 +52,7 @@ def _read_as_usual(*asked: Any, **named: Any) -> Any:
     torch.set_default_dtype(_float32)
     try:
         with patch.object(torch, "float32", _float32):
-            return _load_weights(*asked, **named)
+            return load_weights(*asked, **named)
     finally:
         torch.set_default_dtype(inside)
 

@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 
 from explainlab.analyses.attributions import method_request
 from explainlab.analyses.base import AnalysisResult
+from explainlab.analyses.precision.likeness import TOP
 from explainlab.analyses.precision.result import MethodFacts, PrecisionData, PrecisionText
 from explainlab.analyses.precision.verdict import Body, verdict
 from explainlab.analyses.records import Interval
@@ -135,7 +136,7 @@ def _of_data(result: AnalysisResult[PrecisionData]) -> list[Chart]:
 
 
 def _maps(result: AnalysisResult[PrecisionText]) -> Iterator[Map]:
-    """Of every method the map in float32 and in each number format, on one scale."""
+    """Of every method the map in float32 and in each number format, on one scale, its highest scores framed."""
     body = result.body
     for own in body.methods:
         drawn = {
@@ -145,7 +146,7 @@ def _maps(result: AnalysisResult[PrecisionText]) -> Iterator[Map]:
         }
         scale = limit(list(drawn.values()))
         for dtype, attribution in drawn.items():
-            yield Map(f"{own.label}, {dtype}", heatmap(attribution, scale=scale))
+            yield Map(f"{own.label}, {dtype}", heatmap(attribution, scale=scale, top_k=TOP))
 
 
 def _attribution(request: Request, body: PrecisionText, own: MethodFacts, scores: Sequence[float]) -> Attribution:
