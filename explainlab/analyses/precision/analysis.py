@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from pydantic import AfterValidator, BeforeValidator, Field
@@ -188,12 +188,16 @@ class Precision(TextAnalysis[PrecisionText, PrecisionData]):
                 found.append(Number(moved, rows[0].logits, len(read)))
                 changed = Measure(f"changed:{own.dtype}", f"Predictions changed in {own.dtype}", False, ".1%")
                 found.append(Number(changed, interval(read), len(read)))
-            for key, words, spec in (("rank_correlation", "ρ", ".3f"), ("top_5", "Top 5 kept", ".0%")):
-                measure = Measure(f"{key}:{own.dtype}", f"{words} of {own.dtype} and float32", True, spec)
+            order = Measure(f"rank_correlation:{own.dtype}", f"ρ of {own.dtype} and float32", True)
+            top = Measure(f"top_5:{own.dtype}", f"Top 5 of float32 kept in {own.dtype}", True, ".0%")
+            for measure, values in (
+                (order, [(row, row.rank_correlation, row.n - row.undefined) for row in rows]),
+                (top, [(row, row.top_5, row.n - row.undefined - row.short) for row in rows]),
+            ):
                 found += [
-                    Number(measure, getattr(row, key), row.n - row.undefined, row.method, labels[row.method])
-                    for row in rows
-                    if getattr(row, key).mean is not None
+                    Number(measure, value, n, row.method, labels[row.method])
+                    for row, value, n in values
+                    if value.mean is not None
                 ]
         return found
 
@@ -349,6 +353,6 @@ def _rows(
     return [row_of(texts, own.dtype, method.method) for own in formats for method in methods]
 
 
-def _read_as(text: ReadText, dtype: Any) -> list[float]:
+def _read_as(text: ReadText, dtype: Dtype) -> list[float]:
     """Whether the prediction for a text is another in ``dtype``, as 1 or 0; nothing where there is none."""
     return [float(own.predicted != text.predicted) for own in text.read if own.dtype == dtype and own.predicted]

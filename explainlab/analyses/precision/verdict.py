@@ -39,7 +39,7 @@ def _format_words(body: Body, own: FormatFacts, over: str) -> str:
         words += f" For {unread:,} of {counted(len(body.texts), 'text')} its logits are no finite numbers."
     broken = max(row.broken for row in rows) - unread
     if broken:
-        words += f" Of up to {counted(broken, 'text')} it gives no map."
+        words += f" For up to {counted(broken, 'text')} a method gives no map in it."
     if not own.rounded:
         words += f" The files hold no more digits than {own.dtype}, so that only the computation is rounded."
     return words
@@ -89,8 +89,9 @@ def _maps_words(body: Body, rows: Sequence[PrecisionRow]) -> str:
     if kept.mean == 1:
         return f"{words}; the five highest scores stay"
     between = "" if kept.low is None else f" ({interval_words(kept, '.0%')})"
-    least_words = f"{'at least ' if len(tops) > 1 else ''}{whole_percent(kept.mean or 0.0)}{between}"
-    return f"{words}; of the five highest scores {least_words} stay"
+    share = whole_percent(kept.mean or 0.0)
+    least_words = "at least " if len(tops) > 1 and share[0].isdigit() else ""
+    return f"{words}; of the five highest scores {least_words}{share}{between} stay"
 
 
 def _controls_words(body: Body) -> list[str]:

@@ -1,4 +1,4 @@
-"""A further question about a data set, asked by the button of its section: the answer in words, its job, or both."""
+"""A further question about a data set, asked by the button of its section: the button, the job, or the answer."""
 
 from __future__ import annotations
 

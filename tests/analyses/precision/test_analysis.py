@@ -350,3 +350,17 @@ def test_the_command_line_prints_the_contract(
     assert (code, out.splitlines()[0].partition(" ")[0]) == (0, HALF)
     code, out, err = printed("--set", "dtypes=float8")
     assert (code, out, len(err.splitlines())) == (2, "", 1)
+
+
+def test_its_numbers_stand_in_a_table_of_several_models(zoo: Zoo, tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    of_data(zoo("bert"), path, methods="gradient", dtypes=HALF)
+    result = study(zoo("bert"), "precision", data=str(path), sample="first", methods=["gradient"], dtypes=[HALF])
+    (row,) = result.body.rows
+    own = {(number.measure.key, number.of): number for number in analyses()["precision"].numbers(result)}
+    assert {key: (number.value.mean, number.n) for key, number in own.items()} == {
+        (f"logits:{HALF}", ""): (row.logits.mean, 4),
+        (f"changed:{HALF}", ""): (row.predictions_changed / 4, 4),
+        (f"rank_correlation:{HALF}", "gradient"): (row.rank_correlation.mean, 4),
+        (f"top_5:{HALF}", "gradient"): (row.top_5.mean, 3),
+    }
