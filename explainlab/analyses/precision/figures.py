@@ -50,7 +50,7 @@ def kept(body: Body, key: Kept) -> Chart:
             name=name,
             marker={
                 "color": GREY if grey else COLORS[place],
-                "symbol": SYMBOLS[place] + "-open" * grey,
+                "symbol": SYMBOLS[place],
                 "size": 10,
             },
             hovertemplate="%{x:.4f}<extra>" + name + "</extra>",

@@ -99,18 +99,18 @@ def _controls_words(body: Body) -> list[str]:
     told = []
     if drawn:
         each = joined([f"{mean_words(own.rank_correlation)} for {_label(body, own.method)}" for own in drawn])
-        told.append(f"another seed in float32 gives {each}")
+        told.append(f"of another seed in float32 is {each}")
     random = [own for own in body.controls if own.against == "random" and own.rank_correlation.mean is not None]
     if random:
-        told.append(f"random maps {'' if told else 'give '}{_chance(random)}")
-    return [f"For comparison, {', and '.join(told)}."] if told else []
+        told.append(f"of random maps is {_chance(random)}")
+    return [f"For comparison, the rank correlation {', and '.join(told)}."] if told else []
 
 
 def _chance(controls: Sequence[Control]) -> str:
     """What random maps share with those of all methods: the largest means."""
     rho = max((own.rank_correlation.mean or 0.0 for own in controls), key=abs)
     tops = [own.top_5.mean for own in controls if own.top_5.mean is not None]
-    kept = f" with {whole_percent(max(tops))} of the five highest scores" if tops else ""
+    kept = f", with {whole_percent(max(tops))} of the five highest scores" if tops else ""
     return f"{rho:.2f}".replace("-0.00", "0.00").replace("-", "−") + kept
 
 

@@ -107,8 +107,8 @@ def test_the_controls_say_what_numbers_mean() -> None:
     ]
     told = said(row("a", 0.95), row("b", 0.99), controls=controls)
     assert told.endswith(
-        "For comparison, another seed in float32 gives 0.600 for A, and random maps 0.00 with 25% of the five highest "
-        "scores."
+        "For comparison, the rank correlation of another seed in float32 is 0.600 for A, and of random maps is 0.00, "
+        "with 25% of the five highest scores."
     )
     only = said(row("b", 0.99), controls=controls[2:])
-    assert only.endswith("For comparison, random maps give 0.00 with 25% of the five highest scores.")
+    assert only.endswith("the rank correlation of random maps is 0.00, with 25% of the five highest scores.")
