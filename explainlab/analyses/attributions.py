@@ -11,14 +11,24 @@ import numpy as np
 from explainlab.analyses.base import method_work
 from explainlab.analyses.parameters import Outputs
 from explainlab.analyses.registry import request_key
+from explainlab.attribution.baselines import data_digest
 from explainlab.attribution.explain import attribute_subjects, dtype_of, request_for
 from explainlab.attribution.method import Method
 from explainlab.attribution.passes import fix_targets
 from explainlab.attribution.records import Attribution
-from explainlab.attribution.registry import complete_method, get_method, methods
+from explainlab.attribution.registry import (
+    MethodRequest,
+    complete_method,
+    get_method,
+    member_versions,
+    methods,
+    parse_method,
+)
 from explainlab.attribution.subject import Subject
 from explainlab.declared import parse
 from explainlab.models.batching import HALVED
+from explainlab.models.classifier import Classifier
+from explainlab.reader import Reader
 from explainlab.request import CompleteRequest, Output, Request, digest
 
 
@@ -95,6 +105,30 @@ def _work(subject: Subject, name: str, settings: Mapping[str, Any]) -> float:
     """The work that the attribution is expected to take."""
     tokens = len(subject.encoding)
     return tokens * method_work(complete_method(name, settings), tokens, subject.classifier.model.depth)
+
+
+def fingerprint_of(methods: Sequence[MethodRequest], reader: Reader) -> str:
+    """What maps by ``methods`` depend on beside their requests: the methods' versions, and the data that they read."""
+    lines: list[Any] = []
+    for own in methods:
+        read = data_digest(own.parameters.model_dump(mode="json"), reader)
+        lines.append([own.method, get_method(own.method).version, read, *member_versions(own, reader)])
+    return digest(lines)
+
+
+def supported(
+    asked: Sequence[MethodRequest], default: Sequence[str], classifier: Classifier
+) -> tuple[list[MethodRequest], list[str]]:
+    """The methods ``asked`` for that can run, and why others are left out: only of the ``default`` ones.
+
+    Raises :class:`UnsupportedError` for others that cannot run, or if none of the default ones can.
+    """
+    kind = classifier.architecture
+    able = [own for own in asked if not own.unsupported(kind)]
+    if not able or list(asked) != [parse_method(name) for name in default]:
+        for own in asked:
+            get_method(own.method).require(classifier, own.parameters)
+    return able, [reason for own in asked if (reason := own.unsupported(kind))]
 
 
 def own_warnings(subject: Subject, warnings: Iterable[str]) -> list[str]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from explainlab.errors import ModelError, UnsupportedError
 from explainlab.limits import DEFAULT_LIMITS, Limits
@@ -83,6 +83,17 @@ class Classifier:
     def bytes(self) -> int:
         """Memory of the weights."""
         return sum(p.numel() * p.element_size() for p in self.model.network.parameters())
+
+    @property
+    def quantised(self) -> bool:
+        """Whether some weights are no plain numbers, but in 8 or 4 bits."""
+        weights = self.model.network.parameters()
+        return any(type(own) is not nn.Parameter or not own.is_floating_point() for own in weights)
+
+    @property
+    def spread(self) -> bool:
+        """Whether the weights are on several devices."""
+        return len({own.device for own in self.model.network.parameters()}) > 1
 
     def encode(self, text: str, text_pair: str | None = None) -> Encoding:
         """Tokenise for this model; raises :class:`TextError` (see :func:`explainlab.text.encoding.encode`)."""

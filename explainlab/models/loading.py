@@ -14,13 +14,13 @@ import torch
 from transformers import PreTrainedConfig, PreTrainedTokenizerBase
 from transformers.utils import logging as transformers_logging
 
-from explainlab.errors import ExplainLabError, ModelError, RequestError
+from explainlab.errors import ExplainLabError, MemoryShortage, ModelError, RequestError, UnsupportedError
 from explainlab.limits import DEFAULT_LIMITS, Limits
 from explainlab.models.architectures import Architecture
 from explainlab.models.classifier import Classifier
 from explainlab.models.completion import PREFIX as COMPLETION
 from explainlab.models.completion import answer_tokens, split_id, take_head
-from explainlab.models.devices import choose_device
+from explainlab.models.devices import choose_device, is_out_of_memory
 from explainlab.models.model_types import model_type_of
 from explainlab.models.stored.directory import FILES, OF_PAIRS, prompt_in, read_config
 from explainlab.models.stored.places import PREFIX, files_here, files_of, locate
@@ -128,6 +128,33 @@ def load_model(
     )
     _require_working(classifier)
     return classifier
+
+
+def in_dtype(classifier: Classifier, dtype: Dtype) -> Classifier:
+    """The model of a loaded ``classifier`` in another number format, beside it on its device: as if asked for by that.
+
+    It is read from the files again, and is gone when it is forgotten. Raises :class:`UnsupportedError` for weights that
+    are quantised or spread over several devices, :class:`ModelError` for files that are not those of ``classifier`` or
+    that cannot be computed with in ``dtype``, and :class:`MemoryShortage` where there is no room.
+    """
+    name = classifier.id
+    if classifier.quantised:
+        raise UnsupportedError(f"The weights of {name} are quantised.", "Choose the model in full precision.")
+    if classifier.spread:
+        raise UnsupportedError(
+            f"The weights of {name} are spread over several devices, so there is no room for others.",
+            "Choose a smaller model.",
+        )
+    try:
+        other = load_model(name, str(classifier.device), dtype, classifier.limits)
+    except (ModelError, RuntimeError, MemoryError) as error:
+        if not is_out_of_memory(error):
+            raise
+        problem = f"There is no memory for {name} in {dtype} beside the loaded one."
+        raise MemoryShortage(problem, "Choose a smaller model, or free memory.") from error
+    if other.digest != classifier.digest:
+        raise ModelError(f"The files of {name} are not those of the loaded model.", "Load it again.")
+    return other
 
 
 def answer_pieces(template: Template, model_id: str) -> dict[str, str] | None:

@@ -6,6 +6,7 @@ import copy
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 from unittest.mock import patch
 from weakref import WeakKeyDictionary
 
@@ -13,8 +14,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from explainlab.models import loading
 from explainlab.models.classifier import Classifier
 from explainlab.models.model import Model
+from explainlab.models.stored.weights import load_weights
 
 RELATIVE = 1e-9
 """Limit on the difference between two float64 computations, as a share of the largest number ..."""
@@ -22,16 +25,36 @@ ROUNDING = 1e-12
 """... plus this share of the terms, where the quantity is a small difference of large terms."""
 
 
+_float32 = torch.float32
+
+
 @contextmanager
 def _no_float32() -> Iterator[None]:
-    """Whoever names float32, or no type, gets float64: also models that normalise in float32, and other threads."""
+    """Whoever names float32, or no type, gets float64: also models that normalise in float32, and other threads.
+
+    Only the files of models that are loaded inside are read as usual.
+    """
     usual = torch.get_default_dtype()
-    with patch.object(torch, "float32", torch.float64), patch.object(Tensor, "float", Tensor.double):
+    with (
+        patch.object(torch, "float32", torch.float64),
+        patch.object(Tensor, "float", Tensor.double),
+        patch.object(loading, "load_weights", _read_as_usual),
+    ):
         torch.set_default_dtype(torch.float64)
         try:
             yield
         finally:
             torch.set_default_dtype(usual)
+
+
+def _read_as_usual(*asked: Any, **named: Any) -> Any:
+    inside = torch.get_default_dtype()
+    torch.set_default_dtype(_float32)
+    try:
+        with patch.object(torch, "float32", _float32):
+            return load_weights(*asked, **named)
+    finally:
+        torch.set_default_dtype(inside)
 
 
 _Weights = tuple[tuple[int, int], ...]

@@ -34,6 +34,7 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "mistake_drivers": {"right": 3},
     "path_gradients": {"steps": [3, 6]},
     "planted": {},
+    "precision": {"methods": ["gradient", "lime:samples=20"], "dtypes": ["bfloat16"]},
     "predictions": {},
     "roar": GRID,
     "roar_estimate": GRID,

@@ -22,6 +22,7 @@ CHEAP: dict[str, dict[str, Any]] = {
     "integration_error": {"steps": "2,3", "rules": "right"},
     "layer_randomisation": {"methods": "gradient", "draws": 1},
     "path_gradients": {"steps": "2"},
+    "precision": {"methods": "gradient", "dtypes": "bfloat16"},
     "rpi_candidates": {"samples": 2, "steps": 2, "metrics": "log_odds"},
     "substitution": {"neighbours": 2, "k": 50},
     "trust": {"method": "occlusion"},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import shutil
@@ -15,17 +16,21 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import AutoModel, AutoTokenizer, BertConfig, BertForMaskedLM
 
-from explainlab.errors import ModelError, RequestError
+from explainlab.errors import MemoryShortage, ModelError, RequestError, UnsupportedError
+from explainlab.models import loading
 from explainlab.models.classifier import Classifier
 from explainlab.models.loading import (
     describe,
+    in_dtype,
     known_digest,
     load_model,
     model_digest,
     model_name,
 )
 from explainlab.models.stored.places import embedded_models, locate
+from explainlab.testing.observation import unchanged
 from tests.conftest import Zoo
+from tests.toys import with_network
 from tests.zoo import LABELS, ZOO, model_of
 
 
@@ -356,3 +361,39 @@ def test_real_models_load(shared_models: Path) -> None:
 )
 def test_readers_call_a_model_by_its_name(model_id: str, name: str) -> None:
     assert model_name(model_id) == name
+
+
+# Another number format -----------------------------------------------------------------------------------------------
+
+
+def test_the_same_model_in_another_number_format(zoo: Zoo) -> None:
+    classifier = zoo("bert")
+    with unchanged(classifier, "loading another"):
+        half = in_dtype(classifier, "bfloat16")
+    assert (half.dtype, half.digest, half.labels) == (torch.bfloat16, classifier.digest, classifier.labels)
+    pairs = zip(classifier.model.network.parameters(), half.model.network.parameters(), strict=True)
+    assert all(torch.equal(own.bfloat16(), rounded) for own, rounded in pairs)
+
+
+def test_weights_in_few_bits_or_on_several_devices_have_no_other_format(zoo: Zoo) -> None:
+    def changed(change: Callable[[Any], object]) -> Classifier:
+        network = copy.deepcopy(zoo("bert").model.network)
+        change(network)
+        return with_network(zoo("bert"), network)
+
+    def quantise(network: Any) -> None:
+        network.classifier.weight = torch.nn.Parameter(torch.ones(3, 32, dtype=torch.int8), requires_grad=False)
+
+    with pytest.raises(UnsupportedError, match=r"are quantised\. Choose the model in full precision"):
+        in_dtype(changed(quantise), "bfloat16")
+    with pytest.raises(UnsupportedError, match="spread over several devices"):
+        in_dtype(changed(lambda network: network.classifier.to("meta")), "bfloat16")
+
+
+def test_no_room_for_another_format_is_told(zoo: Zoo, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: Any, **__: Any) -> None:
+        raise RuntimeError("CUDA out of memory. Tried to allocate 13 GiB.")
+
+    monkeypatch.setattr(loading, "load_weights", full)
+    with pytest.raises(MemoryShortage, match=r"no memory for .* in float16 beside the loaded one"):
+        in_dtype(zoo("bert"), "float16")

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import BeforeValidator, Field
 
 from explainlab import declared
-from explainlab.analyses.attributions import attributions_of, output_of, own_warnings, text_seed
+from explainlab.analyses.attributions import (
+    attributions_of,
+    fingerprint_of,
+    output_of,
+    own_warnings,
+    supported,
+    text_seed,
+)
 from explainlab.analyses.base import AnalysisResult, method_work
 from explainlab.analyses.layer_randomisation.result import (
     MethodFacts,
@@ -32,16 +39,14 @@ from explainlab.analyses.registry import request_key
 from explainlab.analyses.summary import interval, spelled, table
 from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.analyses.wording import interval_words
-from explainlab.attribution.baselines import data_digest
 from explainlab.attribution.explain import request_for
 from explainlab.attribution.method import USUAL_LAYERS, USUAL_TOKENS
 from explainlab.attribution.passes import read_originals
-from explainlab.attribution.registry import MethodRequest, get_method, member_versions, parse_method
+from explainlab.attribution.registry import MethodRequest, parse_method
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
 from explainlab.errors import RequestError
 from explainlab.models.anatomy import Unit
-from explainlab.models.classifier import Classifier
 from explainlab.models.networks.randomised import Init, require_drawable, units_named
 from explainlab.reader import Reader
 from explainlab.request import digest
@@ -100,11 +105,7 @@ class LayerRandomisation(TextAnalysis[RandomisationText, RandomisationData]):
 
     def fingerprint(self, parameters: Parameters, reader: Reader) -> str:
         """The versions of all methods, and the data that they read."""
-        lines: list[Any] = []
-        for own in self.method_requests(parameters):
-            read = data_digest(own.parameters.model_dump(mode="json"), reader)
-            lines.append([own.method, get_method(own.method).version, read, *member_versions(own, reader)])
-        return digest(lines)
+        return fingerprint_of(self.method_requests(parameters), reader)
 
     def method_requests(self, parameters: Parameters) -> list[MethodRequest]:
         """See :meth:`Analysis.method_requests`."""
@@ -123,7 +124,7 @@ class LayerRandomisation(TextAnalysis[RandomisationText, RandomisationData]):
     def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[RandomisationText]:
         """See :meth:`TextAnalysis.of_texts`."""
         classifier, context = subjects[0].classifier, subjects[0].context
-        methods, left_out = self._supported(parameters, classifier)
+        methods, left_out = supported(self.method_requests(parameters), THESIS, classifier)
         require_drawable(classifier)
         units = units_named(classifier, parameters.units)
         if parameters.explained == "randomised" and not subjects[0].explains_prediction:
@@ -212,18 +213,6 @@ class LayerRandomisation(TextAnalysis[RandomisationText, RandomisationData]):
             for row, absolute in zip(body.rows[::2], body.rows[1::2], strict=True)
         ]
         return [table(told), "", table(rows)]
-
-    def _supported(self, parameters: Parameters, classifier: Classifier) -> tuple[list[MethodRequest], list[str]]:
-        """The methods, and why others are left out: those that are asked by default and cannot run on the model.
-
-        Raises :class:`UnsupportedError` for others that cannot run, or if none of the default ones can.
-        """
-        methods, kind = self.method_requests(parameters), classifier.architecture
-        able = [own for own in methods if not own.unsupported(kind)]
-        if not able or methods != [parse_method(own) for own in THESIS]:
-            for own in methods:
-                get_method(own.method).require(classifier, own.parameters)
-        return able, [reason for own in methods if (reason := own.unsupported(kind))]
 
     def _plan(self, subject: Subject, units: Sequence[Unit], parameters: Parameters) -> Plan:
         facts = [self.id, self.version, parameters.init, parameters.explained, subject.seed]

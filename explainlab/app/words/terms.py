@@ -130,6 +130,13 @@ TERMS: Mapping[str, tuple[Term, ...]] = {
             "How far two maps put the features in the same order: 1 the same order, 0 unrelated, −1 the opposite.",
         ),
         Term(
+            "half-precision",
+            "Half precision",
+            "Numbers in 16 bits in place of 32: a model takes half the memory, and each number keeps three digits "
+            "(float16) or two (bfloat16, which holds larger numbers). Small differences, of which maps are made, may "
+            "be lost.",
+        ),
+        Term(
             "sign-conflict",
             "Sign conflict",
             "A feature that one map calls evidence for the class and another map evidence against it.",

@@ -25,13 +25,12 @@ Init = Literal["model", "normal01"]
 
 def require_drawable(classifier: Classifier) -> None:
     """Raise :class:`UnsupportedError` for weights that are quantised or spread over several devices."""
-    parameters = list(classifier.model.network.parameters())
-    if any(type(own) is not nn.Parameter or not own.is_floating_point() for own in parameters):
+    if classifier.quantised:
         raise UnsupportedError(
             f"The weights of {classifier.id} are quantised, so they cannot be drawn again.",
             "Choose the model in full precision.",
         )
-    if len({own.device for own in parameters}) > 1:
+    if classifier.spread:
         raise UnsupportedError(
             f"The weights of {classifier.id} are spread over several devices, so there is no room for others.",
             "Choose dtype bfloat16 or a smaller model.",

@@ -11,6 +11,7 @@ from explainlab.analyses.evaluation.page import ENTRY
 from explainlab.analyses.evaluation.page import controls as benchmark_controls
 from explainlab.analyses.evaluation.page import main as benchmark_page
 from explainlab.analyses.evaluation.page.main import PAGE
+from explainlab.analyses.evaluation.page.precision import draw_precision
 from explainlab.analyses.evaluation.page.published import draw_published
 from explainlab.analyses.evaluation.page.results import draw_answer, draw_results
 from explainlab.analyses.evaluation.page.running import draw_so_far
@@ -87,5 +88,6 @@ def _draw_one(service: Service, view: BenchmarkView, answer: Answer, card: Model
             draw_cure(benchmark_controls.question, card.labels, result.skipped)
         draw_results(service, view, result)
         draw_published(evaluated_set(view, [answer]))
+        draw_precision(service, view)
     elif answer.running and answer.job is not None:
         draw_so_far(answer.job)

@@ -10,7 +10,8 @@ from pydantic import Field
 from explainlab.analyses.evaluation.analysis import Evaluation
 from explainlab.analyses.evaluation.page.chain import Chain
 from explainlab.analyses.parameters import RANDOM
-from explainlab.analyses.registry import new_request
+from explainlab.analyses.precision.analysis import Precision
+from explainlab.analyses.registry import complete, new_request
 from explainlab.app.question import chip
 from explainlab.app.view import CarriedText, DataView
 from explainlab.attribution.registry import parse_method, swept
@@ -20,6 +21,8 @@ from explainlab.request import Dtype, Output, Request, Unit, checked
 Order = Literal["best", "worst"]
 TRUTH_METRICS = ("ground_truth_overlap", "mean_rank_percentage", "auprc")
 """What a benchmark with a known truth compares with it."""
+MOST_HALVED = 50
+"""The texts on which number formats are compared."""
 
 
 class BenchmarkView(DataView):
@@ -73,6 +76,21 @@ class BenchmarkView(DataView):
         output = None if self.output == "own" else self.output
         return new_request(question=Evaluation.id, **shared, **self.subject, output=output, parameters=parameters)
 
+    def precision_request(self) -> Request:
+        """What half precision does to the same maps, of some of the texts."""
+        parameters = {
+            "rows": min(self.rows, MOST_HALVED),
+            "sample": "random" if self.sample == "all" else self.sample,
+            "methods": self._method_names,
+        }
+        shared = self.model_dump(include={"model", "target", "unit", "seed"})
+        output = None if self.output == "own" else self.output
+        return new_request(question=Precision.id, **shared, **self.subject, output=output, parameters=parameters)
+
+    def shown_requests(self) -> list[Request]:
+        further = [] if len(self.cells) > 1 else [self.precision_request()]
+        return [*self.text_requests(), *further]
+
     def method_labels(self) -> list[str]:
         return [chip(parse_method, name) for name in self.methods]
 
@@ -82,13 +100,18 @@ class BenchmarkView(DataView):
             **self.carried(),
             "text": text,
             "text_pair": text_pair,
-            "methods": tuple(parse_method(spec, self.settings).name for name in self.methods for spec in swept(name)),
+            "methods": tuple(self._method_names),
             "seed": text_seed,
             "dtype": self.dtype,
         }
         if self.output != "own":
             carried["output"] = self.output
         return carried
+
+    @property
+    def _method_names(self) -> list[str]:
+        """The methods with their settings, each alone."""
+        return [parse_method(spec, self.settings).name for name in self.methods for spec in swept(name)]
 
 
 def known_view(chain: Chain, place: int, model: str, supported: Collection[str]) -> BenchmarkView:
@@ -122,7 +145,9 @@ def first_view() -> BenchmarkView:
 
 
 def shows(request: Request) -> BenchmarkView | None:
-    """The view that shows the answer to ``request``; None unless it evaluates methods on a data set."""
+    """The view that shows the answer to ``request``; None unless it is about methods on a data set, as asked here."""
+    if request.question == Precision.id and request.data is not None:
+        return _shows_precision(request)
     if request.question != Evaluation.id or request.data is None:
         return None
     parameters = request.parameters
@@ -137,3 +162,14 @@ def shows(request: Request) -> BenchmarkView | None:
         methods=tuple(others if last == RANDOM and others else parameters["methods"]),
         output="own" if own else request.output,
     )
+
+
+def _shows_precision(request: Request) -> BenchmarkView | None:
+    """The view whose section on precision has the answer to ``request``; None where the page would ask otherwise."""
+    parameters = request.parameters
+    own = request.output == "probability" and parameters["outputs"] == "own"
+    values = request.model_dump(include={"model", "columns", "classes", "target", "unit", "seed"})
+    values |= {"source": request.data, **{name: parameters[name] for name in ("rows", "sample")}}
+    values |= {"methods": tuple(parameters["methods"]), "output": "own" if own else request.output}
+    view = checked(BenchmarkView, **{**first_view().model_dump(), **values})
+    return view if complete(view.precision_request()).parameters == parameters else None

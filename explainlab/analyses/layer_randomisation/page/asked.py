@@ -1,8 +1,7 @@
-"""Further questions on the Sanity page, asked by buttons: an answer in words and charts, its job, or the button."""
+"""Stability and axioms on the Sanity page, asked by buttons: tables whose cells tell more."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pandas as pd
@@ -13,21 +12,16 @@ from explainlab.analyses.axioms.figures import answer_cells
 from explainlab.analyses.axioms.result import AxiomsData
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.evaluation.heat_table import heat_cells, heat_table
-from explainlab.analyses.figures import figures_of
 from explainlab.analyses.layer_randomisation.page.controls import question
 from explainlab.analyses.layer_randomisation.page.main import AXIOMS, STABILITY
 from explainlab.analyses.layer_randomisation.page.view import SanityView
-from explainlab.analyses.registry import evaluations
 from explainlab.app.chart import draw_cells, theme
 from explainlab.app.components import is_narrow
+from explainlab.app.data.asked import charts, draw_asked
 from explainlab.app.once import once
-from explainlab.app.page import draw_headline
-from explainlab.app.place import Place, Requests
 from explainlab.app.text import plain
 from explainlab.attribution.registry import label_of
-from explainlab.errors import ExplainLabError
 from explainlab.figures.chart import Chart
-from explainlab.request import Request
 from explainlab.service.service import Service
 
 _AXIOMS_HELP = (
@@ -38,28 +32,6 @@ _STABILITY_HELP = (
     "Every text is explained again: with its embeddings moved a little, with typos and near words. Infidelity asks "
     "whether sums of scores foretell what masking those words does."
 )
-
-
-def draw_asked(service: Service, place: Place, button: str, make: Callable[[], Request]) -> AnalysisResult[Any] | None:
-    """The answer in words to the request of ``make``, asked in ``place`` by a ``button``; returns its result."""
-    try:
-        request = make()
-        gradients = evaluations(request)
-    except ExplainLabError as error:
-        st.error(plain(str(error)), icon=":material/error:")
-        return None
-    answer = place.answer_if_requested(service, request)
-    if answer is None:
-        asked = (service, Requests((request,)))
-        st.button(button, icon=":material/play_arrow:", on_click=place.ask, args=asked, key=f"{place.name}.ask")
-        st.caption(f"At most about {gradients:,} gradients for each text.")
-        return None
-    place.draw_state(service, [answer])
-    if answer.result is None:
-        return None
-    draw_headline(answer.result)
-    result: AnalysisResult[Any] = answer.result
-    return result
 
 
 def draw_stability(service: Service, view: SanityView) -> None:
@@ -109,8 +81,3 @@ def _answers(body: AxiomsData) -> list[dict[str, str]]:
         }
         for axiom in dict.fromkeys(row.axiom for row in body.rows)
     ]
-
-
-def charts(result: AnalysisResult[Any]) -> list[Chart]:
-    """All charts of a result."""
-    return [*figures_of(result).charts.values()]

@@ -9,13 +9,13 @@ import streamlit as st
 
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.figures import figures_of
-from explainlab.analyses.layer_randomisation.page.asked import charts, draw_asked
 from explainlab.analyses.layer_randomisation.page.controls import draw_attacked, draw_reworded
 from explainlab.analyses.layer_randomisation.page.main import ATTACK, SUBSTITUTION
 from explainlab.analyses.layer_randomisation.page.view import SanityView
 from explainlab.analyses.registry import get_analysis
 from explainlab.app import session
 from explainlab.app.chart import draw_chart
+from explainlab.app.data.asked import charts, draw_asked
 from explainlab.app.heatmap import token_heatmap
 from explainlab.app.once import once
 from explainlab.app.place import Place
