@@ -132,7 +132,8 @@ class Analysis(ABC):
     """A question. ``source`` names paper and figure; ``version`` rises whenever the numbers change.
 
     ``labelled``: the rows of a data set need labels that are classes of the model. ``kind`` says what its requests and
-    results are called in JSON. ``self_contained``: its requests name no model, text or data set. ``parameters`` are an
+    results are called in JSON. ``self_contained``: its requests name no model, text or data set. ``pauses``: stopped,
+    it goes on from there when it is asked again, and :meth:`so_far` knows what there is. ``parameters`` are an
     instance of the class' own ``Parameters``, as a subclass may annotate, wherever they are not a mapping.
     """
 
@@ -143,6 +144,7 @@ class Analysis(ABC):
     version: int = 1
     labelled: bool = False
     self_contained: bool = False
+    pauses: bool = False
     kind: Kind = "study"
     Parameters: type[Parameters] = Parameters
 
@@ -205,6 +207,10 @@ class Analysis(ABC):
     ) -> list[Result]:
         """As :meth:`answer`, of requests that differ in their target alone."""
         return [self.answer(classifier, request, context) for request in requests]
+
+    def so_far(self, request: CompleteRequest, context: RunContext) -> Result | None:
+        """The part of the answer that ``context`` remembers, made without computing; None unless overridden."""
+        return None
 
     @abstractmethod
     def read(self, record: Mapping[str, Any]) -> Result:

@@ -9,6 +9,7 @@ from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.numbers import Measure, Number
 from explainlab.analyses.roar.answer import Answer
 from explainlab.analyses.roar.asking import GridQuestion, sample_of, setting_of
+from explainlab.analyses.roar.kept import keep, recalled
 from explainlab.analyses.roar.nodes import SeedRun
 from explainlab.analyses.roar.result import RoarData
 from explainlab.analyses.roar.timing import require_affordable
@@ -29,6 +30,7 @@ class Roar(GridQuestion):
 
     id = "roar"
     label = "ROAR"
+    pauses = True
     source = "Madsen et al. 2022 (Recursive ROAR), section 3 and Eq. 3; Hooker et al. 2019 (ROAR)"
     definition = "Σᵢ ½ Δrᵢ (Dᵢ + Dᵢ₊₁) / Σᵢ ½ Δrᵢ (Lᵢ + Lᵢ₊₁), D = p(random) - p, L = p(random) - p(all masked)"
 
@@ -56,13 +58,26 @@ class Roar(GridQuestion):
         require_affordable(setting)
         for run in runs:
             run.recall()
+        key = self.key(request, self.model_digest(request.model), context.reader)
         context.expect(sum(run.work for run in runs), not data.settings.patience)
         for run in runs:
             for _ in run.run():
                 answer.look()
+                keep(key, data.labels, answer.nodes(), context)
                 context.show(result)
         answer.look()
         return result()
+
+    def so_far(self, request: CompleteRequest, context: RunContext) -> AnalysisResult[RoarData] | None:
+        """See :meth:`Analysis.so_far`: the models that have ended, with neither texts nor costs."""
+        digest = self.known_digest(request.model)
+        if digest is None:
+            return None
+        key = self.key(request, digest, context.reader)
+        body = recalled(key, request.model, self.parameters(request), request.seed, context)
+        if body is None:
+            return None
+        return AnalysisResult(request=request, body=body, cost=Cost(0, 0, 0.0), warnings=(), versions={})
 
     def read(self, record: Mapping[str, Any]) -> AnalysisResult[RoarData]:
         """See :meth:`Analysis.read`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import time
 from pathlib import Path
@@ -16,6 +17,7 @@ from explainlab.analyses.roar.page.view import RoarView, first_view, listed, sho
 from explainlab.app.runs.opening import page_of
 from explainlab.attribution.registry import get_method
 from explainlab.errors import RequestError
+from explainlab.service import service as service_module
 from explainlab.service.service import service as app_service
 from explainlab.service.users import LOCAL
 from explainlab.settings import ROOT
@@ -99,20 +101,35 @@ def test_a_grid_is_trained_told_and_found_again(tmp_path: Path, monkeypatch: pyt
 @pytest.mark.usefixtures("service")
 def test_a_grid_that_is_stopped_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     without_example(monkeypatch, tmp_path)
-    app = tiny(seeds=2, settings={**TINY, "epochs": 4})
+    grid = {"seeds": 2, "settings": {**TINY, "epochs": 3}}
+    app = tiny(**grid)
     app = next(button for button in app.button if button.label == TRAIN).click().run()
     deadline = time.monotonic() + SECONDS
-    while "Unfinished" not in words(app.info) and time.monotonic() < deadline:
+    while not _finished(app) > 0 and time.monotonic() < deadline:
         app.run()
-    assert "Cancel pauses the grid" in words(app.caption)
+    assert "Models that are trained stay" in words(app.caption)
     assert charts(app)[0].startswith("Macro F1 by Recursive ROAR.")
-    next(button for button in app.button if button.label == "Cancel").click()
+    next(button for button in app.button if button.label == "Pause").click()
     answered(app.run())
-    assert "was cancelled" in words(app.info)
-    assert "What was trained is there" in words(app.caption)
-    press(app, "Run again")
-    assert "faithfulness" in words(app.markdown)
-    assert "Unfinished" not in words([*app.info, *app.markdown])
+    assert "**ROAR, whole data set** is paused" in words(app.info)
+    assert 0 < _finished(app) < 8
+    known = charts(app)
+    assert known[0].startswith("Macro F1 by Recursive ROAR.")
+    assert app.dataframe == []
+    service_module._service.cache_clear()  # as another server on the same store, which knows no job
+    again = tiny(**grid)
+    assert charts(again) == known
+    assert "Paused:" in words(again.info)
+    assert "No grid has been trained" not in words(again.info)
+    press(again, "Go on")
+    assert "faithfulness" in words(again.markdown)
+    assert "Paused" not in words([*again.info, *again.markdown])
+
+
+def _finished(app: AppTest) -> int:
+    """Of a grid of eight models how many the page says are there."""
+    told = re.search(r"(\d) of 8 models", words(app.info))
+    return int(told[1]) if told else 0
 
 
 @pytest.mark.usefixtures("service")

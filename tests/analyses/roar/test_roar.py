@@ -10,7 +10,8 @@ import pytest
 
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.registry import answer_alone, complete, new_request, read_result, request_key
-from explainlab.analyses.roar.result import CurvePoint, RoarData
+from explainlab.analyses.roar.analysis import Roar
+from explainlab.analyses.roar.result import CurvePoint, NodeFacts, RoarData
 from explainlab.errors import Cancelled, DataError, ExplainLabError, RequestError, ResourceError, UnsupportedError
 from explainlab.limits import DEFAULT_LIMITS
 from explainlab.models.context import RunContext
@@ -171,6 +172,10 @@ def undisturbed(files: dict[str, str], tmp_path_factory: pytest.TempPathFactory)
     return result
 
 
+def ended(body: RoarData | None) -> list[NodeFacts]:
+    return [node for node in body.nodes if node.status not in ("waiting", "running")] if body else []
+
+
 @pytest.mark.parametrize(
     ("most", "phase"),
     [(13, "training"), (3, "validation"), (2, "masked: gradient"), (55, "training"), (1, "test")],
@@ -181,6 +186,11 @@ def test_a_stopped_grid_goes_on_to_the_same_answer(
     context = Watching(tmp_path, most, phase)
     with pytest.raises(Cancelled):
         ask(context, files, **GRID)
+    so_far = Roar().so_far(complete(undisturbed.request), context)
+    shown = context.shown[-1] if context.shown else None
+    assert ended(so_far.body if so_far else None) == ended(shown)
+    if so_far and shown:
+        assert (so_far.body.curves, so_far.body.unfinished) == (shown.curves, shown.unfinished)
     context.most = 10**6
     assert comparable(ask(context, files, **GRID)) == comparable(undisturbed)
 

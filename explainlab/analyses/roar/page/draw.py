@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import streamlit as st
 
@@ -12,11 +13,13 @@ from explainlab.analyses.roar.page import main as roar_page
 from explainlab.analyses.roar.page.example import draw_empty
 from explainlab.analyses.roar.page.main import GRID, PAGE
 from explainlab.analyses.roar.page.results import draw_result
-from explainlab.analyses.roar.page.running import draw_so_far
+from explainlab.analyses.roar.page.running import draw_paused, draw_so_far
 from explainlab.analyses.roar.page.time import ask_time, draw_time
+from explainlab.analyses.roar.page.view import RoarView
 from explainlab.app import links, session
 from explainlab.app.data.mapping import draw_mapping
 from explainlab.app.frame import draw_title
+from explainlab.app.place import Answer
 from explainlab.app.text import plain
 from explainlab.errors import ExplainLabError, RequestError
 from explainlab.service import looks
@@ -25,8 +28,6 @@ from explainlab.service.service import service as get_service
 from explainlab.service.store.made import require_training
 
 _STALE = ":material/edit: The controls have changed: press **{button}** for a grid of these."
-_PAUSE = "Cancel pauses the grid: models that are trained stay, and asked again it goes on from there."
-_PAUSED = "What was trained is there: asked again, the grid goes on from it."
 
 
 def draw() -> None:
@@ -65,21 +66,28 @@ def _draw_grid(service: Service) -> str:
         return ""
     if roar_page.is_stale(view):
         st.caption(_STALE.format(button=PAGE.button))
-    answer = roar_page.answer(service, view)
+    answer = roar_page.answer(service, view) or Answer()
     st.divider()
-    if answer is None:
-        _draw_example()
-        return PAGE.link(service, view)
     above = st.container()  # the answer comes before its warnings
     GRID.draw_state(service, [answer])
     if answer.result is not None:
         with above:
             draw_result(answer.result)
-    elif answer.job is not None:
-        st.caption(_PAUSE if answer.running else _PAUSED)
-        if answer.running:
-            draw_so_far(answer.job)
+    elif answer.job is not None and answer.running:
+        draw_so_far(answer.job)
+    elif not answer.problem:
+        _draw_stopped(service, view, answer)
     return PAGE.link(service, view)
+
+
+def _draw_stopped(service: Service, view: RoarView, answer: Answer) -> None:
+    """What is there of a grid that is not trained now; the example where nothing is."""
+    so_far: Any = service.so_far(view.request(), session.user())
+    if so_far is not None:
+        asked_above = answer.job is not None  # its row has a button
+        draw_paused(so_far.body, None if asked_above else partial(roar_page.ask, service))
+    elif answer.job is None:
+        _draw_example()
 
 
 def _draw_example() -> None:
