@@ -169,6 +169,13 @@ class Analysis(ABC):
         """The methods that the parameters name, with their own parameters; none unless overridden."""
         return ()
 
+    def parameters_on(self, parameters: Mapping[str, Any], place: int, several: int) -> dict[str, Any]:
+        """Those of ``parameters`` that are for one of ``several`` data sets, which has this ``place`` from 0 on.
+
+        The same for all, unless overridden.
+        """
+        return dict(parameters)
+
     @abstractmethod
     def evaluations(self, parameters: Any) -> int:
         """About how many gradients one text costs, known before anything has run."""

@@ -190,3 +190,25 @@ def test_numbers_as_they_are_typed() -> None:
     assert listed([0, 10, 50, 100]) == "0, 10, 50, 100"
     assert listed([0, 100]) == "0, 100"
     assert (ROOT / "pages" / "roar.py").is_file()
+
+
+@pytest.mark.usefixtures("service")
+def test_several_bases_and_data_sets_are_asked_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    without_example(monkeypatch, tmp_path)
+    few = {"recipe": "bilstm", "settings": TINY, "seeds": 1, "ratios": "0, 50, 100"}
+    sets = {"sources": ("embedded:sentiment",), "test": "embedded:meals-test"}
+    app = tiny(**few, **sets)
+    assert not app_service().engine.unfinished()
+    assert next(frame.value for frame in app.dataframe if "State" in frame.value)["State"].tolist() == ["waiting"] * 2
+    app = press(app, TRAIN)
+    assert not app.error
+    states = next(frame.value for frame in app.dataframe if "State" in frame.value)
+    assert states["State"].tolist() == ["done", "done"]
+    assert "Over 2 cells (1 model × 2 data sets)" in words(app.markdown)
+    assert any("Macro F1 by Recursive ROAR, cell by cell" in alt for alt in charts(app))
+    held_out = app_service().find(app.session_state["roar.grid.place"].view.requests()[1])
+    assert held_out is not None
+    assert held_out.request.parameters["test"] == "0.2"
+    again = tiny(**few, **sets)
+    assert "Over 2 cells" in words(again.markdown)
+    assert app_service().runs(LOCAL).total == 2

@@ -15,42 +15,12 @@ from explainlab.analyses.roar.result import CurvePoint, NodeFacts, RoarData
 from explainlab.errors import Cancelled, DataError, ExplainLabError, RequestError, ResourceError, UnsupportedError
 from explainlab.limits import DEFAULT_LIMITS
 from explainlab.models.context import RunContext
-from explainlab.reader import Reader
 from explainlab.training import Examples
-from tests.analyses.roar.grids import SETTINGS, measure, written
+from tests.analyses.roar.grids import SETTINGS, Watching, measure, written
 from tests.training.test_train import sentences
 
 CLASS_WORDS = {"negative": {"dull", "awful", "boring"}, "positive": {"bright", "lovely", "moving"}}
 BASE = "bilstm_attention"
-
-
-class Watching(RunContext):
-    """Counts the batches of trainings and the texts that measures have read, and stops before one of them."""
-
-    def __init__(self, made: Path, most: int = 10**6, phase: str = "training") -> None:
-        super().__init__(Reader(made=made))
-        self.most, self.phase, self.seen = most, phase, 0
-        self.trained = set[str]()
-        self.shown: list[RoarData] = []
-        self.expected = self.spent = 0.0
-
-    def report(self, done: int, total: int, phase: str) -> None:
-        self.seen += self.phase in phase
-        if phase.endswith(": training"):
-            self.trained.add(phase)
-
-    def expect(self, work: float, exact: bool = True) -> None:
-        self.expected = work
-
-    def spend(self, work: float) -> None:
-        self.spent += work
-
-    def show(self, result: Any) -> None:
-        self.shown.append(result().body)
-
-    def check_cancelled(self) -> None:
-        if self.seen >= self.most:
-            raise Cancelled
 
 
 @pytest.fixture(scope="module")

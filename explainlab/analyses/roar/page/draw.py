@@ -16,10 +16,13 @@ from explainlab.analyses.roar.page.results import draw_result
 from explainlab.analyses.roar.page.running import draw_paused, draw_so_far
 from explainlab.analyses.roar.page.time import ask_time, draw_time
 from explainlab.analyses.roar.page.view import RoarView
+from explainlab.analyses.roar.sets.figures import COLUMNS, set_charts
 from explainlab.app import links, session
+from explainlab.app.components import is_narrow
 from explainlab.app.data.mapping import draw_mapping
 from explainlab.app.frame import draw_title
 from explainlab.app.place import Answer
+from explainlab.app.sets.opening import draw_way_back, section_of
 from explainlab.app.text import plain
 from explainlab.errors import ExplainLabError, RequestError
 from explainlab.service import looks
@@ -44,6 +47,7 @@ def draw() -> None:
         st.caption(roar_page.size_words())
         draw_time(service)
     draw_mapping(roar_controls.question, None)
+    roar_controls.draw_further_cells()
     links.draw(_draw_grid(service))
 
 
@@ -66,8 +70,12 @@ def _draw_grid(service: Service) -> str:
         return ""
     if roar_page.is_stale(view):
         st.caption(_STALE.format(button=PAGE.button))
-    answer = roar_page.answer(service, view) or Answer()
     st.divider()
+    if len(view.cells) > 1:
+        _draw_set(service, view)
+        return PAGE.link(service, view)
+    draw_way_back(PAGE, view)
+    answer = roar_page.answer(service, view) or Answer()
     above = st.container()  # the answer comes before its warnings
     GRID.draw_state(service, [answer])
     if answer.result is not None:
@@ -78,6 +86,18 @@ def _draw_grid(service: Service) -> str:
     elif not answer.problem:
         _draw_stopped(service, view, answer)
     return PAGE.link(service, view)
+
+
+def _draw_set(service: Service, view: RoarView) -> None:
+    """The grids of several bases and data sets, and what is there of the one that is trained now."""
+    answers = roar_page.answer_set(service, view)
+    section_of(PAGE, service, GRID, partial(set_charts, columns=1 if is_narrow() else COLUMNS)).draw(
+        service, view.cells, answers
+    )
+    job = next((answer.job for answer in answers if answer.running), None)
+    if job is not None:
+        st.header("The grid that is trained now", anchor=False)
+        draw_so_far(job)
 
 
 def _draw_stopped(service: Service, view: RoarView, answer: Answer) -> None:

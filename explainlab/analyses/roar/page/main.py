@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 
 from explainlab.analyses.roar.grid import Grid
@@ -10,8 +11,8 @@ from explainlab.analyses.roar.page.view import RoarView, first_view, shows
 from explainlab.analyses.wording import counted
 from explainlab.app import session
 from explainlab.app.frame import name_tab
-from explainlab.app.page import AnalysisPage
-from explainlab.app.place import Answer, Place, Requests
+from explainlab.app.page import AnalysisPage, cells_words
+from explainlab.app.place import Answer, Place
 from explainlab.errors import ExplainLabError
 from explainlab.request import Request
 from explainlab.service import looks
@@ -36,9 +37,9 @@ def ask(service: Service) -> None:
     """Train what the controls describe (a callback); the next run of the page says what is wrong with it."""
     with suppress(ExplainLabError):
         view = PAGE.draft()
-        requests = tuple(view.requests())
+        view.requests()  # raises for what cannot be asked
         PAGE.ask(service, view)
-        GRID.ask(service, Requests(requests))
+        GRID.ask(service, view)
 
 
 def settle(service: Service) -> RoarView:
@@ -47,11 +48,11 @@ def settle(service: Service) -> RoarView:
     Raises :class:`ExplainLabError` for controls that describe none.
     """
     view: RoarView = PAGE.draft()
-    request = view.request()
+    requests = view.requests()
     session.take_along(PAGE.name, view.carried(), first_view().carried())
-    asked = _asked()
-    if asked is not None and asked != request and not service.has(request, session.user()):
-        view = shows(asked) or view
+    asked = GRID.view
+    if asked is not None and asked.requests() != requests and not _all_there(service, requests):
+        view = asked if isinstance(asked, RoarView) else shows(asked.requests()[0]) or view
     PAGE.redraw(view)
     name_tab(ENTRY.title, looks.source_name(view.source, session.user()))
     return view
@@ -62,15 +63,30 @@ def answer(service: Service, view: RoarView) -> Answer | None:
     return GRID.answer_if_requested(service, view.request())
 
 
+def answer_set(service: Service, view: RoarView) -> list[Answer]:
+    """The grids of all cells of ``view``; what is not there is trained only where a press has asked for these cells."""
+    requests = view.requests()
+    try:
+        job = service.engine.job(service.set_key(requests, session.user()))
+    except ExplainLabError as error:
+        return [Answer(problem=str(error))] * len(requests)
+    asked = GRID.view is not None and GRID.view.requests() == requests
+    if not asked and job is not None and session.user() in job.users and not job.progress.finished:
+        GRID.ask(service, view, record=False)  # the page may have been loaded anew
+        asked = True
+    return GRID.answer_set(service, requests) if asked else [_stored(service, request) for request in requests]
+
+
 def is_stale(view: RoarView) -> bool:
-    """Whether the controls describe another grid than ``view``, which is shown."""
-    return bool(PAGE.draft().request() != view.request())
+    """Whether the controls describe other grids than ``view``, which is shown."""
+    return bool(PAGE.draft().requests() != view.requests())
 
 
 def size_words() -> str:
     """How many models the controls ask for, in Markdown; empty where they describe no grid."""
     try:
-        request = PAGE.draft().request()
+        view = PAGE.draft()
+        request = view.request()
         parameters = controls.parameters(request)
     except ExplainLabError:  # told where the grid is asked for
         return ""
@@ -81,8 +97,15 @@ def size_words() -> str:
         f"measures share, and {grid.distinct // parameters.seeds - shared} of {measures}. What is trained stays."
     )
     same = " The test texts are the training texts: performance is not that on unseen texts."
-    return words + (same if request.data == request.parameters["test"] else "")
+    return words + cells_words(view) + (same if request.data == request.parameters["test"] else "")
 
 
-def _asked() -> Request | None:
-    return next(iter(GRID.view.requests()), None) if GRID.view else None
+def _all_there(service: Service, requests: Sequence[Request]) -> bool:
+    return all(service.has(request, session.user()) for request in requests)
+
+
+def _stored(service: Service, request: Request) -> Answer:
+    try:
+        return Answer(service.find(request, session.user()))
+    except ExplainLabError as error:
+        return Answer(problem=str(error))

@@ -196,7 +196,7 @@ def _draw_behind(result: AnalysisResult[RoarData]) -> None:
             for own in body.lengths
         ]
         _draw_table(rows, ("Tokens, mean", "Standard deviation"), "%.1f", "How many texts and tokens each part has.")
-    behind = st.expander("All models", icon=":material/grid_on:", key="roar_models", on_change="rerun")
+    behind = st.expander("All models", icon=":material/grid_on:", key="roar_all_models", on_change="rerun")
     if behind.open:
         with behind:
             st.caption(_HELP["models"])
