@@ -16,6 +16,7 @@ from explainlab.analyses.roar.page.controls import question
 from explainlab.analyses.roar.page.view import RoarView, first_view, listed, shows
 from explainlab.app.runs.opening import page_of
 from explainlab.attribution.registry import get_method
+from explainlab.data import read_dataset
 from explainlab.errors import RequestError
 from explainlab.service import service as service_module
 from explainlab.service.service import service as app_service
@@ -50,20 +51,15 @@ def test_the_page_opens_empty_and_trains_nothing(tmp_path: Path, monkeypatch: py
 
 
 def without_example(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
-    monkeypatch.setattr(example, "EXAMPLE", folder / "none.json")
-    example.example.cache_clear()
+    monkeypatch.setattr(example, "FOLDER", folder)
 
 
 @pytest.mark.usefixtures("service")
 def test_an_example_is_marked_as_such(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "roar.json"
     file.write_text(json.dumps(roar_result(roar_body(), settings={"epochs": 3, "width": 8}).to_json()), "utf-8")
-    monkeypatch.setattr(example, "EXAMPLE", file)
-    example.example.cache_clear()
-    try:
-        app = opened("roar")
-    finally:
-        example.example.cache_clear()
+    without_example(monkeypatch, tmp_path)
+    app = opened("roar")
     assert "No grid has been trained for these settings" in words(app.info)
     assert app.header[0].value == "An example"
     assert "Attention, last layer is faithful to a degree" in words(app.markdown)
@@ -77,6 +73,45 @@ def test_an_example_is_marked_as_such(tmp_path: Path, monkeypatch: pytest.Monkey
         "measures=attention_last,gradient:norm=one_hot,integrated_gradients:rule=right:baseline=zero",
         "settings=epochs=3,width=8",
     }
+
+
+@pytest.mark.usefixtures("service")
+def test_one_press_shows_a_leak_and_the_sentence_that_flags_it() -> None:
+    app = opened("roar")
+    assert "leakage" not in words(app.markdown)
+    app.radio(key="roar_example").set_value("leak")
+    app.run()
+    assert "The masks themselves may tell the class (leakage), as macro F1 rises with more masked" in words(
+        app.markdown
+    )
+    assert "In these sentences “today” stands in 80% of the positive ones and in 40%" in words(app.caption)
+    (command,) = (code.value for code in app.code)
+    assert "--data embedded:today" in command
+    assert "signs=signed" in command
+    link = app.session_state["roar.place"].view
+    assert link.example == "leak"
+    body = example.example(example.FOLDER / "leak.json").body
+    assert {leak.measure for leak in body.leakage} == {"input_x_gradient"}
+    assert (body.leakage[0].before, body.leakage[0].ratio) == (0, 10)
+    assert body.leakage[0].rise > 0.2
+    masked = {label: set[bool]() for label in body.labels}
+    for text in body.texts:
+        at = next(own.at for own in text.masked if own.measure == "input_x_gradient")
+        words_of = [text.text[token.start : token.end] for token in text.tokens]
+        masked[body.labels[text.label]] |= {place == 1 for word, place in zip(words_of, at) if word == "today"}
+    assert masked == {"negative": {False}, "positive": {True}}, "the mask alone tells the class"
+
+
+def test_in_the_leak_s_data_one_word_tells_a_little_and_no_other_word_does() -> None:
+    for name, count in (("today", 400), ("today-test", 160)):
+        rows = read_dataset(f"embedded:{name}").rows
+        having = {label: [row.text.split() for row in rows if row.label == label] for label in ("negative", "positive")}
+        assert [len(own) for own in having.values()] == [count / 2] * 2
+        share = {label: sum("today" in text for text in own) / len(own) for label, own in having.items()}
+        assert share == {"negative": 0.4, "positive": 0.8}
+        for word in {word for own in having.values() for text in own for word in text} - {"today"}:
+            counts = [sum(word in text for text in own) for own in having.values()]
+            assert abs(counts[0] - counts[1]) < 4 * (1 + sum(counts)) ** 0.5, word
 
 
 @pytest.mark.usefixtures("service")

@@ -35,7 +35,7 @@ question = Question(PAGE)
 _MOST_SEED, _MOST_SEEDS, _MOST_SHORTEST = 2**32 - 1, 100, 1000
 _FIELDS = (
     *("base", "recursive", "masked", "ratios", "counts", "seed", "seeds", "metric", "validation", "signs", "clip"),
-    *("recipe", "shortest", "minutes"),
+    *("recipe", "shortest", "minutes", "example"),
 )
 _KINDS = {"true": "Recursive ROAR", "false": "ROAR", "both": "Both"}
 _METRICS = {"macro_f1": "Macro F1", "micro_f1": "Micro F1", "accuracy": "Accuracy"}

@@ -26,7 +26,7 @@ PAGE = AnalysisPage(
     seed=controls.seed_controls,
     draft=controls.draft,
     button="Train the grid",
-    drawn=("minutes",),
+    drawn=("minutes", "example"),
     shows=shows,
 )
 GRID = Place("roar.grid")

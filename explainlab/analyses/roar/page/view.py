@@ -31,7 +31,8 @@ class RoarView(ChosenSets, AnalysisView):
     Of further data sets ``tests`` name the test data; they hold out a share where nothing else is said.
 
     ``ratios`` are per cent and ``counts`` numbers of tokens, as they are typed; ``masked`` says which of them count. It
-    may take so many ``minutes`` (0: any time), which changes no request but that for its time.
+    may take so many ``minutes`` (0: any time), which changes no request but that for its time. While there is no
+    grid an ``example`` is shown.
     """
 
     page: Literal["roar"] = "roar"
@@ -54,6 +55,7 @@ class RoarView(ChosenSets, AnalysisView):
     recipe: str = ""
     settings: dict[str, Any] = Field(default_factory=dict)
     minutes: int = Field(0, ge=0)
+    example: Literal["measures", "leak"] = "measures"
 
     def request(self) -> Request:
         """The grid; raises :class:`RequestError` without data, and for what cannot be asked."""
