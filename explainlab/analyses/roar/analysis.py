@@ -11,9 +11,11 @@ from explainlab.analyses.roar.answer import Answer
 from explainlab.analyses.roar.asking import GridQuestion, sample_of, setting_of
 from explainlab.analyses.roar.kept import keep, recalled
 from explainlab.analyses.roar.nodes import SeedRun
+from explainlab.analyses.roar.published.beside import beside_paper
 from explainlab.analyses.roar.result import RoarData
 from explainlab.analyses.roar.timing import require_affordable
 from explainlab.analyses.roar.verdict import METRICS, as_estimate, kind_name, lines, verdict
+from explainlab.analyses.summary import table
 from explainlab.attribution.explain import versions
 from explainlab.models.context import RunContext
 from explainlab.request import CompleteRequest
@@ -102,5 +104,6 @@ class Roar(GridQuestion):
         return verdict(result.body)
 
     def lines(self, result: AnalysisResult[RoarData]) -> list[str]:
-        """Tables of performance, faithfulness, sparsity, leaks and costs."""
-        return lines(result.body)
+        """Tables of performance, faithfulness, sparsity, leaks and costs, and the paper's numbers where it has some."""
+        rows = [row._asdict() for row in beside_paper(result)]
+        return [*lines(result.body), *(["", "Beside the paper:", *table(rows).splitlines()] if rows else [])]

@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -76,6 +77,21 @@ def test_an_example_is_marked_as_such(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.usefixtures("service")
+def test_the_paper_s_numbers_are_shown_beside_those_of_its_data(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result = roar_result(roar_body())
+    result = replace(result, request=result.request.model_copy(update={"data": "/data/sst2/train_sentences.csv"}))
+    (tmp_path / "roar.json").write_text(json.dumps(result.to_json()), "utf-8")
+    without_example(monkeypatch, tmp_path)
+    app = opened("roar")
+    assert "Beside the paper" in [header.value for header in app.header]
+    beside = next(frame.value for frame in app.dataframe if "Paper" in frame.value)
+    assert dict(zip(beside["Number"], beside["Paper"], strict=True))["Macro F1 of whole texts"].startswith("0.820")
+    assert "BiLSTM with attention on SST, 5 seeds" in words(app.caption)
+
+
+@pytest.mark.usefixtures("service")
 def test_one_press_shows_a_leak_and_the_sentence_that_flags_it() -> None:
     app = opened("roar")
     assert "leakage" not in words(app.markdown)
@@ -97,8 +113,9 @@ def test_one_press_shows_a_leak_and_the_sentence_that_flags_it() -> None:
     masked = {label: set[bool]() for label in body.labels}
     for text in body.texts:
         at = next(own.at for own in text.masked if own.measure == "input_x_gradient")
-        words_of = [text.text[token.start : token.end] for token in text.tokens]
-        masked[body.labels[text.label]] |= {place == 1 for word, place in zip(words_of, at) if word == "today"}
+        spans = zip(text.tokens, at, strict=True)
+        first = {place == 1 for token, place in spans if text.text[token.start : token.end] == "today"}
+        masked[body.labels[text.label]] |= first
     assert masked == {"negative": {False}, "positive": {True}}, "the mask alone tells the class"
 
 

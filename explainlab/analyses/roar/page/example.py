@@ -40,9 +40,9 @@ EXAMPLES = {
         "A leak",
         "The thought experiment of Madsen et al. 2022 (appendix A) as data. In these sentences “today” stands in 80% "
         "of the positive ones and in 40% of the negative ones; nothing else tells them apart. Input × gradient with "
-        "its sign, asked about each text's own class, puts the word first where it speaks for that class. So at 10% it is "
-        "masked in positive sentences only, and the next model reads the class from that: performance rises where it "
-        "should fall, and the rise is flagged. The size of the gradient has no sign: it puts the word first in most "
+        "its sign, asked about each text's own class, puts the word first where it speaks for that class. So at 10% it "
+        "is masked in positive sentences only, and the next model reads the class from that: performance rises where "
+        "it should fall, and the rise is flagged. The size of the gradient has no sign: it puts the word first in most "
         "sentences of both classes.",
     ),
 }
