@@ -16,6 +16,7 @@ from explainlab.analyses.roar.result import RoarData
 from explainlab.analyses.roar.timing import require_affordable
 from explainlab.analyses.roar.verdict import METRICS, as_estimate, kind_name, lines, verdict
 from explainlab.analyses.summary import table
+from explainlab.analyses.wording import capital
 from explainlab.attribution.explain import versions
 from explainlab.models.context import RunContext
 from explainlab.request import CompleteRequest
@@ -86,18 +87,18 @@ class Roar(GridQuestion):
         return self._read(record, RoarData)
 
     def numbers(self, result: AnalysisResult[RoarData]) -> list[Number]:
-        """The performance on whole texts, and the faithfulness of each measure over the whole area."""
+        """The faithfulness of each measure over the whole area, and the performance on whole texts."""
         body, labels = result.body, {own.name: own.label for own in result.body.measures}
         texts = next(own.texts for own in body.lengths if own.split == "test")
-        whole = Measure("performance", f"{METRICS[body.metric]} of whole texts", higher_is_better=True)
-        found = [Number(whole, as_estimate(body.performance), texts)]
+        found = []
         last = max((own.upto for own in body.faithfulness), default=0)
         for own in body.faithfulness:
             if own.upto == last:
                 kind = "recursive" if own.recursive else "plain"
-                faithful = Measure(f"faithfulness_{kind}", f"faithfulness by {kind_name(own.recursive)}", True)
+                faithful = Measure(f"faithfulness_{kind}", f"Faithfulness by {kind_name(own.recursive)}", True)
                 found.append(Number(faithful, as_estimate(own), texts, own.measure, labels[own.measure]))
-        return found
+        whole = Measure("performance", f"{capital(METRICS[body.metric])} of whole texts", higher_is_better=True)
+        return [*found, Number(whole, as_estimate(body.performance), texts)]
 
     def headline(self, result: AnalysisResult[RoarData]) -> str:
         """What each measure's masks did to the model, beside random ones."""

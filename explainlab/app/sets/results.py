@@ -168,8 +168,10 @@ class SetSection:
             }
             for cell in studies.cells
         ]
+        table = pd.DataFrame(rows)
+        unknown = [name for name in ("Architecture", "Parameters") if not table[name].any()]
         st.dataframe(
-            pd.DataFrame(rows),
+            table.drop(columns=unknown),
             hide_index=True,
             height="content",
             key=key,
@@ -193,7 +195,8 @@ class SetSection:
             if len(studies.measures) > 1:
                 names = {name: measure.directed_label for name, measure in studies.measures.items()}
                 self.question.select("Number", "by", names)
-            if len(studies.data) > 1 and len(studies.series) > 1 and len(studies.groups) > 1:
+            several = len(studies.series_of(self.question.now("by"))) > 1
+            if len(studies.data) > 1 and several and len(studies.groups) > 1:
                 self.question.select("Data set", "on", studies.data, "The data set of the figure.")
 
     def _draw_behind(self, studies: StudySet) -> None:

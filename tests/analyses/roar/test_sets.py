@@ -10,7 +10,10 @@ from explainlab.analyses.roar.analysis import Roar
 from explainlab.analyses.roar.page.view import RoarView
 from explainlab.analyses.roar.sets.figures import set_charts
 from explainlab.analyses.run import study
+from explainlab.analyses.sets.charts import by_model
 from explainlab.analyses.sets.records import SetCell, SetModel, StudySet
+from explainlab.analyses.sets.table import set_frame
+from explainlab.analyses.sets.verdict import overview
 from explainlab.errors import RequestError
 from tests.analyses.roar.bodies import roar_body, roar_result
 from tests.analyses.roar.grids import SETTINGS, Watching, written
@@ -86,3 +89,17 @@ def test_the_page_asks_the_same_of_each_data_set() -> None:
     assert [own.validation for own in asked[:3]] == ["a-dev.csv", "0.15", "0.15"]
     assert view.model_copy(update={"test": "0.3", "tests": {}}).test_of("c.csv") == "0.3"
     assert len(asked[0].cells) == 1
+
+
+def test_numbers_of_measures_and_of_the_model_stand_apart() -> None:
+    drawn = studies(1, 3)
+    assert list(drawn.measures) == ["faithfulness_recursive", "performance"]
+    assert list(drawn.series_of("performance")) == [""]
+    assert len(drawn.series_of("faithfulness_recursive")) == 3
+    words = overview(drawn, "performance")
+    assert words.startswith("Over 2 of 3 cells (1 model × 3 data sets), macro F1 of whole texts runs from")
+    assert "; ," not in words
+    assert overview(drawn).count("the highest faithfulness by Recursive ROAR in a cell runs from") == 1
+    chart = by_model(drawn, "performance", "data-0")
+    assert not chart.figure.layout.showlegend
+    assert [list(row) for row in set_frame(drawn, "performance")] == [["Model", "Macro F1 of whole texts ↑"]] * 2

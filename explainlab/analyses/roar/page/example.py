@@ -63,9 +63,10 @@ def draw_empty() -> AnalysisResult[RoarData] | None:
     st.header("An example", anchor=False)
     if question.now("example") not in there:
         question.set("example", next(iter(there)))
-    question.choose("Example", "example", there)
+    question.choose("What it shows", "example", there)
     shown = EXAMPLES[question.now("example")]
-    st.caption(f"{shown.about} This grid was not trained here: it comes with ExplainLab.")
+    st.markdown(shown.about)
+    st.caption("This grid was not trained here: it comes with ExplainLab.")
     result = example(FOLDER / shown.file)
     again = st.expander("The command that trains it again", icon=":material/terminal:", key="roar_example_command")
     again.code(command(result.request), language=None, wrap_lines=True)
