@@ -10,7 +10,8 @@ import streamlit as st
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.roar.figures import curves
 from explainlab.analyses.roar.page.results import draw_failures, draw_models
-from explainlab.analyses.roar.result import RoarData
+from explainlab.analyses.roar.result import NodeFacts, RoarData
+from explainlab.analyses.roar.verdict import is_random
 from explainlab.analyses.wording import counted
 from explainlab.app.progress import GO_ON
 from explainlab.app.text import plain
@@ -36,8 +37,8 @@ def draw_so_far(job: Job) -> None:
 def draw_paused(body: RoarData, go_on: Callable[[], None] | None) -> None:
     """What was trained of a grid before it was stopped; ``go_on`` trains the rest (None: a button above does)."""
     with st.container(horizontal=True, vertical_alignment="center"):
-        left = counted(body.unfinished, "model")
-        goes_on = f"**{GO_ON}** trains only the {left} that {'is' if body.unfinished == 1 else 'are'} left."
+        left = sum(node.status in ("waiting", "running") for node in _distinct(body))
+        goes_on = f"**{GO_ON}** trains only the {counted(left, 'model')} that {'is' if left == 1 else 'are'} left."
         st.info(f"**Paused: {_done(body)}.** {goes_on} {_MEANS}", icon=":material/pause_circle:")
         if go_on is not None:
             st.button(GO_ON, type="primary", icon=":material/play_arrow:", on_click=go_on, key="roar_go_on")
@@ -54,7 +55,15 @@ def _draw(job: Job) -> None:
 
 
 def _done(body: RoarData) -> str:
-    return f"{sum(node.status == 'done' for node in body.nodes):,} of {counted(len(body.nodes), 'model')}"
+    models = _distinct(body)
+    return f"{sum(node.status == 'done' for node in models):,} of {counted(len(models), 'model')}"
+
+
+def _distinct(body: RoarData) -> list[NodeFacts]:
+    """The models: at the first ratio Recursive ROAR and ROAR share theirs."""
+    both, first = len(body.recursive) > 1, body.ratios[1]
+    shared = [both and not (node.recursive or is_random(body, node.measure)) for node in body.nodes]
+    return [node for node, own in zip(body.nodes, shared, strict=True) if not (own and node.ratio == first)]
 
 
 def _draw_known(body: RoarData) -> None:
