@@ -43,7 +43,7 @@ def draw() -> None:
         return
     name = looks.source_name(PAGE.view.source, session.user())
     with PAGE.place_of_controls(" · ".join(filter(None, (PAGE.view.line(), name)))):
-        roar_controls.draw_question(partial(roar_page.ask, service), PAGE.button, partial(ask_time, service))
+        roar_controls.draw_question(partial(GRID.press, service), PAGE.button, partial(ask_time, service))
         st.caption(roar_page.size_words())
         draw_time(service)
     draw_mapping(roar_controls.question, None)
@@ -64,7 +64,7 @@ def _may_train() -> bool:
 def _draw_grid(service: Service) -> str:
     """The grid that is shown, how far it is, or the example; the link to it."""
     try:
-        view = roar_page.settle(service)
+        view = GRID.settle(service)
     except ExplainLabError as error:
         st.error(plain(str(error)), icon=":material/error:")
         return ""
@@ -105,7 +105,7 @@ def _draw_stopped(service: Service, view: RoarView, answer: Answer) -> None:
     so_far: Any = service.so_far(view.request(), session.user())
     if so_far is not None:
         asked_above = answer.job is not None  # its row has a button
-        draw_paused(so_far.body, None if asked_above else partial(roar_page.ask, service))
+        draw_paused(so_far.body, None if asked_above else partial(GRID.press, service))
     elif answer.job is None:
         _draw_example()
 

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import suppress
-
 from explainlab.analyses.roar.grid import Grid
-from explainlab.analyses.roar.page import ENTRY, controls
+from explainlab.analyses.roar.page import controls
 from explainlab.analyses.roar.page.view import RoarView, first_view, shows
 from explainlab.analyses.wording import counted
 from explainlab.app import session
-from explainlab.app.frame import name_tab
+from explainlab.app.making.pressed import Pressed
 from explainlab.app.page import AnalysisPage, cells_words
-from explainlab.app.place import Answer, Place
+from explainlab.app.place import Answer
 from explainlab.errors import ExplainLabError
 from explainlab.request import Request
-from explainlab.service import looks
 from explainlab.service.service import Service
 
 PAGE = AnalysisPage(
@@ -26,36 +22,11 @@ PAGE = AnalysisPage(
     seed=controls.seed_controls,
     draft=controls.draft,
     button="Train the grid",
-    drawn=("minutes", "example"),
+    drawn=("minutes", "example", "by", "on"),
     shows=shows,
 )
-GRID = Place("roar.grid")
+GRID = Pressed("roar.grid", PAGE)
 """The grid that a press has asked for: opening a link trains no model."""
-
-
-def ask(service: Service) -> None:
-    """Train what the controls describe (a callback); the next run of the page says what is wrong with it."""
-    with suppress(ExplainLabError):
-        view = PAGE.draft()
-        view.requests()  # raises for what cannot be asked
-        PAGE.ask(service, view)
-        GRID.ask(service, view)
-
-
-def settle(service: Service) -> RoarView:
-    """The grid to show: that of the controls, unless it is not there and another one was asked for.
-
-    Raises :class:`ExplainLabError` for controls that describe none.
-    """
-    view: RoarView = PAGE.draft()
-    requests = view.requests()
-    session.take_along(PAGE.name, view.carried(), first_view().carried())
-    asked = GRID.view
-    if asked is not None and asked.requests() != requests and not _all_there(service, requests):
-        view = asked if isinstance(asked, RoarView) else shows(asked.requests()[0]) or view
-    PAGE.redraw(view)
-    name_tab(ENTRY.title, looks.source_name(view.source, session.user()))
-    return view
 
 
 def answer(service: Service, view: RoarView) -> Answer | None:
@@ -98,10 +69,6 @@ def size_words() -> str:
     )
     same = " The test texts are the training texts: performance is not that on unseen texts."
     return words + cells_words(view) + (same if request.data == request.parameters["test"] else "")
-
-
-def _all_there(service: Service, requests: Sequence[Request]) -> bool:
-    return all(service.has(request, session.user()) for request in requests)
 
 
 def _stored(service: Service, request: Request) -> Answer:
