@@ -165,17 +165,18 @@ def study(
 
     Some train their models: --set base=NAME says what they begin with.
     """
-    from explainlab.analyses.registry import named_base
+    from explainlab.analyses.registry import get_study, named_base
 
     model = models[0] if models else None
     model, parameters = named_base(study_id, model, assignments(assigned), "Give --model.")
     models = models or [own(model)]
-    about = {"text": text, "text_pair": text_pair, "parameters": parameters}
+    about, every = {"text": text, "text_pair": text_pair}, list(sources or [])
     read = {"columns": assignments(columns, "--column"), "classes": assignments(classes, "--label")}
     common = {"target": target, "output": output, "unit": unit, "seed": seed, "dtype": dtype}
 
     def answer(model: str, data: str | None) -> Any:
-        return _ask(device, question=study_id, model=model, data=data, **about, **read, **common)
+        own_set = get_study(study_id).parameters_on(parameters, every.index(data), len(every)) if data else parameters
+        return _ask(device, question=study_id, model=model, data=data, parameters=own_set, **about, **read, **common)
 
     if len(models) * len(sources or [""]) > 1:
         return _print_cells(models, sources, answer, as_json, text)

@@ -153,7 +153,8 @@ class Analysis(ABC):
     """A question. ``source`` names paper and figure; ``version`` rises whenever the numbers change.
 
     ``labelled``: the rows of a data set need labels that are classes of the model. ``kind`` says what its requests and
-    results are called in JSON. ``self_contained``: its requests name no model, text or data set. ``older``: parameters
+    results are called in JSON. ``self_contained``: its requests name no model, text or data set. ``pauses``: stopped,
+    it goes on from there when it is asked again, and :meth:`so_far` knows what there is. ``older``: parameters
     that some of its requests are older than, with what these mean. ``parameters`` are an
     instance of the class' own ``Parameters``, as a subclass may annotate, wherever they are not a mapping.
     """
@@ -165,6 +166,7 @@ class Analysis(ABC):
     version: int = 1
     labelled: bool = False
     self_contained: bool = False
+    pauses: bool = False
     kind: Kind = "study"
     older: Mapping[str, str] = {"outputs": "own", "preset": "ours"}
     Parameters: type[Parameters] = Parameters
@@ -189,6 +191,13 @@ class Analysis(ABC):
     def method_requests(self, parameters: Any) -> Sequence[MethodRequest]:
         """The methods that the parameters name, with their own parameters; none unless overridden."""
         return ()
+
+    def parameters_on(self, parameters: Mapping[str, Any], place: int, several: int) -> dict[str, Any]:
+        """Those of ``parameters`` that are for one of ``several`` data sets, which has this ``place`` from 0 on.
+
+        The same for all, unless overridden.
+        """
+        return dict(parameters)
 
     @abstractmethod
     def evaluations(self, parameters: Any) -> int:
@@ -228,6 +237,10 @@ class Analysis(ABC):
     ) -> list[Result]:
         """As :meth:`answer`, of requests that differ in their target alone."""
         return [self.answer(classifier, request, context) for request in requests]
+
+    def so_far(self, request: CompleteRequest, context: RunContext) -> Result | None:
+        """The part of the answer that ``context`` remembers, made without computing; None unless overridden."""
+        return None
 
     @abstractmethod
     def read(self, record: Mapping[str, Any]) -> Result:

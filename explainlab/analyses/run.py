@@ -9,7 +9,7 @@ from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.cells import cells, cells_of, require_data
 from explainlab.analyses.evaluation.analysis import Evaluation
 from explainlab.analyses.parameters import MOST_ROWS
-from explainlab.analyses.registry import answer, answer_alone, named_base, new_request
+from explainlab.analyses.registry import answer, answer_alone, get_study, named_base, new_request
 from explainlab.data import read_dataset
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import Momentary, RunContext
@@ -35,14 +35,19 @@ def study(
     ``models`` are None for a study that needs no loaded classifier: of those that train, ``base`` names what they begin
     with, an architecture or the id of a model.
     """
-    if data is None or isinstance(data, str):
-        if models is None or isinstance(models, Classifier):
-            return study_one(models, study, text, data=data, **named)
-    elif models is None:
-        (base, _), sources = named_base(study, None, named), require_data(text, data)
-        return list(cells([base], sources, lambda _, source: study_one(None, study, data=source, **named)))
-    sources = require_data(text, data)
-    return cells_of(models, sources, lambda model, source: study_one(model, study, data=source, **named))
+    if (data is None or isinstance(data, str)) and (models is None or isinstance(models, Classifier)):
+        return study_one(models, study, text, data=data, **named)
+    asked = require_data(text, data)
+    sources = [asked] if isinstance(asked, str) else list(asked)
+
+    def one(model: Classifier | None, source: str) -> AnalysisResult[Any]:
+        own = get_study(study).parameters_on(named, sources.index(source), len(sources))
+        return study_one(model, study, data=source, **own)
+
+    if models is None:
+        base, _ = named_base(study, None, named)
+        return list(cells([base], sources, lambda _, source: one(None, source)))
+    return cells_of(models, sources, one)
 
 
 def study_one(

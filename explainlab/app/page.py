@@ -160,8 +160,7 @@ class AnalysisPage(Place):
         """Make the requests of the controls (a callback); the data set stays while its results fit the setting."""
         draft = self._draft()
         if draft is not None:
-            if is_narrow():
-                self._fold(True)
+            self.fold_where_narrow()
             self.ask(service, _with_data(draft, _data_of(self.view) if draft.same_setting(self.view) else None))
 
     def ask_data(self, service: Service) -> None:
@@ -184,10 +183,19 @@ class AnalysisPage(Place):
         The tab is titled by it.
         """
         view = self._settled(service)
+        self.entitle(view)
+        return view
+
+    def entitle(self, view: AnalysisView) -> None:
+        """Title the tab by ``view``."""
         title = {entry.url: entry.title for entry in entries()}.get(self.name, self.name)
         source = view.whole_data
         name_tab(title, looks.source_name(source, session.user()) if source else view.begin())
-        return view
+
+    def fold_where_narrow(self) -> None:
+        """Fold the controls in a window as narrow as a phone's, where the answer is far below them."""
+        if is_narrow():
+            self._fold(True)
 
     def _settled(self, service: Service) -> Any:
         before = self.view

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from explainlab.app.place import Place
 
 _POLL_SECONDS = 0.4
+GO_ON = "Go on"
+"""On the button that asks again for what was paused."""
 
 
 def draw_jobs(service: Service, jobs: Sequence[Job], place: Place) -> None:
@@ -72,10 +74,11 @@ def _draw_running(service: Service, job: Job) -> None:
     progress = job.progress
     with st.container(horizontal=True, vertical_alignment="center"):
         st.progress(min(1.0, progress.share), text=f"**{plain(label(job))}**: {plain(state(service, job))}")
+        pauses = _pauses(job)
         st.button(
-            "Cancel",
+            "Pause" if pauses else "Cancel",
             key=f"cancel_{job.key}",
-            icon=":material/stop:",
+            icon=f":material/{'pause' if pauses else 'stop'}:",
             on_click=service.cancel,
             args=(job.key, user()),
             disabled=job.stop.is_set(),
@@ -84,8 +87,9 @@ def _draw_running(service: Service, job: Job) -> None:
 
 def _draw_cancelled(job: Job, place: Place) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
-        words = f"**{plain(label(job))}** was cancelled. {plain(job.progress.error)}"
-        st.info(words, icon=":material/cancel:")
+        pauses = _pauses(job)
+        words = f"**{plain(label(job))}** {'is paused' if pauses else 'was cancelled'}. {plain(job.progress.error)}"
+        st.info(words, icon=f":material/{'pause_circle' if pauses else 'cancel'}:")
         _draw_again([job], place)
 
 
@@ -102,7 +106,13 @@ def _draw_again(jobs: Sequence[Job], place: Place) -> None:
         for job in jobs:
             place.submit_again(job)
 
-    st.button("Run again", key=f"again_{jobs[0].key}", on_click=submit_again)
+    words = GO_ON if all(map(_pauses, jobs)) else "Run again"
+    st.button(words, key=f"again_{jobs[0].key}", on_click=submit_again)
+
+
+def _pauses(job: Job) -> bool:
+    """Whether what is stopped goes on from there."""
+    return get_analysis(job.request.question).pauses
 
 
 def label(job: Job) -> str:

@@ -66,10 +66,8 @@ class Reading(BaseModel):
     classes: dict[str, str] = Field(default_factory=dict)
 
 
-class ChosenData(Reading):
-    """A data set: an embedded id or a file's path, which of its rows are studied, and how they are read.
-
-    Links without ``sample`` are older than that choice and show the first rows; whatever is new asks for random ones.
+class ChosenSets(Reading):
+    """A data set, an embedded id or a file's path, and how it is read, with further ones beside it.
 
     ``models`` and ``sources`` are further models and data sets: every model is studied on every data set. ``readings``
     say how further files are read, those whose own column names do not do. ``by`` is what is measured in the tables
@@ -77,8 +75,6 @@ class ChosenData(Reading):
     """
 
     source: str
-    rows: int = Field(100, ge=1)
-    sample: Sample = "first"
     models: tuple[str, ...] = Field((), max_length=MOST_FURTHER)
     sources: tuple[str, ...] = Field((), max_length=MOST_FURTHER)
     readings: dict[str, Reading] = Field(default_factory=dict)
@@ -90,11 +86,6 @@ class ChosenData(Reading):
         """The fields of a request about the data set."""
         return {"data": self.source, "columns": self.columns, "classes": self.classes}
 
-    @property
-    def drawn(self) -> dict[str, Any]:
-        """The parameters that say which rows are studied."""
-        return {"rows": self.rows, "sample": self.sample}
-
     def cells_with(self, model: str) -> list[tuple[str, str]]:
         """Every model with every data set, ``model`` being the first."""
         models = dict.fromkeys((model, *self.models))
@@ -105,6 +96,21 @@ class ChosenData(Reading):
         reading = self if source == self.source else self.readings.get(source, Reading())
         read_as = {"columns": reading.columns, "classes": reading.classes}
         return self.model_copy(update={"source": source, **read_as, "models": (), "sources": (), "readings": {}})
+
+
+class ChosenData(ChosenSets):
+    """Data sets of which some rows are studied.
+
+    Links without ``sample`` are older than that choice and show the first rows; whatever is new asks for random ones.
+    """
+
+    rows: int = Field(100, ge=1)
+    sample: Sample = "first"
+
+    @property
+    def drawn(self) -> dict[str, Any]:
+        """The parameters that say which rows are studied."""
+        return {"rows": self.rows, "sample": self.sample}
 
 
 class AnalysisView(BaseModel, ABC):
@@ -121,9 +127,9 @@ class AnalysisView(BaseModel, ABC):
         return None
 
     @property
-    def chosen(self) -> ChosenData | None:
+    def chosen(self) -> ChosenSets | None:
         """The models and data sets of its section about data sets; None without one."""
-        chosen: ChosenData | None = getattr(self, "data", None)
+        chosen: ChosenSets | None = getattr(self, "data", None)
         return chosen
 
     @property

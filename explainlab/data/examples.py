@@ -56,6 +56,18 @@ TO_LEARN: dict[str, ExampleSet] = {
             ASSETS / "examples" / "meals-test.csv",
             ("negative", "positive"),
         ),
+        ExampleSet(
+            PREFIX + "today",
+            "Sentences about meals of which one word tells a little, to show how masks leak the class",
+            ASSETS / "examples" / "today.csv",
+            ("negative", "positive"),
+        ),
+        ExampleSet(
+            PREFIX + "today-test",
+            "More such sentences, to test models on",
+            ASSETS / "examples" / "today-test.csv",
+            ("negative", "positive"),
+        ),
     )
 }
 """Sets from which small models learn in seconds; beside :data:`EXAMPLES`, which are texts to explain."""

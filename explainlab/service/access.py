@@ -9,20 +9,22 @@ from datetime import datetime
 from functools import partial
 from typing import Any, get_args
 
-from explainlab.analyses.registry import known_digest
+from explainlab.analyses.registry import get_analysis, known_digest
 from explainlab.errors import ExplainLabError, ModelError, RequestError, ResourceError
+from explainlab.models.context import RunContext
 from explainlab.request import Request, digest
 from explainlab.result import Result
 from explainlab.service.imports import read_results
-from explainlab.service.limits import require_named
+from explainlab.service.limits import require_allowed, require_named
 from explainlab.service.looks import about
+from explainlab.service.memory import StoredContext
 from explainlab.service.questions import about_key, asked_by, kind_of, request_json, result_key
 from explainlab.service.store.late import Late
 from explainlab.service.store.made import own_made
 from explainlab.service.store.retention import delete_about, uploads_of
 from explainlab.service.store.runs import Choices, Filters, Run, RunPage, Visibility
 from explainlab.service.store.store import Store
-from explainlab.service.uploads import touch
+from explainlab.service.uploads import reader_of, touch
 from explainlab.service.users import User
 
 _NO_FILTER = Filters()
@@ -85,6 +87,16 @@ class Access:
             self.store.put(key, result)
             self.store.held.hold(user.id, about_key(request), [key])
             own_made(result, user.id)
+
+    def so_far(self, request: Request, user: User) -> Result | None:
+        """What is there of an answer that was stopped, made without computing; None where nothing is.
+
+        Raises :class:`RequestError` for what is not served here; nothing is known where the store fails.
+        """
+        request = asked_by(request, user)
+        require_allowed(request)
+        memory = StoredContext(RunContext(reader_of(request)), self.store, about_key(request), lambda: ())
+        return get_analysis(request.question).so_far(request, memory)
 
     def remember(self, key: str, request: Request, user: User) -> None:
         """Write down that ``user`` waits for the job ``key``, in case the server stops first."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
@@ -39,6 +41,22 @@ def test_the_page_opens_with_an_example_that_all_can_read(app, browser_page) -> 
     has_no_violation(page)
     page.set_viewport_size(PHONE)
     fits(page)
+
+
+def test_a_grid_starts_grows_pauses_and_goes_on(app, browser_page) -> None:
+    page = browser_page(f"{app.url}/roar", viewport={"width": 1280, "height": 900})
+    page.get_by_role("button", name="Train the grid").click()
+    expect(page.get_by_text(re.compile(r"Unfinished: [1-9] of 54 models so far"))).to_be_visible()
+    page.set_viewport_size(PHONE)
+    fits(page)
+    page.get_by_role("button", name="Pause").click()
+    expect(page.get_by_text(re.compile(r"Paused: \d+ of 54 models"))).to_be_visible()
+    expect(page.locator(".js-plotly-plot")).to_have_count(5)
+    page.reload()
+    page.get_by_role("button", name="Go on").click()
+    expect(page.get_by_text(re.compile(r"Unfinished: \d+ of 54 models so far"))).to_be_visible()
+    page.get_by_role("button", name="Pause").click()
+    expect(page.get_by_text(re.compile(r"Paused: \d+ of 54 models"))).to_be_visible()
 
 
 def test_slider_and_keys_mask_without_a_request(browser_page, parts) -> None:

@@ -30,7 +30,7 @@ def opened(page: str, **query: str) -> AppTest:
 def answered(app: AppTest) -> AppTest:
     """Run the script again, as its fragment does, until no job of the page is left."""
     deadline = time.monotonic() + SECONDS
-    while any(button.label == "Cancel" for button in app.button) and time.monotonic() < deadline:
+    while any(button.label in ("Cancel", "Pause") for button in app.button) and time.monotonic() < deadline:
         until_a_job_ends()
         app.run()
     assert not app.exception

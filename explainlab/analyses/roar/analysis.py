@@ -9,11 +9,15 @@ from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.numbers import Measure, Number
 from explainlab.analyses.roar.answer import Answer
 from explainlab.analyses.roar.asking import GridQuestion, sample_of, setting_of
+from explainlab.analyses.roar.kept import keep, recalled
+from explainlab.analyses.roar.measures.reference import CUT, TOLD
 from explainlab.analyses.roar.nodes import SeedRun
-from explainlab.analyses.roar.reference import CUT, TOLD
+from explainlab.analyses.roar.published.beside import beside_paper
 from explainlab.analyses.roar.result import RoarData
 from explainlab.analyses.roar.timing import require_affordable
 from explainlab.analyses.roar.verdict import METRICS, as_estimate, kind_name, lines, verdict
+from explainlab.analyses.summary import table
+from explainlab.analyses.wording import capital
 from explainlab.attribution.explain import versions
 from explainlab.models.context import RunContext
 from explainlab.request import CompleteRequest
@@ -30,6 +34,7 @@ class Roar(GridQuestion):
 
     id = "roar"
     label = "ROAR"
+    pauses = True
     source = "Madsen et al. 2022 (Recursive ROAR), section 3 and Eq. 3; Hooker et al. 2019 (ROAR)"
     definition = "Σᵢ ½ Δrᵢ (Dᵢ + Dᵢ₊₁) / Σᵢ ½ Δrᵢ (Lᵢ + Lᵢ₊₁), D = p(random) - p, L = p(random) - p(all masked)"
 
@@ -59,36 +64,50 @@ class Roar(GridQuestion):
         require_affordable(setting)
         for run in runs:
             run.recall()
+        key = self.key(request, self.model_digest(request.model), context.reader)
         context.expect(sum(run.work for run in runs), not data.settings.patience)
         for run in runs:
             for _ in run.run():
                 answer.look()
+                keep(key, data.labels, answer.nodes(), context)
                 context.show(result)
         answer.look()
         return result()
+
+    def so_far(self, request: CompleteRequest, context: RunContext) -> AnalysisResult[RoarData] | None:
+        """See :meth:`Analysis.so_far`: the models that have ended, with neither texts nor costs."""
+        digest = self.known_digest(request.model)
+        if digest is None:
+            return None
+        key = self.key(request, digest, context.reader)
+        body = recalled(key, request.model, self.parameters(request), request.seed, context)
+        if body is None:
+            return None
+        return AnalysisResult(request=request, body=body, cost=Cost(0, 0, 0.0), warnings=(), versions={})
 
     def read(self, record: Mapping[str, Any]) -> AnalysisResult[RoarData]:
         """See :meth:`Analysis.read`."""
         return self._read(record, RoarData)
 
     def numbers(self, result: AnalysisResult[RoarData]) -> list[Number]:
-        """The performance on whole texts, and the faithfulness of each measure over the whole area."""
+        """The faithfulness of each measure over the whole area, and the performance on whole texts."""
         body, labels = result.body, {own.name: own.label for own in result.body.measures}
         texts = next(own.texts for own in body.lengths if own.split == "test")
-        whole = Measure("performance", f"{METRICS[body.metric]} of whole texts", higher_is_better=True)
-        found = [Number(whole, as_estimate(body.performance), texts)]
+        found = []
         last = max((own.upto for own in body.faithfulness), default=0)
         for own in body.faithfulness:
             if own.upto == last:
                 kind = "recursive" if own.recursive else "plain"
-                faithful = Measure(f"faithfulness_{kind}", f"faithfulness by {kind_name(own.recursive)}", True)
+                faithful = Measure(f"faithfulness_{kind}", f"Faithfulness by {kind_name(own.recursive)}", True)
                 found.append(Number(faithful, as_estimate(own), texts, own.measure, labels[own.measure]))
-        return found
+        whole = Measure("performance", f"{capital(METRICS[body.metric])} of whole texts", higher_is_better=True)
+        return [*found, Number(whole, as_estimate(body.performance), texts)]
 
     def headline(self, result: AnalysisResult[RoarData]) -> str:
         """What each measure's masks did to the model, beside random ones."""
         return verdict(result.body)
 
     def lines(self, result: AnalysisResult[RoarData]) -> list[str]:
-        """Tables of performance, faithfulness, sparsity, leaks and costs."""
-        return lines(result.body)
+        """Tables of performance, faithfulness, sparsity, leaks and costs, and the paper's numbers where it has some."""
+        rows = [row._asdict() for row in beside_paper(result)]
+        return [*lines(result.body), *(["", "Beside the paper:", *table(rows).splitlines()] if rows else [])]

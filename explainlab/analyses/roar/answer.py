@@ -9,15 +9,14 @@ import torch
 
 from explainlab.analyses.parameters import RANDOM
 from explainlab.analyses.roar.grid import Place
-from explainlab.analyses.roar.importance import FIRST_TOKENS
-from explainlab.analyses.roar.judging import Judge
+from explainlab.analyses.roar.kept import judged
+from explainlab.analyses.roar.measures.importance import FIRST_TOKENS
 from explainlab.analyses.roar.nodes import Node, SeedRun, Setting
-from explainlab.analyses.roar.parameters import WHOLE, RoarParameters
+from explainlab.analyses.roar.parameters import RoarParameters
 from explainlab.analyses.roar.result import (
     CostFacts,
     Expected,
     MaskedBy,
-    MeasureFacts,
     NodeFacts,
     RoarData,
     RoarText,
@@ -26,7 +25,6 @@ from explainlab.analyses.roar.result import (
     TokenSpan,
 )
 from explainlab.analyses.roar.timing import grid_seconds, known_timing
-from explainlab.attribution.registry import label_of
 from explainlab.training import score
 
 SHOWN_TEXTS = 100
@@ -55,31 +53,17 @@ class Answer:
         body = self._body = self._body or self._made()
         return body
 
+    def nodes(self) -> list[NodeFacts]:
+        """What is known of every model."""
+        return [self._node(run, node) for run in self._runs for node in list(run.nodes.values())]
+
     def _made(self) -> RoarData:
         setting, grid = self._setting, self._setting.grid
-        nodes = {place: node for run in self._runs for place, node in run.nodes.items()}
-        performance = {place: self._performance(node) for place, node in nodes.items()}
-        judge = Judge(grid, performance, self._parameters.clip)
-        statuses = [node.status for node in nodes.values()]
-        most = max(grid.between)
-        tests = setting.data.splits["test"].lengths
+        most, tests = max(grid.between), setting.data.splits["test"].lengths
         return RoarData(
             base=setting.base,
             labels=list(setting.data.labels),
-            metric=self._parameters.metric,
-            seeds=grid.seeds,
-            measures=[
-                MeasureFacts(name=name, label=label_of(name), random=name == RANDOM)
-                for name in (*self._parameters.measures, RANDOM)
-            ],
-            recursive=self._parameters.kinds,
-            ratios=grid.steps,
-            counted=grid.counted,
-            performance=judge.at(RANDOM, False, 0),
-            lower_bound=judge.at(RANDOM, False, WHOLE),
-            curves=judge.curves(),
-            faithfulness=judge.faithfulness(),
-            leakage=judge.leaks(),
+            **judged(self._parameters, grid, self.nodes()),
             sparsity=self._sparsity(),
             lengths=[
                 SplitFacts(
@@ -90,12 +74,7 @@ class Answer:
                 )
                 for name, split in setting.data.splits.items()
             ],
-            nodes=[
-                self._node(run, node, performance[place]) for run in self._runs for place, node in run.nodes.items()
-            ],
             costs=self._costs(),
-            unfinished=statuses.count("waiting") + statuses.count("running"),
-            failed=statuses.count("failed") + statuses.count("not run"),
             short=sum(length < most for length in tests) if grid.counted else 0,
             texts=self._texts(),
             expected=self._expected,
@@ -107,7 +86,7 @@ class Answer:
         data = self._setting.data
         return score(self._parameters.metric, torch.from_numpy(node.predicted), data.gold["test"])
 
-    def _node(self, run: SeedRun, node: Node, performance: float | None) -> NodeFacts:
+    def _node(self, run: SeedRun, node: Node) -> NodeFacts:
         asked = [seconds for (place, _), seconds in list(run.seconds.items()) if place == node.place]
         return NodeFacts(
             **node.place._asdict(),
@@ -116,7 +95,7 @@ class Answer:
             importance=sum(asked) if asked else None,
             epochs=node.epochs,
             best_epoch=node.best_epoch,
-            performance=performance,
+            performance=self._performance(node),
             reason=node.reason,
         )
 

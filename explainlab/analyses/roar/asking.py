@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from explainlab.analyses.base import Sampled
 from explainlab.analyses.roar.data import files_of, grid_data
 from explainlab.analyses.roar.grid import Grid
-from explainlab.analyses.roar.importance import Measure
+from explainlab.analyses.roar.measures.importance import Measure
 from explainlab.analyses.roar.nodes import Setting
 from explainlab.analyses.roar.parameters import RoarParameters
 from explainlab.analyses.training.making import Making
+from explainlab.analyses.wording import counted
 from explainlab.attribution.methods.paths import IntegratedGradients
 from explainlab.attribution.registry import MethodRequest, get_method, member_versions
 from explainlab.errors import DataError, RequestError
@@ -40,6 +42,19 @@ class GridQuestion(Making):
     def method_requests(self, parameters: RoarParameters) -> list[MethodRequest]:
         """See :meth:`Analysis.method_requests`."""
         return parameters.requests
+
+    def parameters_on(self, parameters: Mapping[str, Any], place: int, several: int) -> dict[str, Any]:
+        """See :meth:`Analysis.parameters_on`: each data set may have test and validation data of its own."""
+        own = dict(parameters)
+        for name in ("test", "validation"):
+            given = own.get(name)
+            each = given.split(",") if isinstance(given, str) and several > 1 else given
+            if isinstance(each, list | tuple):
+                if len(each) not in (1, several):
+                    problem = f"{name} names {counted(len(each), 'data set')} for {several}."
+                    raise RequestError(problem, "Name one for all, or one for each in the same order.")
+                own[name] = each[place if len(each) == several else 0]
+        return own
 
     def evaluations(self, parameters: RoarParameters) -> int:
         """See :meth:`Analysis.evaluations`; what the measures take of a text is bounded, not the training."""

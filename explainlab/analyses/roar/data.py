@@ -12,7 +12,7 @@ from explainlab.analyses.roar.texts import Split, SplitName, Tokenizing, without
 from explainlab.analyses.wording import counted, left_out
 from explainlab.attribution.registry import get_method
 from explainlab.data import source_digest
-from explainlab.errors import DataError, UnsupportedError
+from explainlab.errors import DataError, RequestError, UnsupportedError
 from explainlab.models.classifier import filler_id
 from explainlab.models.context import RunContext
 from explainlab.models.devices import choose_device
@@ -88,13 +88,16 @@ def grid_data(request: CompleteRequest, parameters: RoarParameters, context: Run
 
 def files_of(parameters: RoarParameters, reader: Reader) -> list[str]:
     """The digests of the files beside the training data."""
-    named = [parameters.test, *([] if _share(parameters) else [parameters.validation])]
-    return [source_digest(name, reader) for name in named]
+    named = {"test": parameters.test, "validation": parameters.validation}
+    return [source_digest(source, reader) for part, source in named.items() if _share(part, source) is None]
 
 
-def _share(parameters: RoarParameters) -> float | None:
-    """The share of the training data to validate on; None for a file."""
-    return TrainingSettings.checked({"validation": parameters.validation}).validation_share
+def _share(part: str, source: str) -> float | None:
+    """The share of the training data that is held out as this part; None where ``source`` is a data set."""
+    try:
+        return TrainingSettings.checked({"validation": source}).validation_share
+    except RequestError as error:
+        raise RequestError(f"{part}={source} is no share of the rows.", "Use 0.2, or a data set.") from error
 
 
 class _Files:
@@ -106,14 +109,19 @@ class _Files:
 
     def parts(self) -> dict[SplitName, Examples]:
         """The three parts of the data."""
-        train, share = self._read("training", self._request.data or ""), _share(self._parameters)
-        test = self._read("test", self._parameters.test)
+        train = self._read("training", self._request.data or "")
+        train, test = self._held(train, "test", self._parameters.test)
+        train, validation = self._held(train, "validation", self._parameters.validation)
+        return {"train": train, "validation": validation, "test": test}
+
+    def _held(self, train: Examples, part: str, source: str) -> tuple[Examples, Examples]:
+        """What is left of the training data, and this part: a data set, or a share of the training data."""
+        share = _share(part, source)
         if share is None:
-            return {"train": train, "validation": self._read("validation", self._parameters.validation), "test": test}
+            return train, self._read(part, source)
         if len(train) < 2:
             raise DataError("The training data has fewer than two texts.", "Choose a larger file.")
-        learned, held = train.parted(share, self._request.seed)
-        return {"train": learned, "validation": held, "test": test}
+        return train.parted(share, self._request.seed)
 
     def _read(self, part: str, source: str) -> Examples:
         request, least = self._request, self._parameters.shortest

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from explainlab.analyses.roar.masks import Masks
+from explainlab.analyses.roar.measures.masks import Masks
 from explainlab.analyses.roar.texts import Split, SplitName
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext

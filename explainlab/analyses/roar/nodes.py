@@ -14,12 +14,12 @@ from explainlab.analyses.base import method_work
 from explainlab.analyses.parameters import RANDOM
 from explainlab.analyses.roar.data import GridData
 from explainlab.analyses.roar.grid import Grid, Place
-from explainlab.analyses.roar.importance import Measure
-from explainlab.analyses.roar.masks import Masks, count, most_important
+from explainlab.analyses.roar.measures.importance import Measure
+from explainlab.analyses.roar.measures.masks import Masks, count, most_important
+from explainlab.analyses.roar.measures.selection import Selected, Selection
 from explainlab.analyses.roar.models import Clock, Models
 from explainlab.analyses.roar.parameters import WHOLE
 from explainlab.analyses.roar.result import NodeStatus
-from explainlab.analyses.roar.selection import Selected, Selection
 from explainlab.analyses.roar.texts import SPLITS, SplitName
 from explainlab.analyses.training.alone import alone
 from explainlab.attribution.baselines import data_digest

@@ -71,7 +71,11 @@ def measure_requests(names: list[str]) -> list[MethodRequest]:
 class RoarParameters(declared.Parameters):
     """What is masked and trained, and how it is judged."""
 
-    test: str = Field(min_length=1, description="Data set on which performance is measured.")
+    test: str = Field(
+        min_length=1,
+        description="Data set on which performance is measured, or a share of the rows; of several data sets one for "
+        "each, by commas.",
+    )
     measures: Annotated[JoinedMethods, AfterValidator(_measures)] = Field(
         PAPER_MEASURES, description="Measures of importance: methods with options, by commas or joined by plus."
     )

@@ -10,8 +10,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from explainlab.analyses.roar.grid import Grid
-from explainlab.analyses.roar.importance import scores_of
-from explainlab.analyses.roar.masks import Masks
+from explainlab.analyses.roar.measures.importance import scores_of
+from explainlab.analyses.roar.measures.masks import Masks
 from explainlab.analyses.roar.models import Clock, Models
 from explainlab.analyses.roar.nodes import Setting
 from explainlab.analyses.roar.texts import SPLITS, SplitName

@@ -37,11 +37,12 @@ def by_model(studies: StudySet, measure: str, data: str) -> Chart:
     Else bars by model; or, of a single model, by data set. A line or a colour a method or a rule; of numbers that are
     the model's own, a data set, all of which are drawn then.
     """
-    source = data if len(studies.groups) > 1 and len(studies.series) > 1 else None
+    series = studies.series_of(measure)
+    source = data if len(studies.groups) > 1 and len(series) > 1 else None
     means, facts = studies.means(measure, source), studies.measures[measure]
     axis = _axis(studies, means)
     figure = go.Figure(layout=layout(axis.title, shown(facts.directed_label), barmode="group"))
-    lines = _lines(studies, means)
+    lines = _lines(studies, series, means)
     styles = color_symbols(lines, RANDOM)
     for line, label in lines.items():
         own = [mean for mean in means if line in (mean.number.of, mean.data)]
@@ -62,7 +63,7 @@ def by_model(studies: StudySet, measure: str, data: str) -> Chart:
     over = {"Number of parameters": "by number of parameters", "Data set": "by data set"}.get(axis.title, "by model")
     on = "" if source is None else f" on {studies.data[source]}"
     title = f"{facts.label} {over}{on}"
-    words = f"{title}: means with 95% intervals. {_finding(studies, means, axis)}"
+    words = f"{title}: means with 95% intervals. {_finding(studies, series, means, axis)}"
     chart = Chart("by-model", title, words, figure, [_row(mean, studies) for mean in means], _notes(means))
     return keyed(measure, chart)
 
@@ -82,13 +83,13 @@ def weights_words(weights: int) -> str:
     return str(weights)
 
 
-def _lines(studies: StudySet, means: Sequence[Mean]) -> dict[str, str]:
+def _lines(studies: StudySet, series: dict[str, str], means: Sequence[Mean]) -> dict[str, str]:
     """What has a line or a colour of its own, with its label: methods, else data sets."""
-    if len(studies.series) > 1:
-        return studies.series
+    if len(series) > 1:
+        return series
     if len(studies.groups) > 1:
         return {source: name for source, name in studies.data.items() if any(mean.data == source for mean in means)}
-    return studies.series
+    return series
 
 
 def _axis(studies: StudySet, means: list[Mean]) -> _Axis:
@@ -156,11 +157,11 @@ def _words(mean: Mean) -> str:
     return mean.number.measure.mean_words(mean.value)
 
 
-def _finding(studies: StudySet, means: list[Mean], axis: _Axis) -> str:
+def _finding(studies: StudySet, series: dict[str, str], means: list[Mean], axis: _Axis) -> str:
     """The best method at each place; of numbers that are the model's own, all of them."""
     if not means:
         return "There is no value."
-    if len(studies.series) == 1:
+    if len(series) == 1:
         return f"{joined([f'{studies.place(mean.group, mean.data)} {_words(mean)}' for mean in means])}."
     listed = []
     for place in axis.places:

@@ -62,8 +62,8 @@ def set_json(studies: StudySet, sentences: Sequence[str], **more: object) -> str
 
 def set_charts(studies: StudySet) -> Iterator[Chart]:
     """All figures of the set."""
-    every = len(studies.groups) == 1 or len(studies.series) == 1
     for measure in studies.measures:
+        every = len(studies.groups) == 1 or len(studies.series_of(measure)) == 1
         for data in list(studies.data)[: 1 if every else None]:
             yield by_model(studies, measure, data)
         yield set_table(studies, measure)

@@ -34,20 +34,21 @@ def value_cell(facts: Measure, value: Interval, best: bool = False) -> str:
 
 
 def _tables(studies: StudySet, measure: str) -> Iterator[str]:
-    by_method = len(studies.series) > 1
+    series = studies.series_of(measure)
+    by_method = len(series) > 1
     rows: dict[Row, dict[str, Mean]] = {}
     for (group, data), means in set_means(studies, measure):
         row = rows.setdefault((group, data if by_method else ""), {})
         row |= {mean.number.of if by_method else data: mean for mean in means}
     known = {column for row in rows.values() for column in row}
-    names = {key: name for key, name in (studies.series if by_method else studies.data).items() if key in known}
+    names = {key: name for key, name in (series if by_method else studies.data).items() if key in known}
     for start in range(0, len(names), MOST_COLUMNS):
         part = dict(list(names.items())[start : start + MOST_COLUMNS])
         yield _table(studies, studies.measures[measure], part, rows)
 
 
 def _table(studies: StudySet, facts: Measure, names: Mapping[str, str], rows: Rows) -> str:
-    by_method = len(studies.series) > 1
+    by_method = len(studies.series_of(facts.key)) > 1
     best = _best(rows, by_method)
     means = [mean for row in rows.values() for mean in row.values()]
     counts = sorted({f"{mean.number.n:,} {mean.over}" for mean in means})

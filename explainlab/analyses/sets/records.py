@@ -135,6 +135,11 @@ class StudySet:
         names = {number.of: number.label for numbers in self._numbers.values() for number in numbers}
         return {of: names[of] for of in sorted(names, key=lambda of: of == RANDOM)}
 
+    def series_of(self, measure: str) -> dict[str, str]:
+        """Those of :attr:`series` of which a measure (its key) is a number."""
+        known = {number.of for numbers in self._numbers.values() for number in numbers if number.measure.key == measure}
+        return {of: label for of, label in self.series.items() if of in known}
+
     def mean(self, group: Group, data: str, of: str, measure: str) -> Mean | None:
         """The mean of a measure (its key); None without a value."""
         numbers = [number for model in group.models for number in self._numbers.get((model.id, data), ())]

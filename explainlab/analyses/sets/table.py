@@ -23,7 +23,7 @@ Row = tuple[Group, str]
 def set_means(studies: StudySet, measure: str) -> list[tuple[Row, list[Mean]]]:
     """The models and data sets that have a value, with the means of the methods."""
     rows = [(group, data) for group in studies.groups for data in studies.data]
-    means = [(row, [studies.mean(*row, of, measure) for of in studies.series]) for row in rows]
+    means = [(row, [studies.mean(*row, of, measure) for of in studies.series_of(measure)]) for row in rows]
     known = [(row, [mean for mean in own if mean is not None]) for row, own in means]
     return [(row, own) for row, own in known if own]
 
@@ -49,8 +49,8 @@ def set_table(studies: StudySet, measure: str) -> Chart:
         for _, means in rows
         for mean, share in zip(means, _shares(means), strict=True)
     ]
-    words = f"{title}. {'Best: ' if len(studies.series) > 1 else ''}{'; '.join(listed) or 'none'}."
-    notes = (_NOTE,) if RANDOM in studies.series else ()
+    words = f"{title}. {'Best: ' if len(studies.series_of(measure)) > 1 else ''}{'; '.join(listed) or 'none'}."
+    notes = (_NOTE,) if RANDOM in studies.series_of(measure) else ()
     return keyed(measure, Chart("cells", title, words, _matrix(studies, measure).figure(), records, notes))
 
 
@@ -61,7 +61,9 @@ def set_cells(studies: StudySet, measure: str, dark: bool = False) -> dict[str, 
 
 def set_frame(studies: StudySet, measure: str) -> list[dict[str, Any]]:
     """The means alone, a row for each model and data set that has a value."""
-    names = studies.series if len(studies.series) > 1 else {"": studies.measures[measure].directed_label}
+    names = studies.series_of(measure)
+    if len(names) == 1:
+        names = dict.fromkeys(names, studies.measures[measure].directed_label)
     return [
         {"Model": studies.place(*row), **{names[mean.number.of]: mean.value.mean for mean in means}}
         for row, means in set_means(studies, measure)
@@ -70,11 +72,12 @@ def set_frame(studies: StudySet, measure: str) -> list[dict[str, Any]]:
 
 def _matrix(studies: StudySet, measure: str) -> Matrix:
     known = set_means(studies, measure)
-    by_method = len(studies.series) > 1
+    series = studies.series_of(measure)
+    by_method = len(series) > 1
     groups = [group for group in studies.groups if any(row[0] is group for row, _ in known)]
     rows = [studies.place(*row) for row, _ in known] if by_method else [group.name for group in groups]
     valued = {data for (_, data), _ in known}
-    columns = studies.series if by_method else {data: name for data, name in studies.data.items() if data in valued}
+    columns = series if by_method else {data: name for data, name in studies.data.items() if data in valued}
     cells = [
         Cell(
             row=i if by_method else groups.index(mean.group),

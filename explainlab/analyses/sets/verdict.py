@@ -63,7 +63,7 @@ def _range(studies: StudySet, facts: Measure, means: Sequence[Mean]) -> str:
     for mean in means:
         place = studies.place(mean.group, mean.data)
         best[place] = max(best.get(place, mean), mean, key=lambda own: own.merit)
-    several = len(studies.series) > 1
+    several = len(studies.series_of(facts.key)) > 1
     words = {
         place: _value(mean, facts, f"{mean.number.label}, {place}" if several else place)
         for place, mean in best.items()
@@ -83,7 +83,7 @@ def _ahead(studies: StudySet, facts: Measure, means: Sequence[Mean]) -> str:
 
     Empty where there is nothing to compare.
     """
-    several = len(studies.series) > 1
+    several = len(studies.series_of(facts.key)) > 1
     contests: dict[str, dict[str, Interval]] = {}
     for mean in means:
         place = studies.place(mean.group, mean.data) if several else studies.data[mean.data]

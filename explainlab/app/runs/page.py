@@ -63,9 +63,9 @@ def shared_as(run: Run) -> str:
 
 def facts(run: Run) -> list[str]:
     """Time, model, owner and cost of a run, in Markdown."""
-    passes = f"{run.forward:,} forward, {run.backward:,} backward passes"
+    passes = [f"{run.forward:,} forward, {run.backward:,} backward passes"] if run.forward else []
     model = [model_name(run.model)] if run.model else []
-    details = [*model, *([run.owner_name] if signed_in() else []), passes, f"{run.seconds:.2f} s"]
+    details = [*model, *([run.owner_name] if signed_in() else []), *passes, f"{run.seconds:.2f} s"]
     time = run.asked.astimezone(timezone())
     texts = [plain(f"{time:%d %B %Y, %H:%M}"), *map(plain, details)]
     return [*texts, *([":material/upload_file: **imported from a file**"] if run.imported else [])]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import streamlit as st
 
@@ -18,26 +19,50 @@ from explainlab.service import looks
 from explainlab.service.store.made import own_names
 
 
-def draw_further(question: Question, classes: Sequence[str] | None, roles: Mapping[str, str] = ROLES) -> None:
-    """Any number of models and data sets beside the first ones; ``classes`` and ``roles`` as for the first data set."""
+@dataclass(frozen=True)
+class Known:
+    """What can be chosen without typing: data ``sources``, and ``models`` (id: name) beside the embedded ones."""
+
+    models: Mapping[str, str] = field(default_factory=dict)
+    sources: Sequence[str] = tuple(EXAMPLES)
+
+
+_USUAL = Known()
+
+
+def draw_further(
+    question: Question,
+    classes: Sequence[str] | None,
+    roles: Mapping[str, str] = ROLES,
+    known: Known = _USUAL,
+    draw_more: Callable[[str], None] | None = None,
+) -> None:
+    """Any number of models and data sets beside the first ones; ``classes`` and ``roles`` as for the first data set.
+
+    ``draw_more`` draws what else is to be said of a further data set.
+    """
     models, sources = question.now("models"), question.now("sources")
     every = (1 + len(models)) * (1 + len(sources))
     label = "Further models and data sets" + (f": {every} cells" if every > 1 else "")
     with st.expander(label, icon=":material/grid_view:", key=question.key("further")):
         own = own_names(session.user().id)
-        known = [*embedded_models(), *own]
+        names = {**known.models, **{model: model_name(model) for model in embedded_models()}, **own}
         typed = "Embedded models and those that you have made; or type a directory or a hub id."
-        _draw_list(question, "Further models", "models", known, lambda model: own.get(model, model_name(model)), typed)
+        _draw_list(
+            question, "Further models", "models", list(names), lambda model: names.get(model, model_name(model)), typed
+        )
         typed = "Embedded examples, or type the path of a file; its columns can be picked below."
-        _draw_list(question, "Further data sets", "sources", list(EXAMPLES), _name, typed)
+        _draw_list(question, "Further data sets", "sources", known.sources, _name, typed)
 
         def add(source: str) -> None:
             question.set("sources", [*(known for known in question.now("sources") if known != source), source])
 
         draw_upload(Question(question.key("further")), add, "Upload a further file")
         for source in sources:
-            if source not in EXAMPLES and not source.startswith(HUB):
+            if source not in known.sources and not source.startswith(HUB):
                 draw_mapping(further(question, source), classes, roles, _name(source))
+            if draw_more is not None:
+                draw_more(source)
 
 
 def _draw_list(

@@ -9,7 +9,8 @@ import streamlit as st
 
 from explainlab.app import links
 from explainlab.app.components import bring_into_view
-from explainlab.app.sets.results import SetSection
+from explainlab.app.place import Place
+from explainlab.app.sets.results import Charts, SetSection, no_charts
 from explainlab.app.text import plain
 from explainlab.errors import ExplainLabError
 from explainlab.service.service import Service
@@ -18,9 +19,14 @@ if TYPE_CHECKING:
     from explainlab.app.page import AnalysisPage
 
 
-def section_of(page: AnalysisPage, service: Service) -> SetSection:
-    """Where the answer of several cells of ``page`` stands."""
-    return SetSection(page, page.question, partial(_open, page, service))
+def section_of(
+    page: AnalysisPage, service: Service, place: Place | None = None, charts: Charts = no_charts
+) -> SetSection:
+    """Where the answer of several cells of ``page`` stands, which may be asked in another ``place``.
+
+    ``charts`` are drawn above the numbers.
+    """
+    return SetSection(place or page, page.question, partial(_open, page, service), charts)
 
 
 def draw_way_back(page: AnalysisPage, view: Any) -> None:

@@ -23,10 +23,13 @@ from explainlab.app.question import Question
 from explainlab.app.sets.cells import drawn, set_of
 from explainlab.app.text import plain
 from explainlab.app.words.terms import explained
+from explainlab.figures.chart import Chart
 from explainlab.service.service import Service
 
 OpenCell = Callable[[str, str], None]
 """Called with the model and the data set of a cell that is to be opened."""
+Charts = Callable[[StudySet], Sequence[Chart]]
+"""Figures of all cells that an analysis has beside those of their numbers."""
 FIGURE_HELP = (
     "A line or a colour a method, a rule or a data set. The bands are 95% intervals: over texts, or over models that "
     "share a recipe."
@@ -35,16 +38,22 @@ _TABLE_HELP = "Press a cell to open it with the charts and texts behind it; so d
 _STATES = {"done": "done", "failed": "no result", "waiting": "waiting"}
 
 
+def no_charts(studies: StudySet) -> Sequence[Chart]:
+    """None but those of the numbers."""
+    return ()
+
+
 @dataclass(frozen=True)
 class SetSection:
     """Where the answer of several cells stands on the page of a ``question``, asked in a ``place``.
 
-    ``open_cell`` opens one of them.
+    ``open_cell`` opens one of them. ``charts`` are drawn above the numbers.
     """
 
     place: Place
     question: Question
     open_cell: OpenCell
+    charts: Charts = no_charts
 
     def key(self, name: str) -> str:
         """The key of an element."""
@@ -58,7 +67,9 @@ class SetSection:
             self.keep_known("on", list(studies.data))
             measure = self.question.now("by")
             name = self.question.page
-            page = partial(set_html, name.capitalize(), [drawn(studies, overview), *drawn(studies, points)], studies)
+            charts = drawn(studies, self.charts)
+            words = [drawn(studies, overview), *drawn(studies, points)]
+            page = partial(set_html, name.capitalize(), words, studies, charts)
             files: list[File] = [
                 ("CSV", lambda: set_csv(number_rows(studies)), f"{name}.csv", "text/csv"),
                 ("JSON", lambda: set_json(studies, [overview(studies)]), f"{name}.json", "application/json"),
@@ -70,6 +81,9 @@ class SetSection:
         elif all(answer.problem for answer in answers):
             self.draw_words(none_done(studies), ())
         self.draw_state(service, answers)
+        if studies.done:
+            for chart in drawn(studies, self.charts):
+                draw_chart(chart, self.key(chart.name))
         if studies.done and studies.measures:
             self._draw_choices(studies)
             self.draw_figure(studies, self.question.now("by"))
@@ -154,8 +168,10 @@ class SetSection:
             }
             for cell in studies.cells
         ]
+        table = pd.DataFrame(rows)
+        unknown = [name for name in ("Architecture", "Parameters") if not table[name].any()]
         st.dataframe(
-            pd.DataFrame(rows),
+            table.drop(columns=unknown),
             hide_index=True,
             height="content",
             key=key,
@@ -179,7 +195,8 @@ class SetSection:
             if len(studies.measures) > 1:
                 names = {name: measure.directed_label for name, measure in studies.measures.items()}
                 self.question.select("Number", "by", names)
-            if len(studies.data) > 1 and len(studies.series) > 1 and len(studies.groups) > 1:
+            several = len(studies.series_of(self.question.now("by"))) > 1
+            if len(studies.data) > 1 and several and len(studies.groups) > 1:
                 self.question.select("Data set", "on", studies.data, "The data set of the figure.")
 
     def _draw_behind(self, studies: StudySet) -> None:

@@ -10,9 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from explainlab.analyses.roar.result import RoarData
 from explainlab.attribution import registry
 from explainlab.attribution.method import Method, Outcome
 from explainlab.attribution.subject import Subject
+from explainlab.errors import Cancelled
+from explainlab.models.context import RunContext
+from explainlab.reader import Reader
 from explainlab.training import Examples
 
 SETTINGS = {"width": 16, "embedding_size": 12, "learning_rate": 0.02, "batch_size": 10}
@@ -49,3 +53,32 @@ def measure(name: str, score: Callable[[str, str, float], float]) -> Iterator[st
         yield name
     finally:
         del known[name]
+
+
+class Watching(RunContext):
+    """Counts the batches of trainings and the texts that measures have read, and stops before one of them."""
+
+    def __init__(self, made: Path, most: int = 10**6, phase: str = "training") -> None:
+        super().__init__(Reader(made=made))
+        self.most, self.phase, self.seen = most, phase, 0
+        self.trained = set[str]()
+        self.shown: list[RoarData] = []
+        self.expected = self.spent = 0.0
+
+    def report(self, done: int, total: int, phase: str) -> None:
+        self.seen += self.phase in phase
+        if phase.endswith(": training"):
+            self.trained.add(phase)
+
+    def expect(self, work: float, exact: bool = True) -> None:
+        self.expected = work
+
+    def spend(self, work: float) -> None:
+        self.spent += work
+
+    def show(self, result: Any) -> None:
+        self.shown.append(result().body)
+
+    def check_cancelled(self) -> None:
+        if self.seen >= self.most:
+            raise Cancelled

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from explainlab.analyses.roar.grid import Grid, Place
-from explainlab.analyses.roar.importance import concentration
-from explainlab.analyses.roar.masks import Masks, count, most_important, packed, unpacked
+from explainlab.analyses.roar.measures.importance import concentration
+from explainlab.analyses.roar.measures.masks import Masks, count, most_important, packed, unpacked
 from explainlab.analyses.roar.parameters import RoarParameters
 
 

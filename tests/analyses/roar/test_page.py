@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +17,9 @@ from explainlab.analyses.roar.page.controls import question
 from explainlab.analyses.roar.page.view import RoarView, first_view, listed, shows
 from explainlab.app.runs.opening import page_of
 from explainlab.attribution.registry import get_method
+from explainlab.data import read_dataset
 from explainlab.errors import RequestError
+from explainlab.service import service as service_module
 from explainlab.service.service import service as app_service
 from explainlab.service.users import LOCAL
 from explainlab.settings import ROOT
@@ -48,8 +52,7 @@ def test_the_page_opens_empty_and_trains_nothing(tmp_path: Path, monkeypatch: py
 
 
 def without_example(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
-    monkeypatch.setattr(example, "EXAMPLE", folder / "none.json")
-    example.example.cache_clear()
+    monkeypatch.setattr(example, "FOLDER", folder)
 
 
 @pytest.mark.usefixtures("service")
@@ -67,12 +70,8 @@ def test_the_preset_of_the_paper_s_code_cuts_faithfulness() -> None:
 def test_an_example_is_marked_as_such(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "roar.json"
     file.write_text(json.dumps(roar_result(roar_body(), settings={"epochs": 3, "width": 8}).to_json()), "utf-8")
-    monkeypatch.setattr(example, "EXAMPLE", file)
-    example.example.cache_clear()
-    try:
-        app = opened("roar")
-    finally:
-        example.example.cache_clear()
+    without_example(monkeypatch, tmp_path)
+    app = opened("roar")
     assert "No grid has been trained for these settings" in words(app.info)
     assert app.header[0].value == "An example"
     assert "Attention, last layer is faithful to a degree" in words(app.markdown)
@@ -86,6 +85,61 @@ def test_an_example_is_marked_as_such(tmp_path: Path, monkeypatch: pytest.Monkey
         "measures=attention_last,gradient:norm=one_hot,integrated_gradients:rule=right:baseline=zero",
         "settings=epochs=3,width=8",
     }
+
+
+@pytest.mark.usefixtures("service")
+def test_the_paper_s_numbers_are_shown_beside_those_of_its_data(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result = roar_result(roar_body())
+    result = replace(result, request=result.request.model_copy(update={"data": "/data/sst2/train_sentences.csv"}))
+    (tmp_path / "roar.json").write_text(json.dumps(result.to_json()), "utf-8")
+    without_example(monkeypatch, tmp_path)
+    app = opened("roar")
+    assert "Beside the paper" in [header.value for header in app.header]
+    beside = next(frame.value for frame in app.dataframe if "Paper" in frame.value)
+    assert dict(zip(beside["Number"], beside["Paper"], strict=True))["Macro F1 of whole texts"].startswith("0.820")
+    assert "BiLSTM with attention on SST, 5 seeds" in words(app.caption)
+
+
+@pytest.mark.usefixtures("service")
+def test_one_press_shows_a_leak_and_the_sentence_that_flags_it() -> None:
+    app = opened("roar")
+    assert "leakage" not in words(app.markdown)
+    app.radio(key="roar_example").set_value("leak")
+    app.run()
+    assert "The masks themselves may tell the class (leakage), as macro F1 rises with more masked" in words(
+        app.markdown
+    )
+    assert "In these sentences “today” stands in 80% of the positive ones and in 40%" in words(app.markdown)
+    (command,) = (code.value for code in app.code)
+    assert "--data embedded:today" in command
+    assert "signs=signed" in command
+    link = app.session_state["roar.place"].view
+    assert link.example == "leak"
+    body = example.example(example.FOLDER / "leak.json").body
+    assert {leak.measure for leak in body.leakage} == {"input_x_gradient"}
+    assert (body.leakage[0].before, body.leakage[0].ratio) == (0, 10)
+    assert body.leakage[0].rise > 0.2
+    masked = {label: set[bool]() for label in body.labels}
+    for text in body.texts:
+        at = next(own.at for own in text.masked if own.measure == "input_x_gradient")
+        spans = zip(text.tokens, at, strict=True)
+        first = {place == 1 for token, place in spans if text.text[token.start : token.end] == "today"}
+        masked[body.labels[text.label]] |= first
+    assert masked == {"negative": {False}, "positive": {True}}, "the mask alone tells the class"
+
+
+def test_in_the_leak_s_data_one_word_tells_a_little_and_no_other_word_does() -> None:
+    for name, count in (("today", 400), ("today-test", 160)):
+        rows = read_dataset(f"embedded:{name}").rows
+        having = {label: [row.text.split() for row in rows if row.label == label] for label in ("negative", "positive")}
+        assert [len(own) for own in having.values()] == [count / 2] * 2
+        share = {label: sum("today" in text for text in own) / len(own) for label, own in having.items()}
+        assert share == {"negative": 0.4, "positive": 0.8}
+        for word in {word for own in having.values() for text in own for word in text} - {"today"}:
+            counts = [sum(word in text for text in own) for own in having.values()]
+            assert abs(counts[0] - counts[1]) < 4 * (1 + sum(counts)) ** 0.5, word
 
 
 @pytest.mark.usefixtures("service")
@@ -110,20 +164,35 @@ def test_a_grid_is_trained_told_and_found_again(tmp_path: Path, monkeypatch: pyt
 @pytest.mark.usefixtures("service")
 def test_a_grid_that_is_stopped_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     without_example(monkeypatch, tmp_path)
-    app = tiny(seeds=2, settings={**TINY, "epochs": 4})
+    grid = {"seeds": 2, "settings": {**TINY, "epochs": 3}}
+    app = tiny(**grid)
     app = next(button for button in app.button if button.label == TRAIN).click().run()
     deadline = time.monotonic() + SECONDS
-    while "Unfinished" not in words(app.info) and time.monotonic() < deadline:
+    while not _finished(app) > 0 and time.monotonic() < deadline:
         app.run()
-    assert "Cancel pauses the grid" in words(app.caption)
+    assert "Models that are trained stay" in words(app.caption)
     assert charts(app)[0].startswith("Macro F1 by Recursive ROAR.")
-    next(button for button in app.button if button.label == "Cancel").click()
+    next(button for button in app.button if button.label == "Pause").click()
     answered(app.run())
-    assert "was cancelled" in words(app.info)
-    assert "What was trained is there" in words(app.caption)
-    press(app, "Run again")
-    assert "faithfulness" in words(app.markdown)
-    assert "Unfinished" not in words([*app.info, *app.markdown])
+    assert "**ROAR, whole data set** is paused" in words(app.info)
+    assert 0 < _finished(app) < 8
+    known = charts(app)
+    assert known[0].startswith("Macro F1 by Recursive ROAR.")
+    assert app.dataframe == []
+    service_module._service.cache_clear()  # as another server on the same store, which knows no job
+    again = tiny(**grid)
+    assert charts(again) == known
+    assert "Paused:" in words(again.info)
+    assert "No grid has been trained" not in words(again.info)
+    press(again, "Go on")
+    assert "faithfulness" in words(again.markdown)
+    assert "Paused" not in words([*again.info, *again.markdown])
+
+
+def _finished(app: AppTest) -> int:
+    """Of a grid of eight models how many the page says are there."""
+    told = re.search(r"(\d) of 8 models", words(app.info))
+    return int(told[1]) if told else 0
 
 
 @pytest.mark.usefixtures("service")
@@ -184,3 +253,25 @@ def test_numbers_as_they_are_typed() -> None:
     assert listed([0, 10, 50, 100]) == "0, 10, 50, 100"
     assert listed([0, 100]) == "0, 100"
     assert (ROOT / "pages" / "roar.py").is_file()
+
+
+@pytest.mark.usefixtures("service")
+def test_several_bases_and_data_sets_are_asked_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    without_example(monkeypatch, tmp_path)
+    few = {"recipe": "bilstm", "settings": TINY, "seeds": 1, "ratios": "0, 50, 100"}
+    sets = {"sources": ("embedded:sentiment",), "test": "embedded:meals-test"}
+    app = tiny(**few, **sets)
+    assert not app_service().engine.unfinished()
+    assert next(frame.value for frame in app.dataframe if "State" in frame.value)["State"].tolist() == ["waiting"] * 2
+    app = press(app, TRAIN)
+    assert not app.error
+    states = next(frame.value for frame in app.dataframe if "State" in frame.value)
+    assert states["State"].tolist() == ["done", "done"]
+    assert "Over 2 cells (1 model × 2 data sets)" in words(app.markdown)
+    assert any("Macro F1 by Recursive ROAR, cell by cell" in alt for alt in charts(app))
+    held_out = app_service().find(app.session_state["roar.grid.place"].view.requests()[1])
+    assert held_out is not None
+    assert held_out.request.parameters["test"] == "0.2"
+    again = tiny(**few, **sets)
+    assert "Over 2 cells" in words(again.markdown)
+    assert app_service().runs(LOCAL).total == 2

@@ -10,46 +10,17 @@ import pytest
 
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.registry import answer_alone, complete, new_request, read_result, request_key
-from explainlab.analyses.roar.result import CurvePoint, RoarData
+from explainlab.analyses.roar.analysis import Roar
+from explainlab.analyses.roar.result import CurvePoint, NodeFacts, RoarData
 from explainlab.errors import Cancelled, DataError, ExplainLabError, RequestError, ResourceError, UnsupportedError
 from explainlab.limits import DEFAULT_LIMITS
 from explainlab.models.context import RunContext
-from explainlab.reader import Reader
 from explainlab.training import Examples
-from tests.analyses.roar.grids import SETTINGS, measure, written
+from tests.analyses.roar.grids import SETTINGS, Watching, measure, written
 from tests.training.test_train import sentences
 
 CLASS_WORDS = {"negative": {"dull", "awful", "boring"}, "positive": {"bright", "lovely", "moving"}}
 BASE = "bilstm_attention"
-
-
-class Watching(RunContext):
-    """Counts the batches of trainings and the texts that measures have read, and stops before one of them."""
-
-    def __init__(self, made: Path, most: int = 10**6, phase: str = "training") -> None:
-        super().__init__(Reader(made=made))
-        self.most, self.phase, self.seen = most, phase, 0
-        self.trained = set[str]()
-        self.shown: list[RoarData] = []
-        self.expected = self.spent = 0.0
-
-    def report(self, done: int, total: int, phase: str) -> None:
-        self.seen += self.phase in phase
-        if phase.endswith(": training"):
-            self.trained.add(phase)
-
-    def expect(self, work: float, exact: bool = True) -> None:
-        self.expected = work
-
-    def spend(self, work: float) -> None:
-        self.spent += work
-
-    def show(self, result: Any) -> None:
-        self.shown.append(result().body)
-
-    def check_cancelled(self) -> None:
-        if self.seen >= self.most:
-            raise Cancelled
 
 
 def ask(
@@ -163,6 +134,10 @@ def undisturbed(files: dict[str, str], tmp_path_factory: pytest.TempPathFactory)
     return result
 
 
+def ended(body: RoarData | None) -> list[NodeFacts]:
+    return [node for node in body.nodes if node.status not in ("waiting", "running")] if body else []
+
+
 @pytest.mark.parametrize(
     ("most", "phase"),
     [(13, "training"), (3, "validation"), (2, "masked: gradient"), (55, "training"), (1, "test")],
@@ -173,6 +148,11 @@ def test_a_stopped_grid_goes_on_to_the_same_answer(
     context = Watching(tmp_path, most, phase)
     with pytest.raises(Cancelled):
         ask(context, files, **GRID)
+    so_far = Roar().so_far(complete(undisturbed.request), context)
+    shown = context.shown[-1] if context.shown else None
+    assert ended(so_far.body if so_far else None) == ended(shown)
+    if so_far and shown:
+        assert (so_far.body.curves, so_far.body.unfinished) == (shown.curves, shown.unfinished)
     context.most = 10**6
     assert comparable(ask(context, files, **GRID)) == comparable(undisturbed)
 

@@ -10,10 +10,12 @@ import streamlit as st
 from explainlab.analyses.parameters import RANDOM
 from explainlab.analyses.registry import get_study
 from explainlab.analyses.roar.analysis import Roar
-from explainlab.analyses.roar.page.view import RoarView
+from explainlab.analyses.roar.page.view import RoarView, usual_test
 from explainlab.analyses.roar.parameters import PAPER_MEASURES, RoarParameters
 from explainlab.app import session
+from explainlab.app.data.choice import data_choice, data_controls, further
 from explainlab.app.question import Question, card_of, supported_methods
+from explainlab.app.sets.further import Known, draw_further
 from explainlab.app.words.terms import explained
 from explainlab.attribution.registry import methods, parse_method
 from explainlab.data import EXAMPLES, TO_LEARN
@@ -23,6 +25,7 @@ from explainlab.models.model_types import MODEL_TYPES
 from explainlab.models.networks.registration import OURS
 from explainlab.models.stored.places import embedded_models
 from explainlab.request import Request, checked
+from explainlab.service import looks
 from explainlab.service.store.made import own_names
 from explainlab.training import ARCHITECTURES, RECIPES
 
@@ -32,7 +35,7 @@ question = Question(PAGE)
 _MOST_SEED, _MOST_SEEDS, _MOST_SHORTEST = 2**32 - 1, 100, 1000
 _FIELDS = (
     *("base", "recursive", "masked", "ratios", "counts", "seed", "seeds", "metric", "validation", "signs"),
-    *("preset", "clip", "recipe", "shortest", "minutes"),
+    *("preset", "clip", "recipe", "shortest", "minutes", "example"),
 )
 _KINDS = {"true": "Recursive ROAR", "false": "ROAR", "both": "Both"}
 _METRICS = {"macro_f1": "Macro F1", "micro_f1": "Micro F1", "accuracy": "Accuracy"}
@@ -43,6 +46,10 @@ _HELP = {name: field.description or "" for name, field in RoarParameters.model_f
 _BASE_HELP = (
     "What every model of the grid begins with: an architecture with random weights, or a model that has learned. A "
     "directory or a hub id (owner/name; safetensors only) can be typed."
+)
+_SOURCES = [*EXAMPLES, *TO_LEARN]
+_TEST_HELP = (
+    "Labelled texts on which performance is measured, or a share of the training data, as in 0.2, that is held out."
 )
 _DATA_HELP = "Labelled texts: the embedded examples, or the path of a CSV, TSV, JSONL or Parquet file."
 _MEASURES_HELP = (
@@ -61,10 +68,12 @@ _MOST_MINUTES = 100_000
 def seed_controls(view: RoarView, force: bool = False) -> None:
     """Set the page's controls to ``view``; those that already hold a value keep it unless ``force``."""
     values: dict[str, Any] = {name: getattr(view, name) for name in _FIELDS}
-    values |= {"data": view.source or None, "test": view.test or None, "measures": list(view.measures)}
-    values |= {"reading": {"source": view.source, "columns": view.columns, "classes": view.classes}}
+    values |= {**data_controls(view), "data": view.source or None, "test": view.test or None}
+    values["measures"] = list(view.measures)
     values["settings"] = ", ".join(f"{name}={value}" for name, value in view.settings.items())
     question.seed(values, force)
+    for source in view.sources:
+        further(question, source).seed({"test": view.test_of(source)}, force)
 
 
 def draft() -> RoarView:
@@ -73,7 +82,9 @@ def draft() -> RoarView:
     values |= {"test": question.now("test") or "", "measures": tuple(question.now("measures"))}
     values["base"] = values["base"] or ""
     parsed: Any = parse(get_study(Roar.id), {"test": "any", "settings": question.now("settings")})
-    return checked(RoarView, **values, settings=parsed.settings, **question.reading())
+    tests = {source: _test_controls(source).now("test") for source in question.now("sources")}
+    values["tests"] = {source: test for source, test in tests.items() if test}
+    return checked(RoarView, **values, settings=parsed.settings, **data_choice(question, RoarView))
 
 
 def parameters(request: Request) -> RoarParameters:
@@ -88,9 +99,9 @@ def draw_question(run: Callable[[], None], label: str, ask_time: Callable[[], No
     with base:
         _draw_base()
     with source:
-        question.draw_source("Training data", "data", [*EXAMPLES, *TO_LEARN], _DATA_HELP)
+        question.draw_source("Training data", "data", _SOURCES, _DATA_HELP)
     with test:
-        question.draw_source("Test data", "test", [*EXAMPLES, *TO_LEARN], _HELP["test"])
+        question.draw_source("Test data", "test", _SOURCES, _TEST_HELP)
     question.draw_specs("Measures", "measures", _measures(), parse_method, _MEASURES_HELP)
     question.choose("Masking", "recursive", _KINDS, _KINDS_HELP)
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -107,6 +118,24 @@ def draw_question(run: Callable[[], None], label: str, ask_time: Callable[[], No
         st.button(label, type="primary", icon=":material/play_arrow:", on_click=run, width="content")
 
 
+def draw_further_cells() -> None:
+    """Further bases and data sets, with the test data of each."""
+
+    def draw_test(source: str) -> None:
+        label = f"Test data of {looks.source_name(source, session.user())}"
+        _test_controls(source).draw_source(label, "test", _SOURCES, _TEST_HELP)
+
+    bases = {base: _told(base) for base in ARCHITECTURES}
+    draw_further(question, None, known=Known(bases, _SOURCES), draw_more=draw_test)
+
+
+def _test_controls(source: str) -> Question:
+    """The control of the test data of a further data set."""
+    own = further(question, source)
+    own.seed({"test": usual_test(question.now("test") or "")})
+    return own
+
+
 def _draw_base() -> None:
     """An architecture, one of the models that are here, or any other that is typed."""
     own, current = own_names(session.user().id), question.now("base")
@@ -114,7 +143,7 @@ def _draw_base() -> None:
     bases = known if current in known else [*known, current]
 
     def told(base: str) -> str:
-        return f"{base}, random weights" if base in ARCHITECTURES else own.get(base, model_name(base or ""))
+        return _told(base) if base in ARCHITECTURES else own.get(base, model_name(base or ""))
 
     st.selectbox(
         "Base",
@@ -125,6 +154,10 @@ def _draw_base() -> None:
         format_func=told,
         help=_BASE_HELP,
     )
+
+
+def _told(architecture: str) -> str:
+    return f"{architecture}, random weights"
 
 
 def _measures() -> list[str]:

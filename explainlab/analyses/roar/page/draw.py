@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import streamlit as st
 
@@ -12,11 +13,16 @@ from explainlab.analyses.roar.page import main as roar_page
 from explainlab.analyses.roar.page.example import draw_empty
 from explainlab.analyses.roar.page.main import GRID, PAGE
 from explainlab.analyses.roar.page.results import draw_result
-from explainlab.analyses.roar.page.running import draw_so_far
+from explainlab.analyses.roar.page.running import draw_paused, draw_so_far
 from explainlab.analyses.roar.page.time import ask_time, draw_time
+from explainlab.analyses.roar.page.view import RoarView
+from explainlab.analyses.roar.sets.figures import COLUMNS, set_charts
 from explainlab.app import links, session
+from explainlab.app.components import is_narrow
 from explainlab.app.data.mapping import draw_mapping
 from explainlab.app.frame import draw_title
+from explainlab.app.place import Answer
+from explainlab.app.sets.opening import draw_way_back, section_of
 from explainlab.app.text import plain
 from explainlab.errors import ExplainLabError, RequestError
 from explainlab.service import looks
@@ -25,8 +31,6 @@ from explainlab.service.service import service as get_service
 from explainlab.service.store.made import require_training
 
 _STALE = ":material/edit: The controls have changed: press **{button}** for a grid of these."
-_PAUSE = "Cancel pauses the grid: models that are trained stay, and asked again it goes on from there."
-_PAUSED = "What was trained is there: asked again, the grid goes on from it."
 
 
 def draw() -> None:
@@ -39,10 +43,11 @@ def draw() -> None:
         return
     name = looks.source_name(PAGE.view.source, session.user())
     with PAGE.place_of_controls(" · ".join(filter(None, (PAGE.view.line(), name)))):
-        roar_controls.draw_question(partial(roar_page.ask, service), PAGE.button, partial(ask_time, service))
+        roar_controls.draw_question(partial(GRID.press, service), PAGE.button, partial(ask_time, service))
         st.caption(roar_page.size_words())
         draw_time(service)
     draw_mapping(roar_controls.question, None)
+    roar_controls.draw_further_cells()
     links.draw(_draw_grid(service))
 
 
@@ -59,27 +64,50 @@ def _may_train() -> bool:
 def _draw_grid(service: Service) -> str:
     """The grid that is shown, how far it is, or the example; the link to it."""
     try:
-        view = roar_page.settle(service)
+        view = GRID.settle(service)
     except ExplainLabError as error:
         st.error(plain(str(error)), icon=":material/error:")
         return ""
     if roar_page.is_stale(view):
         st.caption(_STALE.format(button=PAGE.button))
-    answer = roar_page.answer(service, view)
     st.divider()
-    if answer is None:
-        _draw_example()
+    if len(view.cells) > 1:
+        _draw_set(service, view)
         return PAGE.link(service, view)
+    draw_way_back(PAGE, view)
+    answer = roar_page.answer(service, view) or Answer()
     above = st.container()  # the answer comes before its warnings
     GRID.draw_state(service, [answer])
     if answer.result is not None:
         with above:
             draw_result(answer.result)
-    elif answer.job is not None:
-        st.caption(_PAUSE if answer.running else _PAUSED)
-        if answer.running:
-            draw_so_far(answer.job)
+    elif answer.job is not None and answer.running:
+        draw_so_far(answer.job)
+    elif not answer.problem:
+        _draw_stopped(service, view, answer)
     return PAGE.link(service, view)
+
+
+def _draw_set(service: Service, view: RoarView) -> None:
+    """The grids of several bases and data sets, and what is there of the one that is trained now."""
+    answers = roar_page.answer_set(service, view)
+    section_of(PAGE, service, GRID, partial(set_charts, columns=1 if is_narrow() else COLUMNS)).draw(
+        service, view.cells, answers
+    )
+    job = next((answer.job for answer in answers if answer.running), None)
+    if job is not None:
+        st.header("The grid that is trained now", anchor=False)
+        draw_so_far(job)
+
+
+def _draw_stopped(service: Service, view: RoarView, answer: Answer) -> None:
+    """What is there of a grid that is not trained now; the example where nothing is."""
+    so_far: Any = service.so_far(view.request(), session.user())
+    if so_far is not None:
+        asked_above = answer.job is not None  # its row has a button
+        draw_paused(so_far.body, None if asked_above else partial(GRID.press, service))
+    elif answer.job is None:
+        _draw_example()
 
 
 def _draw_example() -> None:

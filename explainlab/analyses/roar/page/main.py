@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-
 from explainlab.analyses.roar.grid import Grid
-from explainlab.analyses.roar.page import ENTRY, controls
+from explainlab.analyses.roar.page import controls
 from explainlab.analyses.roar.page.view import RoarView, first_view, shows
 from explainlab.analyses.wording import counted
 from explainlab.app import session
-from explainlab.app.frame import name_tab
-from explainlab.app.page import AnalysisPage
-from explainlab.app.place import Answer, Place, Requests
+from explainlab.app.making.pressed import Pressed
+from explainlab.app.page import AnalysisPage, cells_words
+from explainlab.app.place import Answer
 from explainlab.errors import ExplainLabError
 from explainlab.request import Request
-from explainlab.service import looks
 from explainlab.service.service import Service
 
 PAGE = AnalysisPage(
@@ -25,36 +22,11 @@ PAGE = AnalysisPage(
     seed=controls.seed_controls,
     draft=controls.draft,
     button="Train the grid",
-    drawn=("minutes",),
+    drawn=("minutes", "example", "by", "on"),
     shows=shows,
 )
-GRID = Place("roar.grid")
+GRID = Pressed("roar.grid", PAGE)
 """The grid that a press has asked for: opening a link trains no model."""
-
-
-def ask(service: Service) -> None:
-    """Train what the controls describe (a callback); the next run of the page says what is wrong with it."""
-    with suppress(ExplainLabError):
-        view = PAGE.draft()
-        requests = tuple(view.requests())
-        PAGE.ask(service, view)
-        GRID.ask(service, Requests(requests))
-
-
-def settle(service: Service) -> RoarView:
-    """The grid to show: that of the controls, unless it is not there and another one was asked for.
-
-    Raises :class:`ExplainLabError` for controls that describe none.
-    """
-    view: RoarView = PAGE.draft()
-    request = view.request()
-    session.take_along(PAGE.name, view.carried(), first_view().carried())
-    asked = _asked()
-    if asked is not None and asked != request and not service.has(request, session.user()):
-        view = shows(asked) or view
-    PAGE.redraw(view)
-    name_tab(ENTRY.title, looks.source_name(view.source, session.user()))
-    return view
 
 
 def answer(service: Service, view: RoarView) -> Answer | None:
@@ -62,15 +34,30 @@ def answer(service: Service, view: RoarView) -> Answer | None:
     return GRID.answer_if_requested(service, view.request())
 
 
+def answer_set(service: Service, view: RoarView) -> list[Answer]:
+    """The grids of all cells of ``view``; what is not there is trained only where a press has asked for these cells."""
+    requests = view.requests()
+    try:
+        job = service.engine.job(service.set_key(requests, session.user()))
+    except ExplainLabError as error:
+        return [Answer(problem=str(error))] * len(requests)
+    asked = GRID.view is not None and GRID.view.requests() == requests
+    if not asked and job is not None and session.user() in job.users and not job.progress.finished:
+        GRID.ask(service, view, record=False)  # the page may have been loaded anew
+        asked = True
+    return GRID.answer_set(service, requests) if asked else [_stored(service, request) for request in requests]
+
+
 def is_stale(view: RoarView) -> bool:
-    """Whether the controls describe another grid than ``view``, which is shown."""
-    return bool(PAGE.draft().request() != view.request())
+    """Whether the controls describe other grids than ``view``, which is shown."""
+    return bool(PAGE.draft().requests() != view.requests())
 
 
 def size_words() -> str:
     """How many models the controls ask for, in Markdown; empty where they describe no grid."""
     try:
-        request = PAGE.draft().request()
+        view = PAGE.draft()
+        request = view.request()
         parameters = controls.parameters(request)
     except ExplainLabError:  # told where the grid is asked for
         return ""
@@ -81,8 +68,11 @@ def size_words() -> str:
         f"measures share, and {grid.distinct // parameters.seeds - shared} of {measures}. What is trained stays."
     )
     same = " The test texts are the training texts: performance is not that on unseen texts."
-    return words + (same if request.data == request.parameters["test"] else "")
+    return words + cells_words(view) + (same if request.data == request.parameters["test"] else "")
 
 
-def _asked() -> Request | None:
-    return next(iter(GRID.view.requests()), None) if GRID.view else None
+def _stored(service: Service, request: Request) -> Answer:
+    try:
+        return Answer(service.find(request, session.user()))
+    except ExplainLabError as error:
+        return Answer(problem=str(error))

@@ -13,6 +13,7 @@ from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.roar.figures import STATUSES, all_models, costs, curves, faithfulness, sparsity
 from explainlab.analyses.roar.masked_texts import masked_texts
 from explainlab.analyses.roar.page.component import draw_masked_texts
+from explainlab.analyses.roar.published.beside import beside_paper, setting
 from explainlab.analyses.roar.result import NodeFacts, RoarData
 from explainlab.analyses.roar.verdict import (
     METRICS,
@@ -28,11 +29,13 @@ from explainlab.analyses.roar.verdict import (
     series_name,
 )
 from explainlab.analyses.wording import capital, counted, duration
+from explainlab.app import session
 from explainlab.app.chart import draw_chart, draw_files, files_of
 from explainlab.app.once import once
 from explainlab.app.page import draw_words
 from explainlab.app.text import plain
 from explainlab.app.words.terms import explained
+from explainlab.service import looks
 
 _HELP = {
     "curves": "Each point is the mean over seeds of a model that was trained anew on texts with so much masked. The "
@@ -40,6 +43,8 @@ _HELP = {
     "faithfulness": "The area between a measure's curve and that of random words, as a share of the area between that "
     "of random words and the performance with all masked: 0 is no better than random words.",
     "sparsity": "How much of the sum of |scores| the highest ones hold, the mean over test texts and seeds.",
+    "published": "A data set is known by its name, and means with 95% intervals over seeds are what is compared: the "
+    "rows may differ.",
     "costs": "Training with validation and test, and the importance that each measure gave to all texts.",
     "texts": "Each measure masks a text by the models of the first seed. Moving the slider asks nobody.",
     "models": "A row a seed, a column a share masked. Those with nothing masked, and with all, belong to random words.",
@@ -61,6 +66,7 @@ def draw_result(result: AnalysisResult[RoarData]) -> None:
     _draw_ends(body)
     st.divider()
     _draw_faithfulness(result)
+    _draw_published(result)
     _draw_texts(result)
     st.divider()
     _draw_behind(result)
@@ -131,6 +137,18 @@ def _draw_faithfulness(result: AnalysisResult[RoarData]) -> None:
     _draw_formulas(body)
 
 
+def _draw_published(result: AnalysisResult[RoarData]) -> None:
+    """The paper's numbers beside these, where data set and model are the paper's."""
+    name = looks.source_name(result.request.data or "", session.user())
+    rows = beside_paper(result, name)
+    if rows:
+        st.header("Beside the paper", anchor=False, help=_HELP["published"])
+        titles = {"number": "Number", "here": "Here", "paper": "Paper", "source": "Where"}
+        listed = [{titles[field]: value for field, value in row._asdict().items()} for row in rows]
+        st.dataframe(pd.DataFrame(listed), hide_index=True, height="content", alt="Numbers of the paper beside these.")
+        st.caption(plain(setting(result, name)))
+
+
 def _draw_formulas(body: RoarData) -> None:
     behind = st.expander("Formulas", icon=":material/functions:", key="roar_formulas", on_change="rerun")
     if not behind.open:
@@ -196,7 +214,7 @@ def _draw_behind(result: AnalysisResult[RoarData]) -> None:
             for own in body.lengths
         ]
         _draw_table(rows, ("Tokens, mean", "Standard deviation"), "%.1f", "How many texts and tokens each part has.")
-    behind = st.expander("All models", icon=":material/grid_on:", key="roar_models", on_change="rerun")
+    behind = st.expander("All models", icon=":material/grid_on:", key="roar_all_models", on_change="rerun")
     if behind.open:
         with behind:
             st.caption(_HELP["models"])

@@ -31,13 +31,16 @@ def ask_time(service: Service) -> None:
 def draw_time(service: Service) -> None:
     """The estimate for the controls, if it was asked for or is known."""
     try:
-        answer = TIME.answer_if_requested(service, PAGE.draft().time_request())
+        view = PAGE.draft()
+        answer = TIME.answer_if_requested(service, view.time_request())
     except ExplainLabError:  # told where the grid is asked for
         return
     if answer is not None:
         TIME.draw_state(service, [answer])
         if answer.result is not None:
             _draw(answer.result)
+            if len(view.cells) > 1:
+                st.caption(f"This is the first of {len(view.cells)} cells.")
 
 
 def _draw(result: AnalysisResult[RoarEstimate]) -> None:

@@ -13,32 +13,36 @@ from explainlab.analyses.roar.analysis import Roar
 from explainlab.analyses.roar.parameters import PAPER_MEASURES
 from explainlab.analyses.roar_estimate.analysis import RoarEstimation
 from explainlab.app.question import chip
-from explainlab.app.view import AnalysisView, CarriedText
+from explainlab.app.view import AnalysisView, CarriedText, ChosenSets
 from explainlab.attribution.registry import parse_method
 from explainlab.errors import RequestError
 from explainlab.models.loading import model_name
 from explainlab.request import Request, checked
 from explainlab.training import ARCHITECTURES
 
+HELD_OUT = "0.2"
+"""The share of a further data set's rows to test on."""
 _NAMES = (
     *("recursive", "seeds", "metric", "validation", "signs", "shortest", "preset", "clip", "recipe", "settings"),
     "test",
 )
 
 
-class RoarView(AnalysisView):
+class RoarView(ChosenSets, AnalysisView):
     """A grid: ``base`` is an architecture or a model, ``source`` the training data; the rest as its parameters say.
 
+    Of further data sets ``tests`` name the test data; they hold out a share where nothing else is said.
+
     ``ratios`` are per cent and ``counts`` numbers of tokens, as they are typed; ``masked`` says which of them count. It
-    may take so many ``minutes`` (0: any time), which changes no request but that for its time.
+    may take so many ``minutes`` (0: any time), which changes no request but that for its time. While there is no
+    grid an ``example`` is shown.
     """
 
     page: Literal["roar"] = "roar"
     base: str = "bilstm_attention"
     source: str = ""
-    columns: dict[str, str] = Field(default_factory=dict)
-    classes: dict[str, str] = Field(default_factory=dict)
     test: str = ""
+    tests: dict[str, str] = Field(default_factory=dict)
     measures: tuple[str, ...] = tuple(PAPER_MEASURES)
     recursive: Literal["true", "false", "both"] = "true"
     masked: Literal["ratios", "counts"] = "ratios"
@@ -55,6 +59,7 @@ class RoarView(AnalysisView):
     recipe: str = ""
     settings: dict[str, Any] = Field(default_factory=dict)
     minutes: int = Field(0, ge=0)
+    example: Literal["measures", "leak"] = "measures"
 
     def request(self) -> Request:
         """The grid; raises :class:`RequestError` without data, and for what cannot be asked."""
@@ -70,7 +75,8 @@ class RoarView(AnalysisView):
                 "No training data is chosen.", "Choose the embedded examples, or type the path of a file."
             )
         if not self.test:
-            raise RequestError("No test data is chosen.", "Choose a data set on which performance is measured.")
+            remedy = "Choose a data set on which performance is measured, or a share of the rows, as in 0.2."
+            raise RequestError("No test data is chosen.", remedy)
         steps: dict[str, Any] = {self.masked: getattr(self, self.masked)}
         named: dict[str, Any] = {name: getattr(self, name) for name in _NAMES}
         request = new_request(
@@ -85,8 +91,31 @@ class RoarView(AnalysisView):
         return complete(request)
 
     def text_requests(self) -> list[Request]:
-        """The grid."""
-        return [self.request()]
+        """The grid of every cell."""
+        return [self.of_cell(*cell).request() for cell in self.cells]
+
+    @property
+    def chosen(self) -> ChosenSets:
+        """See :attr:`AnalysisView.chosen`."""
+        return self
+
+    @property
+    def cells(self) -> list[tuple[str, str]]:
+        """See :attr:`AnalysisView.cells`."""
+        return self.cells_with(self.base)
+
+    def of_cell(self, model: str, source: str) -> Self:
+        """See :meth:`AnalysisView.of_cell`."""
+        own = {"base": model, "test": self.test_of(source), "tests": {}}
+        if source != self.source and not is_share(self.validation):
+            own["validation"] = type(self).model_fields["validation"].default
+        return self.alone(source).model_copy(update=own)
+
+    def test_of(self, source: str) -> str:
+        """The test data of a data set: a further one holds out a share, unless its own are named."""
+        if source == self.source:
+            return self.test
+        return self.tests.get(source) or usual_test(self.test)
 
     @property
     def whole_data(self) -> str | None:
@@ -97,7 +126,8 @@ class RoarView(AnalysisView):
         return [chip(parse_method, name) for name in self.measures]
 
     def line(self) -> str:
-        return self.base if self.base in ARCHITECTURES else model_name(self.base)
+        base = self.base if self.base in ARCHITECTURES else model_name(self.base)
+        return base if len(self.cells) == 1 else f"{base} · {len(self.cells)} cells"
 
     def carrying(self, carried: CarriedText) -> Self:
         """As others, but labels that mean classes of another model mean nothing here."""
@@ -128,6 +158,20 @@ def shows(request: Request) -> RoarView | None:
     values |= {"masked": "counts" if parameters["counts"] else "ratios"}
     values |= {name: listed(parameters[name]) for name in ("ratios", "counts") if parameters[name]}
     return checked(RoarView, base=request.model, source=request.data, **values)
+
+
+def usual_test(first: str) -> str:
+    """The test data of a further data set where those of the ``first`` are these: a share of its rows."""
+    return first if is_share(first) else HELD_OUT
+
+
+def is_share(source: str) -> bool:
+    """Whether test or validation data are a share of the training data, not a data set."""
+    try:
+        float(source)
+    except ValueError:
+        return False
+    return True
 
 
 def listed(numbers: Sequence[int]) -> str:

@@ -35,7 +35,7 @@ def draw() -> None:
         return
     name = looks.source_name(PAGE.view.source, session.user())
     with PAGE.place_of_controls(" · ".join(filter(None, (PAGE.view.line(), name)))):
-        controls.draw_question(partial(models_page.ask, service), PAGE.button)
+        controls.draw_question(partial(TRAINING.press, service), PAGE.button)
     draw_mapping(controls.question, None)
     link = _draw_training(service)
     st.divider()
@@ -46,7 +46,7 @@ def draw() -> None:
 def _draw_training(service: Service) -> str:
     """The answer to the training that is shown, or how far it is; the link to it."""
     try:
-        view = models_page.settle(service)
+        view = TRAINING.settle(service)
     except ExplainLabError as error:
         st.error(plain(str(error)), icon=":material/error:")
         return ""

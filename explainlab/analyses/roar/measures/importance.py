@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from explainlab.analyses.attributions import text_seed
-from explainlab.analyses.roar.masks import Masks
-from explainlab.analyses.roar.reference import AlphaWeighted
+from explainlab.analyses.roar.measures.masks import Masks
+from explainlab.analyses.roar.measures.reference import AlphaWeighted
 from explainlab.analyses.roar.texts import Split
 from explainlab.attribution.explain import outcomes_of
 from explainlab.attribution.method import Method

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from explainlab.analyses.roar.data import GridData
-from explainlab.analyses.roar.importance import Measure, concentration, scores_of
-from explainlab.analyses.roar.masks import Masks, count, most_important, packed, unpacked
+from explainlab.analyses.roar.measures.importance import Measure, concentration, scores_of
+from explainlab.analyses.roar.measures.masks import Masks, count, most_important, packed, unpacked
 from explainlab.analyses.roar.texts import SPLITS, TOGETHER, SplitName
 from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier
@@ -18,7 +18,7 @@ from explainlab.models.context import Body, RunContext
 from explainlab.request import digest
 
 SHARES = 20
-"""Numbers of :func:`explainlab.analyses.roar.importance.concentration`."""
+"""Numbers of :func:`explainlab.analyses.roar.measures.importance.concentration`."""
 
 
 class _Part(NamedTuple):

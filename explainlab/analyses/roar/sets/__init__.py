@@ -1,0 +1,1 @@
+"""Grids of several bases and data sets, side by side."""

@@ -1,0 +1,1 @@
+"""Pages whose answers make models."""
