@@ -263,8 +263,10 @@ def test_several_bases_and_data_sets_are_asked_as_one(tmp_path: Path, monkeypatc
     app = tiny(**few, **sets)
     assert not app_service().engine.unfinished()
     assert next(frame.value for frame in app.dataframe if "State" in frame.value)["State"].tolist() == ["waiting"] * 2
+    assert "for the cells that wait" in words(app.caption)
     app = press(app, TRAIN)
     assert not app.error
+    assert "for the cells that wait" not in words(app.caption)
     states = next(frame.value for frame in app.dataframe if "State" in frame.value)
     assert states["State"].tolist() == ["done", "done"]
     assert "Over 2 cells (1 model × 2 data sets)" in words(app.markdown)

@@ -30,6 +30,7 @@ from explainlab.service.service import Service
 from explainlab.service.service import service as get_service
 from explainlab.service.store.made import require_training
 
+_WAITING = "Press **{button}** for the cells that wait. What is trained of them already stays."
 _STALE = ":material/edit: The controls have changed: press **{button}** for a grid of these."
 
 
@@ -91,6 +92,8 @@ def _draw_grid(service: Service) -> str:
 def _draw_set(service: Service, view: RoarView) -> None:
     """The grids of several bases and data sets, and what is there of the one that is trained now."""
     answers = roar_page.answer_set(service, view)
+    if any(answer == Answer() for answer in answers):
+        st.caption(_WAITING.format(button=PAGE.button))
     section_of(PAGE, service, GRID, partial(set_charts, columns=1 if is_narrow() else COLUMNS)).draw(
         service, view.cells, answers
     )
