@@ -13,7 +13,8 @@ from explainlab.analyses.wording import counted, joined, mean_words
 def verdict(body: RandomisationText | RandomisationData) -> str:
     """Which methods still rank features by |score| as on the model itself, beyond random maps.
 
-    A ranking survives if the whole interval of its rho, or its value on a single text, is above 95% of random maps.
+    Something is left of a ranking if the whole interval of its rho, or its value on a single text, is above 95% of
+    random maps; the most comes first.
     """
     over = f"Over {counted(body.n, 'text')}" if isinstance(body, RandomisationData) else "On this text"
     rows = [row for row in body.rows if row.absolute and row.mean is not None]
@@ -26,15 +27,17 @@ def verdict(body: RandomisationText | RandomisationData) -> str:
     controls = {control.method: control for control in body.controls if control.absolute}
     limit = max(controls[row.method].random.high or 0.0 for row in last)
     random = body.units[0] if len(body.units) == 1 else f"all from {body.units[0]} to {body.units[-1]}"
+    last.sort(key=lambda row: -(row.mean or 0.0))
     kept = [row for row in last if survives(row, controls[row.method])]
     if kept:
         told = joined([f"{labels[row.method]} ({_words(row, controls[row.method])})" for row in kept])
-        rest = joined([labels[row.method] for row in last if row not in kept] or ["none"])
+        rest = [labels[row.method] for row in last if row not in kept]
+        nothing = f", and nothing of those by {joined(rest)}" if rest else ""
         return (
-            f"{over}, with {random} random, rankings of |scores| that survive: {told}; that do not: {rest} "
+            f"{over}, with {random} random, something is left of the rankings of |scores| by {told}{nothing} "
             f"(random maps: ρ up to {limit:.2f})."
         )
-    best = max(last, key=lambda row: row.mean or 0.0)
+    best = last[0]
     return (
         f"{over}, with {random} random, no ranking of |scores| survives: the highest is that of {labels[best.method]} "
         f"(ρ {mean_words(best.interval, '.2f')}; random maps: up to {limit:.2f})."

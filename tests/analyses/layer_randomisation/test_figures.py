@@ -94,9 +94,9 @@ def changed(body: RandomisationData, rho: dict[str, tuple[float, float, float]])
 def test_the_sentence_names_what_survives_beyond_random_maps(result: AnalysisResult[Any]) -> None:
     survives = changed(result.body, {GXI: (0.12, 0.09, 0.2), ATTENTION: (0.9, 0.8, 0.95)})
     assert verdict(survives) == (
-        "Over 3 texts, with all from head to embeddings random, rankings of |scores| that survive: Attention, average "
-        "(ρ 0.90 (0.80 to 0.95), the mere order of the text 0.50); that do not: Input × gradient "
-        "(random maps: ρ up to 0.10)."
+        "Over 3 texts, with all from head to embeddings random, something is left of the rankings of |scores| by "
+        "Attention, average (ρ 0.90 (0.80 to 0.95), the mere order of the text 0.50), and nothing of those by Input × "
+        "gradient (random maps: ρ up to 0.10)."
     )
     nothing = changed(result.body, {GXI: (0.12, 0.09, 0.2), ATTENTION: (-0.9, -1, -0.8)})
     assert verdict(nothing) == (
