@@ -18,7 +18,7 @@ from explainlab.models.context import Momentary
 from explainlab.models.loading import load_model
 from explainlab.service.store.store import Store
 
-ROWS = (20_000, 100_000)
+ROWS = (5_000, 25_000)
 """Peak memory is to be the same for both."""
 
 

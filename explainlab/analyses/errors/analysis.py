@@ -160,14 +160,15 @@ def predicted(subject: DataSubject, following: float = 0.0) -> Predicted:
     order = np.argsort(-lengths, kind="stable")
     batcher = Batcher(subject.classifier, subject.context)
     parts = [order[start : start + TOGETHER] for start in range(0, len(rows), TOGETHER)]
-    subject.context.expect(_work_left(subject, parts) + following, exact=not following)
+    known, left = _known(subject, parts)
+    subject.context.expect(left + following, exact=not following)
     read = _Read.of(len(rows), len(subject.classifier.labels))
-    for number, part in enumerate(parts):
-        own = [rows[i] for i in part]
-        key = _key(subject, own)
-        known = subject.context.recall(key)
-        body = _part(subject, batcher, own, key, number * TOGETHER) if known is None else _Part.model_validate(known)
-        read.add(part, body)
+    for number, (part, (key, is_known)) in enumerate(zip(parts, known, strict=True)):
+        body = subject.context.recall(key) if is_known else None
+        if body is None:
+            read.add(part, _part(subject, batcher, [rows[i] for i in part], key, number * TOGETHER))
+        else:
+            read.add(part, _Part.model_validate(body))
     subject.skipped += [(rows[i].number, read.refused[i]) for i in sorted(read.refused)]
     subject.forward += batcher.passes
     subject.warnings += batcher.warnings
@@ -178,13 +179,16 @@ def predicted(subject: DataSubject, following: float = 0.0) -> Predicted:
     return Predicted(Chosen(rows, kept), read.logits[kept], read.tokens[kept], read.cut[kept])
 
 
-def _work_left(subject: DataSubject, parts: Iterable[np.ndarray]) -> float:
-    """The expected work of the ``parts`` that the subject's context does not remember."""
-    left = 0.0
+def _known(subject: DataSubject, parts: Iterable[np.ndarray]) -> tuple[list[tuple[str, bool]], float]:
+    """The key of each of ``parts`` and whether the subject's context remembers it; the expected work of the others."""
+    known, left = [], 0.0
     for part in parts:
         rows = [subject.rows[i] for i in part]
-        left += reading_work(rows) if subject.context.recall(_key(subject, rows)) is None else 0.0
-    return left
+        key = _key(subject, rows)
+        is_known = subject.context.recall(key) is not None
+        known.append((key, is_known))
+        left += 0.0 if is_known else reading_work(rows)
+    return known, left
 
 
 @dataclass(frozen=True, eq=False)
