@@ -8,6 +8,7 @@ from typing import Literal
 
 from platformdirs import user_data_path
 from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from explainlab.errors import RequestError, first_refused
@@ -29,6 +30,18 @@ class Settings(BaseSettings, Limited):
         description="Folder of the result store, of uploads, of saved templates and of made models.",
     )
     database_url: str = Field("", description="SQLAlchemy URL of the store; empty: SQLite in the home folder.")
+    engine: Literal["local", "ray"] = Field("local", description="What computes: this machine, or a cluster of Ray.")
+    ray_address: str = Field(
+        "", description="Address of the cluster; empty: one of this machine's cores and GPUs, for this machine alone."
+    )
+    workers: int | None = Field(
+        None,
+        ge=0,
+        description="Processes that compute; empty: one a device; 0: none, it is done in the process of the pages.",
+    )
+    max_worker_mb: int = Field(
+        0, ge=0, description="Most memory of a process that computes, in MB, before it is started anew; 0: no limit."
+    )
     model_pool_mb: int = Field(8192, gt=0, description="Models kept loaded per device, in MB of weights.")
     max_characters: int = Field(20_000, gt=0, description="Longest text accepted, in characters.")
     max_evaluations: int = Field(
@@ -154,11 +167,17 @@ def describe_settings() -> list[dict[str, str]]:
     return [
         {
             "name": f"EXPLAINLAB_{name.upper()}",
-            "default": "the user's data folder" if info.default_factory else str(info.default) or "empty",
+            "default": _default_words(info),
             "help": info.description or "",
         }
         for name, info in fields
     ]
+
+
+def _default_words(info: FieldInfo) -> str:
+    if info.default_factory:
+        return "the user's data folder"
+    return "empty" if info.default in (None, "") else str(info.default)
 
 
 @lru_cache(maxsize=1)

@@ -59,6 +59,7 @@ def _home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         for name in [name for name in os.environ if name.startswith("EXPLAINLAB_")]:
             patch.delenv(name)
         patch.setenv("EXPLAINLAB_HOME", str(home))
+        patch.setenv("EXPLAINLAB_WORKERS", "0")  # servers under test have a process that computes, tests none
         settings.cache_clear()
         yield home
     settings.cache_clear()

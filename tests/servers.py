@@ -30,7 +30,8 @@ def serving(script: Path, home: Path, environment: Mapping[str, str]) -> Iterato
     home.mkdir(parents=True, exist_ok=True)
     port, log = _free_port(), home / "log.txt"
     arguments = [str(script), f"--server.port={port}", "--server.headless=true", "--server.fileWatcherType=none"]
-    process = forked.start_streamlit(arguments, {"EXPLAINLAB_HOME": str(home), **environment}, log)
+    always = {"EXPLAINLAB_HOME": str(home), "EXPLAINLAB_WORKERS": "1"}
+    process = forked.start_streamlit(arguments, {**always, **environment}, log)
     try:
         server = Server(f"http://127.0.0.1:{port}", process)
         _wait_until_healthy(server, log)

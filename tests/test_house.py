@@ -16,7 +16,7 @@ import pytest
 from explainlab.settings import ASSETS, ROOT
 
 PACKAGE = ROOT / "explainlab"
-BASE = {"declared", "errors", "files", "limits", "reader", "request", "result", "settings", "spill"}
+BASE = {"declared", "errors", "files", "limits", "logs", "reader", "request", "result", "settings", "spill"}
 """Modules that every room may import."""
 
 MAY_USE: dict[str, set[str]] = {
@@ -38,9 +38,22 @@ MAY_USE: dict[str, set[str]] = {
     "testing": {"analyses", "figures", "attribution", "metrics", "models", "text", "data"},
     "figures": {"attribution", "metrics", "data", "models", "text"},
     "analyses": {"app", "service", "figures", "training", "attribution", "metrics", "data", "models", "text"},
-    "service": {"analyses", "training", "attribution", "metrics", "data", "models", "text"},
+    "logs": set(),
+    "workers": {"analyses", "attribution", "metrics", "data", "models", "text"},
+    "service": {"workers", "analyses", "training", "attribution", "metrics", "data", "models", "text"},
     "bench": {"figures", "service", "analyses", "training", "attribution", "metrics", "data", "models", "text"},
-    "app": {"analyses", "figures", "service", "training", "attribution", "metrics", "data", "models", "text"},
+    "app": {
+        "analyses",
+        "figures",
+        "workers",
+        "service",
+        "training",
+        "attribution",
+        "metrics",
+        "data",
+        "models",
+        "text",
+    },
     "options": {"service"},
     "instance": {"options", "service", "figures"},
     "reporting": set(),
@@ -65,7 +78,7 @@ MAY_USE: dict[str, set[str]] = {
 """The rooms that each room may import, as in the table of explainlab/README.md."""
 ENGINE = ("text", "models", "metrics", "attribution", "data", "training")
 ABOVE_ENGINE = {
-    "analyses", "service", "figures", "app", "testing", "bench", "cli", "instance", "options", "reporting",
+    "analyses", "workers", "service", "figures", "app", "testing", "bench", "cli", "instance", "options", "reporting",
 }  # fmt: skip
 
 LIBRARY = sorted(PACKAGE.rglob("*.py"))

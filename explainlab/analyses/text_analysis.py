@@ -20,7 +20,7 @@ from explainlab.errors import RequestError, TextError
 from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import Relay, RunContext
-from explainlab.request import GOLD, CompleteRequest
+from explainlab.request import GOLD, CompleteRequest, digest
 from explainlab.result import Cost
 from explainlab.spill import Chosen
 
@@ -33,6 +33,8 @@ GROUP_EVALUATIONS = 20_000
 """Texts run together until they need about so many gradients: full batches, and little lost by a cancel."""
 _MOST_TOGETHER = 256
 _FIRST_TOGETHER = 4
+_SHARES, _LEAST_TOGETHER = 6, 500
+"""Where several workers run the texts, each has about so many groups, of at least so many gradients."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,13 +183,11 @@ class TextAnalysis(Analysis, Generic[T, D]):
     ) -> Iterator[None]:
         """Finish all ``texts``: from the context's memory, or run in groups of like length; yields after each.
 
-        The first group is small, so that what a text takes is soon known. Nothing else of a text stays in memory.
+        The first group is small, so that what a text takes is soon known. Others may run some of the groups. Nothing
+        else of a text stays in memory.
         """
         distinct = np.unique(texts.same)
-        for start in range(0, len(distinct), _MOST_TOGETHER):
-            by_key = {texts.keys[place].decode(): place for place in distinct[start : start + _MOST_TOGETHER]}
-            for key, record in context.recall_results(by_key).items():
-                self._note(texts, by_key[key], self.read(record))
+        self._recall(texts, distinct, context)
         parameters = self.parameters(asked(texts.rows[0]))
         pending = distinct[~texts.finished["done"][distinct]]
         work = np.zeros(len(texts.rows))
@@ -195,7 +195,8 @@ class TextAnalysis(Analysis, Generic[T, D]):
         context.expect(work.sum().item(), not self.adaptive(parameters))
         progress = _Progress(context, len(distinct) - len(pending), len(distinct))
         ordered = _typical_first(pending[np.argsort(work[pending], kind="stable")])
-        for group in _groups(ordered, work / texts.lengths, self.together(classifier, parameters)):
+
+        def run(group: Sequence[int]) -> None:
             context.part(work[group].sum().item())
             results = self._of_group(classifier, [asked(texts.rows[place]) for place in group], progress)
             keys = [texts.keys[place].decode() for place in group]
@@ -203,7 +204,31 @@ class TextAnalysis(Analysis, Generic[T, D]):
             for place, own in zip(group, results, strict=True):
                 self._note(texts, place, own)
             progress.finish(len(group))
+
+        gradients, together = work / texts.lengths, self.together(classifier, parameters)
+        if context.workers > 1:
+            together = min(together, max(_LEAST_TOGETHER, gradients.sum() / (_SHARES * context.workers)))
+        groups = list(_groups(ordered, gradients, together))
+        if context.workers > 1:
+            groups[1:] = groups[:0:-1]  # what takes longest is not begun last
+        for group in context.hand_out(digest([*map(bytes.decode, texts.keys.tolist())]), groups):
+            run(group)
             yield
+        progress.finish(self._recall(texts, distinct[~texts.finished["done"][distinct]], context))
+        for group in groups:
+            if not texts.finished["done"][group].all():  # done elsewhere, and lost
+                run(group)
+                yield
+
+    def _recall(self, texts: _Texts, places: np.ndarray, context: RunContext) -> int:
+        """Take those at ``places`` that the context's memory has; how many these were."""
+        known = 0
+        for start in range(0, len(places), _MOST_TOGETHER):
+            by_key = {texts.keys[place].decode(): place for place in places[start : start + _MOST_TOGETHER]}
+            for key, record in context.recall_results(by_key).items():
+                self._note(texts, by_key[key], self.read(record))
+                known += 1
+        return known
 
     def _note(self, texts: _Texts, place: int, result: AnalysisResult[T]) -> None:
         cost = result.cost

@@ -26,7 +26,7 @@ from explainlab.app.hosted.door import Door
 from explainlab.app.hosted.headers import SecurityHeaders
 from explainlab.app.hosted.uploads import Uploads, WaitingUploads
 from explainlab.app.sign_in import PROXY_USER
-from explainlab.service.logs import leave_to_root, log_as_json
+from explainlab.logs import leave_to_root, log_as_json
 from explainlab.service.service import service
 from explainlab.service.status import health, library_versions
 from explainlab.settings import ROOT, settings

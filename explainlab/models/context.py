@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -25,10 +25,11 @@ class RunContext:
     The memory holds what a run may need again: notes, which are plain JSON bodies under keys made by
     :func:`explainlab.request.digest` of all that determines them, and results, as their JSON records under the keys of
     their requests. The base class remembers nothing beyond this object.
-    ``reader``: whose uploads the run reads, and how much of a file.
+    ``reader``: whose uploads the run reads, and how much of a file. ``workers``: how many may do parts of the run.
     """
 
     reader: Reader = ANYBODY  # also for a subclass that leaves __init__ to itself
+    workers: int = 1
 
     def __init__(self, reader: Reader = ANYBODY) -> None:
         self.reader = reader
@@ -56,6 +57,17 @@ class RunContext:
 
     def check_cancelled(self) -> None:
         """Raise :class:`explainlab.errors.Cancelled` if the run should stop. Called before every batch."""
+
+    def spoil_thread(self) -> None:
+        """Memory ran out: nothing else should run on the thread of this run."""
+
+    def hand_out(self, of: str, parts: Sequence[Any]) -> Iterator[Any]:
+        """Those of ``parts``, plain JSON, that this run does itself, each when its turn comes: here all of them.
+
+        Others may do the rest meanwhile: they run the same request. When there are no more, all are done: what others
+        did is in the memory, unless that failed. ``of`` is equal in all these runs, and of no other parts.
+        """
+        return iter(parts)
 
     def recall(self, key: str) -> Body | None:
         """The note under ``key``, or None."""
@@ -105,6 +117,7 @@ class Relay(RunContext):
 
     def __init__(self, context: RunContext) -> None:
         super().__init__(context.reader)
+        self.workers = context.workers
         self._context = context
 
     def report(self, done: int, total: int, phase: str) -> None:
@@ -130,6 +143,12 @@ class Relay(RunContext):
 
     def check_cancelled(self) -> None:
         self._context.check_cancelled()
+
+    def spoil_thread(self) -> None:
+        self._context.spoil_thread()
+
+    def hand_out(self, of: str, parts: Sequence[Any]) -> Iterator[Any]:
+        return self._context.hand_out(of, parts)
 
     def recall_all(self, keys: Collection[str]) -> dict[str, Body]:
         return self._context.recall_all(keys)

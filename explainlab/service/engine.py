@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 from explainlab.request import CompleteRequest
 from explainlab.result import Result
-from explainlab.service.jobs import Job, JobContext
+from explainlab.service.jobs import HelpContext, Job, JobContext
 from explainlab.service.users import User
 
-T = TypeVar("T")
 Work = Callable[[CompleteRequest, JobContext], Result]
 """Computes the result of one request."""
+Help = Callable[[CompleteRequest, HelpContext], None]
+"""Computes parts of a request that another job answers, and stores them."""
 Ended = Callable[[Job], None]
 """Called when a job has ended, however it did; must not raise."""
 
@@ -22,7 +22,7 @@ Ended = Callable[[Job], None]
 class Engine(Protocol):
     """A queue of jobs and what works on them. Safe to use from any thread.
 
-    :class:`explainlab.service.worker.Worker` is the engine of one device of this machine.
+    :class:`explainlab.service.dispatcher.Dispatcher` is the engine of any number of workers.
     """
 
     def submit(
@@ -66,24 +66,25 @@ class Engine(Protocol):
     def wait(self, job: Job, timeout: float | None = None) -> bool:
         """Block until ``job`` has ended (True) or ``timeout`` seconds have passed (False)."""
 
+    def at(self, place: int) -> Job | None:
+        """The job that has its turn at ``place``; it may be one that helps another."""
+
     @property
     def silent_seconds(self) -> float:
         """Seconds since the engine last gave a sign of life."""
 
 
-MakeEngine = Callable[[Work, Ended], Engine]
-"""Makes an engine that computes with ``Work`` and calls ``Ended`` when a job has ended."""
+class MakeEngine(Protocol):
+    """Makes an engine that computes with ``answer`` and ``help``, and calls ``ended`` when a job has ended.
 
-
-def on_new_thread(call: Callable[[], T]) -> T:
-    """What ``call`` gives on a thread of its own, or on this one where there is no memory for another.
-
-    A thread in which oneDNN (torch on a CPU) once had no memory for a kernel makes none any more: its code generator
-    keeps the error for each thread.
+    There are so many ``places`` of workers; ``prefer`` says in which order a request is offered to them.
     """
-    with ThreadPoolExecutor(1) as threads:
-        try:
-            running = threads.submit(call)
-        except RuntimeError:
-            return call()
-        return running.result()
+
+    def __call__(
+        self,
+        answer: Work,
+        ended: Ended,
+        help: Help,
+        places: int,
+        prefer: Callable[[CompleteRequest], Sequence[int]],
+    ) -> Engine: ...

@@ -72,6 +72,13 @@ class Estimate:
         self._batches += 1
         self._renew(now)
 
+    def helped(self, now: float, work: float, spent: float) -> None:
+        """A part of the expected ``work`` was done elsewhere meanwhile, which took so much."""
+        self._ended += work
+        self._spent_before += spent
+        self._batches += 1
+        self._renew(now)
+
     def pause(self, seconds: float) -> None:
         """So much time was not the job's own."""
         if self._started is not None:

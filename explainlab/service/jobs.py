@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -18,10 +18,12 @@ from explainlab.service.estimate import Estimate
 from explainlab.service.uploads import reader_of
 from explainlab.service.users import User
 from explainlab.settings import settings
+from explainlab.workers.parts import Parts
 
 LIVE_SECONDS = 10.0
 """A page that has not said for so long that it waits is taken for closed."""
 
+_MOMENT = 0.05  # seconds
 Status = Literal["queued", "running", "done", "failed", "cancelled"]
 
 
@@ -60,9 +62,12 @@ class Job:
     an urgent job. Its result becomes a run of ``readers``: those who requested it, not merely opened a page that shows
     it. It is stored for ``keepers``, ids of users; without any it is gone with the job. ``prediction`` is that for its
     text, there before its result; None for a data set, of which ``so_far`` makes the result of the texts that are
-    finished now (None: none is, or the job has ended). ``pages`` wait for it, each with the second (monotonic) when it
-    last said so; ``seen`` is the last of these seconds, at first that of the request. ``thread_spent``: no other job
-    should run on its thread.
+    finished now (None: none is, or the job has ended; it gives None where its worker does not answer at once).
+    ``pages`` wait for it, each with the second (monotonic) when it last said so; ``seen`` is the last of these seconds,
+    at first that of the request. ``thread_spent``: no other job should run on its thread.
+
+    Once it has begun it runs at the ``place`` of a worker, in its ``context``, and may hand out ``parts``: a job that
+    ``helps`` it, at another place, does some of these. ``alone``: a helper has failed, and there is to be no other.
     """
 
     key: str
@@ -79,6 +84,11 @@ class Job:
     long: bool = False
     so_far: Callable[[], Any] | None = None
     thread_spent: bool = False
+    place: int = 0
+    parts: Parts = field(default_factory=Parts)
+    helps: Job | None = None
+    alone: bool = False
+    context: JobContext | None = None
     stop: threading.Event = field(default_factory=threading.Event)
     pages: dict[tuple[User, str], float] = field(default_factory=dict)
     seen: float = field(default_factory=time.monotonic)
@@ -92,6 +102,11 @@ class Job:
     def urgent(self) -> bool:
         """Whether it runs before other jobs, and between their batches."""
         return self.awaited and not self.long
+
+    @property
+    def rank(self) -> int:
+        """Jobs of a lower rank have their turns first: urgent ones, others, those that help."""
+        return 2 if self.helps else int(not self.urgent)
 
     @property
     def begun(self) -> bool:
@@ -127,24 +142,34 @@ class JobContext(Momentary):
     """Reports a run's progress to its job, and stops it when it is cancelled or has run as long as the settings allow.
 
     ``pause`` is called before every batch and returns the seconds that it took, which do not count. ``estimate`` knows
-    how far the request is that is answered now; those of a set after it are taken to be as long.
+    how far the ``request`` is that is answered now; those of a set after it are taken to be as long.
     """
 
-    def __init__(self, job: Job, pause: Callable[[], float] = no_pause) -> None:
+    def __init__(self, job: Job, pause: Callable[[], float] = no_pause, workers: int = 1) -> None:
         super().__init__(replace(reader_of(job.request), watch=self._reading))
+        self.workers = workers
+        self.request = job.request
         self.estimate = Estimate()
         self._job = job
         self._pause = pause
         self._limit = settings().max_job_seconds or math.inf
         self._deadline = time.monotonic() + self._limit
+        self._elsewhere: dict[object, int] = {}  # by who helps: what it has done of the phase
+        self._telling = threading.RLock()
 
     @property
     def key(self) -> str:
         """The job's key."""
         return self._job.key
 
-    def begin_request(self) -> None:
+    @property
+    def place(self) -> int:
+        """Where its worker is, among those of the engine."""
+        return self._job.place
+
+    def begin_request(self, request: CompleteRequest) -> None:
         """The next of the job's requests is answered from here on."""
+        self.request = request
         self.estimate = Estimate()
         self._tell()
         self.check_cancelled()
@@ -154,8 +179,7 @@ class JobContext(Momentary):
         """The users of whom the result becomes a run."""
         return [user for user in self._job.users if user in self._job.readers]
 
-    def leave_thread(self) -> None:
-        """Memory ran out on the thread of the job: see :func:`explainlab.service.engine.on_new_thread`."""
+    def spoil_thread(self) -> None:
         self._job.thread_spent = True
 
     def keepers(self) -> tuple[str, ...]:
@@ -163,7 +187,10 @@ class JobContext(Momentary):
         return tuple(self._job.keepers)
 
     def report(self, done: int, total: int, phase: str) -> None:
-        self._job.update(done=done, total=total, phase=phase)
+        if phase != self._job.progress.phase:
+            self._elsewhere.clear()
+        done += sum(list(self._elsewhere.values()))
+        self._job.update(done=min(done, total), total=total, phase=phase)
 
     def predicted(self, prediction: Prediction) -> None:
         if self._job.request.text is not None and self._job.prediction is None:
@@ -174,21 +201,48 @@ class JobContext(Momentary):
         self._job.update(phase=phase, done=0, total=0)
 
     def expect(self, work: float, exact: bool = True) -> None:
-        self.estimate.expect(time.monotonic(), work, exact)
-        self._tell()
+        with self._telling:
+            self.estimate.expect(time.monotonic(), work, exact)
+            self._tell()
 
     def part(self, work: float) -> None:
         super().part(work)
-        self.estimate.part(time.monotonic(), work)
-        self._tell()
+        with self._telling:
+            self.estimate.part(time.monotonic(), work)
+            self._tell()
 
     def spend(self, work: float) -> None:
-        self.estimate.spend(time.monotonic(), work)
-        self._tell()
+        with self._telling:
+            self.estimate.spend(time.monotonic(), work)
+            self._tell()
 
     def skip(self, work: float) -> None:
-        self.estimate.skip(time.monotonic(), work)
-        self._tell()
+        with self._telling:
+            self.estimate.skip(time.monotonic(), work)
+            self._tell()
+
+    def helped(self, by: object, work: float, spent: float, done: int) -> None:
+        """A part of the expected ``work`` was done elsewhere, which ``spent`` so much, ``done`` in all ``by`` it."""
+        self._elsewhere[by] = done
+        with self._telling:
+            self.estimate.helped(time.monotonic(), work, spent)
+            self._tell()
+
+    def hand_out(self, of: str, parts: Sequence[Any]) -> Iterator[Any]:
+        """See :meth:`RunContext.hand_out`; without anybody for whom it is stored nothing is given away."""
+        shared = self._job.parts
+        shared.offer(of, parts if self._job.keepers else ())
+        if not self._job.keepers:
+            yield from parts
+            return
+        while True:
+            part = shared.next(self)
+            if part is not None:
+                yield part
+            elif not shared.await_others(self, _MOMENT):
+                return
+            else:
+                self.check_cancelled()
 
     def show(self, result: Callable[[], Any]) -> None:
         self._job.so_far = result
@@ -216,3 +270,59 @@ class JobContext(Momentary):
         if left is not None:
             left += self.estimate.whole(time.monotonic()) * (every - done - 1)
         self._job.update(share=(done + self.estimate.share) / every, seconds_left=left)
+
+
+class HelpContext(Momentary):
+    """The context of a job that helps: it does parts of what ``main`` hands out, until there are no more.
+
+    What it does counts as the other's. It ends as if it was cancelled.
+    """
+
+    def __init__(self, job: Job, main: Job, pause: Callable[[], float]) -> None:
+        assert main.context is not None
+        super().__init__(replace(reader_of(job.request), watch=lambda _: self.check_cancelled()))
+        self.place, self.workers = job.place, main.context.workers
+        self._job, self._main, self._context, self._pause = job, main, main.context, pause
+        self._of = main.parts.of
+        self._work = self._spent = 0.0
+        self._before: int | None = None
+        self._done = 0
+
+    def keepers(self) -> tuple[str, ...]:
+        """See :meth:`JobContext.keepers`."""
+        return self._context.keepers()
+
+    def report(self, done: int, total: int, phase: str) -> None:
+        self._before = done if self._before is None else self._before
+        self._done = done - self._before
+
+    def part(self, work: float) -> None:
+        super().part(work)
+        self._tell()
+        self._work = work
+
+    def spend(self, work: float) -> None:
+        self._spent += work
+
+    def hand_out(self, of: str, parts: Sequence[Any]) -> Iterator[Any]:
+        """The parts of the other job; none of what it has behind it."""
+        if of != self._of:
+            return
+        shared = self._main.parts
+        while (part := shared.next(self._job)) is not None:
+            yield part
+            self._tell()
+        raise Cancelled
+
+    def check_cancelled(self) -> None:
+        self._pause()
+        shared = self._main.parts
+        lost = shared.had(self._job) and not shared.has(self._job)
+        if lost or shared.of != self._of or self._main.stop.is_set() or self._main.progress.finished:
+            raise Cancelled
+
+    def _tell(self) -> None:
+        """The part before has ended."""
+        if self._work:
+            self._context.helped(self._job, self._work, self._spent, self._done)
+        self._work = self._spent = 0.0

@@ -10,15 +10,16 @@ from explainlab.service.jobs import Job
 from explainlab.service.users import User
 
 MOST_BEGUN = 4
-"""So many users share the device with jobs that are not urgent, and so many jobs of a user may have begun before an
+"""So many users share a device with jobs that are not urgent, and so many jobs of a user may have begun before an
 urgent one begins: what has begun holds memory."""
 
 
 class Scheduler:
-    """Gives turns, each a batch long, to unfinished jobs: to urgent jobs first, then to the others.
+    """Gives the turns of every place, each a batch long, to unfinished jobs: to urgent ones first, then to the others.
 
-    In each group users take turns, each with the job that has begun first, else with the oldest. A job of several users
-    has the turn of any of them, and uses up only that turn. Not thread-safe: callers hold a lock.
+    A job stays at the place where it had its first turn. What helps another job has a turn where nothing else wants
+    one. In each group users take turns, each with the job that has begun first, else with the oldest. A job of several
+    users has the turn of any of them, and uses up only that turn. Not thread-safe: callers hold a lock.
     """
 
     def __init__(self) -> None:
@@ -69,9 +70,10 @@ class Scheduler:
         """The jobs that have not begun, oldest first unless moved."""
         return [job for job in self._jobs if not job.begun]
 
-    def begun(self) -> list[Job]:
-        """The jobs that have begun, urgent ones first."""
-        return sorted((job for job in self._jobs if job.begun), key=lambda job: not job.urgent)
+    def begun(self, place: int | None = None) -> list[Job]:
+        """The jobs that have begun, at one ``place`` or at all, urgent ones first; those that help are the last."""
+        begun = (job for job in self._jobs if job.begun and place in (None, job.place))
+        return sorted(begun, key=lambda job: job.rank)
 
     def ahead(self, job: Job) -> int:
         """How many jobs that have begun go before ``job``, which has begun too: those of its users and its urgency."""
@@ -79,13 +81,13 @@ class Scheduler:
         before = begun[: begun.index(job)] if job in begun else []
         return sum(other.urgent is job.urgent and _share_a_user(job, other) for other in before)
 
-    def turn(self, begins: bool = True) -> Job | None:
-        """The job that has the next turn; None if there is none. What is being cancelled ends first.
+    def turn(self, place: int = 0, begins: bool = True) -> Job | None:
+        """The job that has the next turn at ``place``; None if there is none. What is being cancelled ends first.
 
         It has begun already, unless one ``begins``.
         """
         self.changed()
-        begun = self.begun()
+        begun = self.begun(place)
         stopping = next((job for job in begun if job.stop.is_set()), None)
         if stopping is not None:
             return stopping
@@ -95,18 +97,18 @@ class Scheduler:
                 user = min(due, key=lambda user: self._place(rank, user))
                 self._served[rank, user] = True, next(self._ticks)
                 return due[user]
-        return None
+        return next((job for job in begun if job.helps), None)
 
     def _due(self, rank: bool, begun: list[Job], begins: bool) -> dict[User, Job]:
         """The job with which each user would have the next turn."""
         due: dict[User, Job] = {}
         for job in begun:
-            for user in job.users if job.urgent is rank else ():
+            for user in job.users if job.urgent is rank and not job.helps else ():
                 due.setdefault(user, job)
         sharing = len(due)
         for job in self.waiting() if begins else ():
             for user in job.users if job.urgent is rank else ():
-                before = sum(user in other.users for other in begun) if rank else sharing
+                before = sum(user in other.users for other in begun if not other.helps) if rank else sharing
                 if user not in due and before < MOST_BEGUN:
                     due[user] = job
         return due

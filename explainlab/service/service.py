@@ -10,29 +10,29 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from functools import lru_cache, partial
 
-from explainlab.analyses.registry import answer_alone, answer_targets, known_digest, model_digest, targets_together
-from explainlab.errors import MemoryShortage, ModelError, RequestError, ResourceError
+from explainlab.analyses.registry import known_digest, model_digest, targets_together
+from explainlab.errors import ModelError, RequestError, ResourceError
 from explainlab.models import loading
 from explainlab.models.context import RunContext
-from explainlab.models.devices import choose_device, is_out_of_memory
 from explainlab.models.stored.places import locate
 from explainlab.request import CompleteRequest, Request
 from explainlab.result import Result
 from explainlab.service.access import Access, Unanswered
-from explainlab.service.engine import Engine, MakeEngine, on_new_thread
-from explainlab.service.jobs import Job, JobContext
+from explainlab.service.dispatcher import Dispatcher
+from explainlab.service.engine import Engine, MakeEngine
+from explainlab.service.jobs import HelpContext, Job, JobContext
 from explainlab.service.limits import require_allowed, require_answerable, require_bounded, require_model, require_named
 from explainlab.service.memory import StoredContext
 from explainlab.service.paces import Paces
-from explainlab.service.pool import ModelPool
 from explainlab.service.questions import about_key, again_key, asked_by, is_batch, job_key, result_key, set_key
 from explainlab.service.store.made import called, delete_made, is_there, makes, own_made
 from explainlab.service.store.retention import sweep_hourly
 from explainlab.service.store.store import Store
 from explainlab.service.uploads import reader_of
 from explainlab.service.users import LOCAL, User, is_administrator
-from explainlab.service.worker import Worker
 from explainlab.settings import settings
+from explainlab.workers.local import configured, here
+from explainlab.workers.worker import Worker
 
 log = logging.getLogger(__name__)
 _MOST_UNSTORED = 64
@@ -41,20 +41,24 @@ _MOST_UNSTORED = 64
 class Service(Access):
     """Answers requests from a store or by an engine. Safe to use from any thread.
 
-    ``engine`` makes what runs jobs: by default a worker on one ``device`` of this machine. ``notice`` is a problem of
-    the store that users must know; else empty. ``out_of_memory``: a model could not read a word even alone in memory,
-    and none has succeeded since.
+    ``engine`` makes what runs jobs on the ``workers``: by default on one, in this process, on ``device``. ``notice`` is
+    a problem of the store that users must know; else empty.
     """
 
-    def __init__(self, store: Store, device: str | None = None, notice: str = "", engine: MakeEngine = Worker) -> None:
+    def __init__(
+        self,
+        store: Store,
+        device: str | None = None,
+        notice: str = "",
+        engine: MakeEngine = Dispatcher,
+        workers: Sequence[Worker] = (),
+    ) -> None:
         super().__init__(store)
         self.notice = notice
-        self.device = choose_device(device)
-        self.pool = ModelPool(device, settings().model_pool_mb * 2**20, settings().limits)
-        self.out_of_memory = False
-        self.paces = Paces(store, str(self.device))
+        self.workers = workers or [here(device)]
+        self.paces = Paces(store, self.workers[0].device)
         self._unstored: dict[str, Result] = {}  # by their keys, the last so many that nobody has in the store
-        self.engine: Engine = engine(self._work, self._ended)
+        self.engine: Engine = engine(self._work, self._ended, self._help, len(self.workers), self._preferred)
 
     def find(self, request: Request, user: User = LOCAL) -> Result | None:
         """The stored result, or None; uploads are those of ``user``. Never loads a model, never waits for the network.
@@ -227,22 +231,16 @@ class Service(Access):
         return job
 
     def _work(self, request: CompleteRequest, context: JobContext) -> Result:
-        """Answer a request of a job: the result becomes a run of all its readers.
-
-        Where memory runs out it is tried once more.
-        """
+        """Answer a request of a job: the result becomes a run of all its readers."""
         context.begin("loading the model")
         if known_digest(request) is None:
             locate(request.model)
         require_named(request)  # an adapter of the hub names the model that it changes only now
         context.estimate.pace = self.paces.of(request)
-        result = self._attempt(request, context)
-        if isinstance(result, MemoryShortage):
-            log.warning("memory ran out: models are loaded anew")
-            context.leave_thread()
-            result = on_new_thread(partial(self._attempt_alone, request, context))
-        if isinstance(result, MemoryShortage):
-            raise result
+        if context.key == again_key(request):
+            result = self._compute(request, context, context.place)
+        else:
+            result = self._answer(request, context, context.keepers, context.place)
         pace = context.estimate.taken(time.monotonic())
         if pace is not None and context.keepers():
             self.paces.learn(request, pace)
@@ -250,25 +248,18 @@ class Service(Access):
             self.record(request, result, user)
         return result
 
-    def _attempt(self, request: CompleteRequest, context: JobContext) -> Result | MemoryShortage:
-        """The result, or what there is no memory for: without its cause, which would hold what it is about."""
-        again = context.key == again_key(request)
+    def _help(self, request: CompleteRequest, context: HelpContext) -> None:
+        """Do parts of what the job of ``request`` hands out; they are stored for its keepers."""
+        memory = StoredContext(context, self.store, about_key(request), context.keepers)
         try:
-            return self._compute(request, context) if again else self._answer(request, context, context.keepers)
-        except Exception as error:
-            if not is_out_of_memory(error):
-                raise
-            told = error if isinstance(error, MemoryShortage) else MemoryShortage()
-            return MemoryShortage(told.problem, told.remedy)
+            self.workers[context.place].answer([request], memory)
+        finally:
+            memory.hold()
 
-    def _attempt_alone(self, request: CompleteRequest, context: JobContext) -> Result | MemoryShortage:
-        """As :meth:`_attempt`, with nothing in memory but the model, loaded anew."""
-        self.pool.clear()
-        outcome = self._attempt(request, context)
-        if isinstance(outcome, MemoryShortage):
-            self.pool.clear()
-            self.out_of_memory = not self.pool.reads(request.model, request.dtype)
-        return MemoryShortage() if self.out_of_memory else outcome
+    def _preferred(self, request: CompleteRequest) -> list[int]:
+        """The places of workers, those first that have the model of ``request``."""
+        has = [any(model.id == request.model for model in worker.loaded) for worker in self.workers]
+        return sorted(range(len(has)), key=lambda place: not has[place])
 
     def _ended(self, job: Job) -> None:
         for key in map(job_key, job.requests) if job.more else [job.key]:
@@ -280,13 +271,15 @@ class Service(Access):
         except (RequestError, ModelError):  # reported when it is requested again
             return False
 
-    def _answer(self, request: CompleteRequest, context: RunContext, owners: Callable[[], Collection[str]]) -> Result:
-        """The result, stored for the users with the ids that ``owners`` gives."""
+    def _answer(
+        self, request: CompleteRequest, context: RunContext, owners: Callable[[], Collection[str]], place: int = 0
+    ) -> Result:
+        """The result, by the worker at ``place``, stored for the users with the ids that ``owners`` gives."""
         key = result_key(request, model_digest(request))
         memory = StoredContext(context, self.store, about_key(request), owners)
         try:
             stored = self._stored(request, key)
-            result = stored or self._remembered(request, key) or self._compute(request, memory)
+            result = stored or self._remembered(request, key) or self._compute(request, memory, place)
             for owner in owners():
                 own_made(result, owner)
             if owners():
@@ -314,17 +307,13 @@ class Service(Access):
             f"This result could not be stored yet. It will be when the store is back, unless the server stops. {error}"
         )
 
-    def _compute(self, request: CompleteRequest, context: RunContext) -> Result:
-        alone = answer_alone(request, context, str(self.device), settings().limits)
-        if alone is not None:
-            return alone.answering(request)
-        classifier = self.pool.get(request.model, request.dtype)
+    def _compute(self, request: CompleteRequest, context: RunContext, place: int = 0) -> Result:
+        """The result, by the worker at ``place``; those for other targets that wait are remembered."""
         requests = [request, *self._waiting_targets(request)]
-        result, *others = answer_targets(classifier, requests, context)
-        self.out_of_memory = False
+        result, *others = self.workers[place].answer(requests, context)
         for other, own in zip(requests[1:], others, strict=True):
-            self._remember(result_key(other, classifier.digest), own.answering(other))
-        return result.answering(request)
+            self._remember(result_key(other, own.versions["model"]), own)
+        return result
 
     def _waiting_targets(self, request: CompleteRequest) -> list[CompleteRequest]:
         """The requests of waiting jobs that differ from ``request`` in their target alone, if a batch answers all."""
@@ -370,13 +359,13 @@ def _allowed(request: Request, user: User) -> CompleteRequest:
     return complete_request
 
 
-def open_service(device: str | None = None) -> Service:
+def open_service(device: str | None = None, workers: Sequence[Worker] = ()) -> Service:
     """A service on the store that the settings name, or on memory alone where it cannot be used."""
     try:
         store = Store(settings().store_url)
-        service = Service(store, device)
+        service = Service(store, device, workers=workers)
     except ResourceError as error:
-        return Service(Store("sqlite://"), device, notice=f"Results are not kept. {error}")
+        return Service(Store("sqlite://"), device, notice=f"Results are not kept. {error}", workers=workers)
     sweep_hourly(store)
     store.lease.keep(service.late.flush)
     atexit.register(store.lease.end)
@@ -394,6 +383,6 @@ def service() -> Service:
 
 @lru_cache(maxsize=1)
 def _service() -> Service:
-    opened = open_service()
+    opened = open_service(workers=configured())
     threading.Thread(target=opened.read_models, name="explainlab-digests", daemon=True).start()
     return opened

@@ -11,12 +11,11 @@ from typing import Any
 
 from explainlab.attribution.explain import versions
 from explainlab.errors import ResourceError
-from explainlab.models.devices import free_memory
 from explainlab.service.jobs import Job
-from explainlab.service.pool import Loaded
 from explainlab.service.service import Service
 from explainlab.service.users import User, is_administrator
 from explainlab.settings import settings
+from explainlab.workers.pool import Loaded
 
 SILENT_SECONDS = 600.0
 """A worker without a sign of life for so long is taken for dead."""
@@ -46,7 +45,7 @@ class Status:
     places: tuple[Place, ...]
     loaded: tuple[Loaded, ...]
     device: str
-    free_bytes: int
+    free_bytes: int | None
     worker_alive: bool
     out_of_memory: bool
     problem: str
@@ -56,11 +55,11 @@ def status(service: Service, user: User) -> Status:
     """The instance as ``user`` may see it: without the contents of others' jobs."""
     return Status(
         places=tuple(_place(service, job, user) for job in service.engine.unfinished()),
-        loaded=service.pool.loaded,
-        device=str(service.device),
-        free_bytes=free_memory(service.device),
+        loaded=tuple(model for worker in service.workers for model in worker.loaded),
+        device=service.workers[0].device,
+        free_bytes=service.workers[0].free_bytes,
         worker_alive=_is_alive(service),
-        out_of_memory=service.out_of_memory,
+        out_of_memory=_is_out_of_memory(service),
         problem=_store_problem(service) or _disk_problem(service),
     )
 
@@ -73,7 +72,7 @@ def health(service: Service) -> dict[str, Any]:
         "store": not _store_problem(service),
         "disk": not _disk_problem(service),
         "worker": _is_alive(service),
-        "memory": not service.out_of_memory,
+        "memory": not _is_out_of_memory(service),
     }
     return {"ready": all(able.values()), **able, "running": running, "waiting": len(jobs) - running}
 
@@ -93,6 +92,10 @@ def _place(service: Service, job: Job, user: User) -> Place:
 
 def _is_alive(service: Service) -> bool:
     return service.engine.silent_seconds < SILENT_SECONDS
+
+
+def _is_out_of_memory(service: Service) -> bool:
+    return any(worker.out_of_memory for worker in service.workers)
 
 
 def _store_problem(service: Service) -> str:

@@ -44,7 +44,7 @@ def service(database_url: str) -> Service:
 
 @pytest.fixture
 def classifier(service: Service, zoo_path: Callable[[str], Path]) -> Classifier:
-    return service.pool.get(str(zoo_path("bert")), "float32")
+    return service.workers[0].pool.get(str(zoo_path("bert")), "float32")
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ def test_another_method_runs_alone(ask: Ask, data: str) -> None:
     request = Request(
         question="evaluation", model=both.request.model, data=data, parameters=evaluation(["input_x_gradient"])
     )
-    with runs(alone.pool.get(request.model, "float32")) as seen:
+    with runs(alone.workers[0].pool.get(request.model, "float32")) as seen:
         alone.engine.wait(alone.submit(request), 60)
     assert 0 < added < len(seen)  # the random attributions and the texts themselves are known
     for row, old in zip(values(both), values(first), strict=True):

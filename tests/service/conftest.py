@@ -10,9 +10,9 @@ import pytest
 from explainlab import Attribution, explain
 from explainlab.models.classifier import Classifier
 from explainlab.request import Request
+from explainlab.service.dispatcher import Dispatcher
 from explainlab.service.jobs import Job, JobContext
 from explainlab.service.users import LOCAL, User
-from explainlab.service.worker import Worker
 from explainlab.settings import settings
 
 SOON = 20
@@ -41,7 +41,7 @@ class Bench:
         self.ran: list[str] = []
         self.started = threading.Semaphore(0)
         self._gate = threading.Event()
-        self.worker = Worker(self._answer)
+        self.engine = Dispatcher(self._answer)
 
     def _answer(self, request: Request, context: JobContext) -> Attribution:
         self.ran.append(request.text)
@@ -51,7 +51,7 @@ class Bench:
         return self.result
 
     def submit(self, text: str, user: User = LOCAL, urgent: bool = True) -> Job:
-        return self.worker.submit(text, Request(model="m", text=text, question="random"), user, urgent)
+        return self.engine.submit(text, Request(model="m", text=text, question="random"), user, urgent)
 
     def busy(self) -> Job:
         """A job that is running now and ends with :meth:`go`."""
@@ -62,7 +62,7 @@ class Bench:
     def go(self, *jobs: Job) -> list[str]:
         """Let everything run; how ``jobs`` ended."""
         self._gate.set()
-        assert all(self.worker.wait(job, SOON) for job in jobs)
+        assert all(self.engine.wait(job, SOON) for job in jobs)
         return [job.progress.status for job in jobs]
 
 

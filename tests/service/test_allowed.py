@@ -114,7 +114,7 @@ def test_what_an_adapter_of_the_hub_changes_is_checked_once_it_is_fetched(
         (stored / "refs" / "main").write_text("0" * 40)
     assert service.engine.wait(job, SOON)
     assert "'owner/adapter' is not served here" in job.progress.error
-    assert service.pool.loaded == ()
+    assert service.workers[0].pool.loaded == ()
 
 
 def test_a_hosted_instance_says_of_no_path_whether_it_is_there(places: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,11 +10,11 @@ import time
 import pytest
 
 from explainlab.errors import TextError
+from explainlab.logs import JsonLines
 from explainlab.request import Request
+from explainlab.service.dispatcher import Dispatcher
 from explainlab.service.jobs import JobContext
-from explainlab.service.logs import JsonLines
 from explainlab.service.users import User
-from explainlab.service.worker import Worker
 from tests.service.conftest import SOON, Bench, raising
 
 
@@ -46,7 +46,7 @@ def test_what_would_end_the_thread_ends_the_job_alone(bench: Bench, caplog: pyte
     assert job.key[:12] in job.progress.error
     del bench.does["leaving"]
     assert bench.go(bench.submit("leaving")) == ["done"], "it can be run again"
-    assert bench.worker.silent_seconds < SOON
+    assert bench.engine.silent_seconds < SOON
 
 
 @pytest.mark.parametrize("busy", [True, False], ids=["in a job", "idle"])
@@ -57,9 +57,9 @@ def test_a_thread_that_is_killed_goes_on(bench: Bench, busy: bool, caplog: pytes
             time.sleep(0.001)
 
     before = set(threading.enumerate())
-    worker = Worker(bench.worker._answer)
+    worker = Dispatcher(bench.engine._answer)
     (thread,) = set(threading.enumerate()) - before
-    bench.worker = worker
+    bench.engine = worker
     bench.go()
     bench.does["endless"] = endless
     job = bench.submit("endless" if busy else "short")
@@ -82,7 +82,7 @@ def test_the_end_of_a_job_is_logged_without_its_text(bench: Bench, caplog: pytes
     bench.go()
     ended = (
         bench.submit("busy"),
-        bench.worker.submit(
+        bench.engine.submit(
             "0123456789abcdef",
             Request(model="m", text="a secret text", question="random"),
             User("bob", "Bob"),
@@ -98,5 +98,5 @@ def test_the_end_of_a_job_is_logged_without_its_text(bench: Bench, caplog: pytes
     assert 0 <= done["seconds"] < SOON
     (error,) = (line for line in lines if "exception" in line)
     assert error["exception"] == "KeyError"
-    assert any("worker.py" in frame for frame in error["raised"])
+    assert any("dispatcher.py" in frame for frame in error["raised"])
     assert "secret" not in json.dumps(lines)

@@ -146,7 +146,7 @@ def test_a_job_tells_how_far_it_has_read_a_file_and_stops_there(bench: Bench) ->
     def read(context: JobContext) -> None:
         context.reader.watch(0.25)
         told.append((job.progress.done, job.progress.total, job.progress.phase))
-        bench.worker.cancel(job.key, LOCAL)
+        bench.engine.cancel(job.key, LOCAL)
         context.reader.watch(0.5)
 
     bench.does["read"] = read

@@ -11,11 +11,11 @@ import pytest
 
 from explainlab.request import Request
 from explainlab.service import status as status_module
+from explainlab.service.dispatcher import Dispatcher
 from explainlab.service.service import Service
 from explainlab.service.status import health, status
 from explainlab.service.store.store import Store
 from explainlab.service.users import User
-from explainlab.service.worker import Worker
 from explainlab.settings import settings
 
 MODEL = "embedded:bert-mini-sst2"
@@ -51,7 +51,7 @@ def test_a_user_sees_own_jobs_and_only_that_others_have_some(service: Service, m
         assert service.engine.wait(running, SOON)
     (loaded,) = status(service, ANN).loaded
     assert (loaded.id, loaded.dtype, loaded.device) == (MODEL, "float32", "cpu")
-    assert loaded.bytes == service.pool.get(MODEL, "float32").bytes
+    assert loaded.bytes == service.workers[0].pool.get(MODEL, "float32").bytes
 
 
 def test_an_instance_whose_store_is_away_is_not_ready(service: Service, tmp_path: Path) -> None:
@@ -121,7 +121,7 @@ def test_a_worker_that_hangs_is_told(service: Service, monkeypatch: pytest.Monke
         hanging.set()
         release.wait(SOON)
 
-    service.engine = Worker(hang)
+    service.engine = Dispatcher(hang)
     assert status(service, ANN).worker_alive
     service.submit(Request(model=MODEL, text="a film", question="random"))
     assert hanging.wait(SOON)

@@ -12,12 +12,12 @@ import pytest
 from explainlab.errors import Cancelled, ResourceError
 from explainlab.request import Request
 from explainlab.result import Result
+from explainlab.service.dispatcher import Dispatcher
 from explainlab.service.jobs import JobContext
 from explainlab.service.questions import request_json
 from explainlab.service.service import Service
 from explainlab.service.store.store import Store
 from explainlab.service.users import User
-from explainlab.service.worker import Worker
 from explainlab.settings import settings
 
 ANN, BOB = User("ann", "Ann"), User("bob", "Bob")
@@ -44,7 +44,7 @@ def stuck(url: str) -> Iterator[Service]:
             context.check_cancelled()
         raise Cancelled
 
-    service.engine = Worker(wait, service._ended)
+    service.engine = Dispatcher(wait, service._ended)
     yield service
     over.set()
 

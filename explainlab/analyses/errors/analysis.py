@@ -163,12 +163,28 @@ def predicted(subject: DataSubject, following: float = 0.0) -> Predicted:
     known, left = _known(subject, parts)
     subject.context.expect(left + following, exact=not following)
     read = _Read.of(len(rows), len(subject.classifier.labels))
-    for number, (part, (key, is_known)) in enumerate(zip(parts, known, strict=True)):
-        body = subject.context.recall(key) if is_known else None
-        if body is None:
-            read.add(part, _part(subject, batcher, [rows[i] for i in part], key, number * TOGETHER))
-        else:
-            read.add(part, _Part.model_validate(body))
+    waiting = [number for number, (_, is_known) in enumerate(known) if not is_known]
+    done = len(rows) - sum(len(parts[number]) for number in waiting)
+
+    def run(number: int) -> None:
+        nonlocal done
+        part = parts[number]
+        read.add(part, _part(subject, batcher, [rows[i] for i in part], known[number][0], done))
+        done += len(part)
+        if number in waiting:
+            waiting.remove(number)
+
+    for number in subject.context.hand_out(digest([key for key, _ in known]), list(waiting)):
+        run(number)
+    for number, (key, is_known) in enumerate(known):
+        body = subject.context.recall(key) if is_known or number in waiting else None
+        if body is not None:
+            part = _Part.model_validate(body)
+            read.add(parts[number], part)
+            subject.forward += 0 if is_known else len(part.tokens)  # another worker has just read them
+        elif is_known or number in waiting:
+            run(number)
+    subject.context.report(len(rows), len(rows), "texts")
     subject.skipped += [(rows[i].number, read.refused[i]) for i in sorted(read.refused)]
     subject.forward += batcher.passes
     subject.warnings += batcher.warnings

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import chain
 from typing import Any
 
 from explainlab.analyses.base import AnalysisResult
@@ -66,8 +67,11 @@ class Roar(GridQuestion):
             run.recall()
         key = self.key(request, self.model_digest(request.model), context.reader)
         context.expect(sum(run.work for run in runs), not data.settings.patience)
-        for run in runs:
-            for _ in run.run():
+        waiting = [number for number, run in enumerate(runs) if run.work]
+        for number in chain(context.hand_out(key, waiting), waiting):  # again all: what others did, or lost
+            for _ in runs[number].run():
+                for other in runs if context.workers > 1 else ():
+                    other.recall()
                 answer.look()
                 keep(key, data.labels, answer.nodes(), context)
                 context.show(result)

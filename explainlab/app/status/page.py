@@ -17,7 +17,6 @@ from explainlab.errors import ExplainLabError
 from explainlab.models.loading import model_name
 from explainlab.service import looks
 from explainlab.service.jobs import Job
-from explainlab.service.pool import Loaded
 from explainlab.service.service import Service
 from explainlab.service.service import service as get_service
 from explainlab.service.status import Place, Status, library_versions, status
@@ -25,6 +24,7 @@ from explainlab.service.store.retention import used
 from explainlab.service.store.runs import line
 from explainlab.service.users import LOCAL
 from explainlab.settings import describe_settings, settings
+from explainlab.workers.pool import Loaded
 
 _STORED_HELP = (
     "Results, links, notes and uploads. What is over a limit is deleted within the hour, the longest unused first. You "
@@ -101,7 +101,8 @@ def _draw(service: Service) -> None:
     first.metric("Running", running)
     second.metric("Waiting", len(current.places) - running)
     third.metric("Loaded models", f"{sum(model.bytes for model in current.loaded) / _MB:,.0f} MB")
-    fourth.metric(f"Free memory ({plain(current.device)})", f"{current.free_bytes / 2**30:,.1f} GB")
+    free = "unknown" if current.free_bytes is None else f"{current.free_bytes / 2**30:,.1f} GB"
+    fourth.metric(f"Free memory ({plain(current.device)})", free)
     st.header("Queue", anchor=False)
     _draw_queue(service, current.places)
     st.header("Loaded models", anchor=False)

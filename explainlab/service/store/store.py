@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 import secrets
-from base64 import b64decode, b64encode
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import delete, func, select, update
 
+from explainlab.analyses.bodies import in_bodies, of_bodies
 from explainlab.analyses.registry import read_result
 from explainlab.request import digest
 from explainlab.result import Result
@@ -25,10 +24,7 @@ from explainlab.service.store.remarks import Remarks, Sheet, all_sheets
 from explainlab.service.store.runs import Runs, Visibility
 from explainlab.service.store.schema import NOTES, PARTS, REMARKS, RESULTS, RUNS, SIGN_OUTS, UNFINISHED, VIEWS
 from explainlab.service.store.unfinished import Unfinished
-from explainlab.spill import Packed
 
-_PACKED = "parquet"
-"""In place of the texts of a result whose parts are Parquet, in base 64; the parts of others are JSON."""
 _MOST_KEPT = 2**20
 """Longer stored results, in characters, are not kept in memory and are read anew."""
 
@@ -74,20 +70,17 @@ class Store:
         body, parts = self._body(key)
         if body is None:
             return None
-        return _kept(body) if len(body) <= _MOST_KEPT and not parts else read_result(self._whole(key, body, parts))
+        if len(body) <= _MOST_KEPT and not parts:
+            return _kept(body)
+        return of_bodies(json.loads(body), self._parts(key, parts) if parts else None)
 
     def put(self, key: str, result: Result) -> None:
         """Keep ``result`` under ``key`` (64 hexadecimal digits); a result already there stays."""
         if self.has(key):
             return
-        record = result.in_parts()
-        many = _many(record)
-        if isinstance(record.get(many), Iterator):
-            packed = result.packed()
-            bodies = map(_lines, record[many]) if packed is None else (b64encode(part).decode() for part in packed)
-            for number, body in enumerate(bodies):  # before the result, which is there when they all are
-                self._database.insert(PARTS, {"key": key, "number": number, "body": body})
-            record[many] = [] if packed is None else _PACKED
+        record, bodies = in_bodies(result)
+        for number, body in enumerate(bodies):  # before the result, which is there when they all are
+            self._database.insert(PARTS, {"key": key, "number": number, "body": body})
         self.put_records({key: record})
 
     def records(self, keys: Collection[str]) -> dict[str, dict[str, Any]]:
@@ -185,30 +178,9 @@ class Store:
         rows = self._database.rows(select(RESULTS.c.body, parts).where(RESULTS.c.key == key))
         return rows[0] if rows else (None, 0)
 
-    def _whole(self, key: str, body: str, parts: int) -> dict[str, Any]:
-        """The JSON of a result; the texts of one in ``parts`` are read while they are iterated."""
-        record: dict[str, Any] = json.loads(body)
-        if not parts:
-            return record
-        many, bodies = _many(record), self._parts(key, parts)
-        packed = record[many] == _PACKED
-        return {
-            **record,
-            many: Packed(map(b64decode, bodies)) if packed else chain.from_iterable(map(json.loads, bodies)),
-        }
-
     def _parts(self, key: str, count: int) -> Iterator[str]:
         for number in range(count):
             yield self._database.value(select(PARTS.c.body).where(PARTS.c.key == key, PARTS.c.number == number))
-
-
-def _lines(texts: Any) -> str:
-    return json.dumps(texts, allow_nan=False)
-
-
-def _many(record: Mapping[str, Any]) -> str:
-    """Which field of a result has its texts."""
-    return "texts" if "texts" in record else "rows"
 
 
 @lru_cache(maxsize=256)

@@ -229,7 +229,7 @@ def test_maps_are_stored_as_the_answers_that_explain_would_ask_for(
     )
     assert service.engine.wait(job, 60)
     assert isinstance(job.result, object), job.progress.error
-    whole = service.pool.get(str(zoo_path("bert")), "float32")
+    whole = service.workers[0].pool.get(str(zoo_path("bert")), "float32")
     for text in TEXTS:
         seed = text_seed(Subject(whole, whole.encode(text)))
         asked = {"question": "gradient", "model": whole.id, "text": text, "seed": seed}
@@ -238,7 +238,7 @@ def test_maps_are_stored_as_the_answers_that_explain_would_ask_for(
         assert any(HALF in note for note in found.notes)
         assert service.find(Request(**asked, dtype="float32")) is not None
         assert service.find(Request(**asked, dtype="float16")) is None
-    assert [own.dtype for own in service.pool.loaded] == ["float32"]
+    assert [own.dtype for own in service.workers[0].pool.loaded] == ["float32"]
 
 
 # What is left out ----------------------------------------------------------------------------------------------------

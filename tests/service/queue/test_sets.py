@@ -22,7 +22,7 @@ MODELS = ("embedded:bert-mini-sst2", "embedded:gpt2-mini-ag-news")
 
 def submitted(bench: Bench, *texts: str) -> Job:
     first, *more = [Request(model="m", text=text, question="random") for text in texts]
-    return bench.worker.submit("a set", first, LOCAL, urgent=False, more=more)
+    return bench.engine.submit("a set", first, LOCAL, urgent=False, more=more)
 
 
 def test_what_fails_stops_no_other_of_the_set(bench: Bench) -> None:

@@ -23,7 +23,7 @@ def asked_without_memory(pipe: Connection) -> None:
     logged = StringIO()
     logging.basicConfig(stream=logged, force=True)
     service = Service(Store("sqlite://"), "cpu")
-    jobs = logging.getLogger("explainlab.service.service")
+    jobs = logging.getLogger("explainlab.workers.answering")
     hard = resource.getrlimit(resource.RLIMIT_AS)[1]
     ballast: list[bytearray] = []
 
@@ -53,7 +53,7 @@ def asked_without_memory(pipe: Connection) -> None:
     ask("a film without room", "integrated_gradients")
     ask("a film after that", "integrated_gradients")
     jobs.removeFilter(lift)
-    service.pool.clear()
+    service.workers[0].pool.clear()
     limit(4)
     ask("a film with less room than its model", "occlusion")
     lift()

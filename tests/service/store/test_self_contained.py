@@ -59,7 +59,7 @@ def rows(service: Service, table: object) -> int:
 
 def test_it_is_computed_once_stored_and_listed(service: Service, url: str) -> None:
     result = done(service, asked())
-    assert not service.pool.loaded
+    assert not service.workers[0].pool.loaded
     (run,) = service.runs(LOCAL).runs
     assert (run.model, run.subject, run.question) == ("", "seed 0", "synthetic_roar")
     assert service.run_choices(LOCAL).models == []

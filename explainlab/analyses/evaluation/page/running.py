@@ -51,6 +51,9 @@ def _tables(job: Job, done: int, dark: bool) -> tuple[tuple[Chart, dict[str, Any
     so_far = job.so_far
     if so_far is None:
         return ()
-    body = so_far().body
+    result = so_far()
+    if result is None:
+        return ()
+    body = result.body
     known = [kind for kind in kinds_of(body) if kind == "faithfulness"]
     return tuple((heat_table(body, kind), heat_cells(body, kind, dark=dark)) for kind in known)

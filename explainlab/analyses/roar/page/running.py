@@ -23,9 +23,10 @@ _MEANS = "Means are over the seeds that are there, and what is told apart follow
 
 
 @lru_cache(maxsize=4)
-def _known(so_far: Callable[[], AnalysisResult[RoarData]], percent: int) -> RoarData:
+def _known(so_far: Callable[[], AnalysisResult[RoarData] | None], percent: int) -> RoarData | None:
     """What ``so_far`` makes, once for every ``percent`` of the job: its intervals take a moment."""
-    return so_far().body
+    result = so_far()
+    return None if result is None else result.body
 
 
 def draw_so_far(job: Job) -> None:
@@ -46,10 +47,11 @@ def draw_paused(body: RoarData, go_on: Callable[[], None] | None) -> None:
 
 
 def _draw(job: Job) -> None:
-    if job.so_far is None:  # it has not begun, or has just ended
+    so_far = job.so_far  # None: it has not begun, or has just ended
+    body = None if so_far is None else _known(so_far, round(100 * job.progress.share))
+    if body is None:
         st.skeleton(height=320)
         return
-    body = _known(job.so_far, round(100 * job.progress.share))
     st.info(f"**Unfinished: {_done(body)} so far.** {_MEANS}", icon=":material/hourglass_top:")
     _draw_known(body)
 

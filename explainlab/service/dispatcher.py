@@ -1,4 +1,4 @@
-"""The engine of one device of this machine: it runs the jobs of its queue in turns, one batch at a time."""
+"""The engine of workers: it runs the jobs of its queue in turns, one batch at a time at every worker."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import logging
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from explainlab.errors import Cancelled, ExplainLabError, ResourceError
 from explainlab.request import CompleteRequest
-from explainlab.service.engine import Ended, Work
-from explainlab.service.jobs import Job, JobContext, Status
+from explainlab.service.engine import Ended, Help, Work
+from explainlab.service.jobs import HelpContext, Job, JobContext, Status
 from explainlab.service.logs import log_end
 from explainlab.service.scheduler import Scheduler
 from explainlab.service.users import LOCAL, User
@@ -23,25 +23,40 @@ log = logging.getLogger(__name__)
 _KEPT = 512
 
 
-class Worker:
+def _in_order(places: int) -> Callable[[CompleteRequest], Sequence[int]]:
+    return lambda _: range(places)
+
+
+class Dispatcher:
     """The :class:`explainlab.service.engine.Engine` of this process: a queue of jobs, and the turns in which they run.
 
-    ``answer`` computes the result of one request. Equal requests share one job. A job that has begun has a thread for
-    itself, but only one at a time has its turn: the others wait. Between two batches :class:`Scheduler` says who is
-    next. Nothing that a job raises ends the worker. ``ended`` is called after each job and must not raise. The last 512
-    finished jobs are kept, so that pages can read how theirs ended.
+    ``answer`` computes the result of one request at the place of a worker, of which there are ``places``; ``prefer``
+    says in which order a request is offered to them. Equal requests share one job. A job that has begun has a thread
+    for itself, but at each place only one at a time has its turn: the others wait. Between two batches
+    :class:`Scheduler` says who is next. Where there is nothing to do, a place does a part of what another one has
+    handed out: that is ``help``. Nothing that a job raises ends a place. ``ended`` is called after each job and must
+    not raise. The last 512 finished jobs are kept, so that pages can read how theirs ended.
     """
 
-    def __init__(self, answer: Work, ended: Ended = lambda _: None) -> None:
+    def __init__(
+        self,
+        answer: Work,
+        ended: Ended = lambda _: None,
+        help: Help = lambda *_: None,
+        places: int = 1,
+        prefer: Callable[[CompleteRequest], Sequence[int]] | None = None,
+    ) -> None:
         self._answer = answer
+        self._help = help
         self._ended = ended
+        self._prefer = prefer or _in_order(places)
         self._scheduler = Scheduler()
-        self._turn: Job | None = None
-        self._begins: Job | None = None  # the job that has the turn, until a thread takes it
+        self._turns: list[Job | None] = [None] * places
+        self._beats = [time.monotonic()] * places
+        self._begins: list[Job] = []  # jobs that have their first turn, until a thread takes them
         self._idle = 0  # threads without a job
         self._jobs: OrderedDict[str, Job] = OrderedDict()
         self._changed = threading.Condition()
-        self._beat = time.monotonic()
         self._add_thread()
 
     def submit(
@@ -69,8 +84,7 @@ class Worker:
             job.awaited |= urgent
             job.seen = time.monotonic()
             self._scheduler.changed()
-            if self._turn is None:
-                self._pass_on()
+            self._use_idle(self._prefer(request))
             return job
 
     def job(self, key: str) -> Job | None:
@@ -80,7 +94,7 @@ class Worker:
     def unfinished(self) -> list[Job]:
         """The jobs that have begun, then the waiting ones in the order in which they will begin."""
         with self._changed:
-            return [*self._scheduler.begun(), *self._scheduler.order()]
+            return [*self._begun(), *self._scheduler.order()]
 
     def position(self, key: str) -> int:
         """How many jobs go before this one; 0 if it runs, takes turns with other users' jobs, or has ended.
@@ -91,7 +105,7 @@ class Worker:
             job, waiting = self._jobs.get(key), self._scheduler.order()
             if job is None or job not in waiting:
                 return 0 if job is None else self._scheduler.ahead(job)
-            return waiting.index(job) + sum(other.urgent or not job.urgent for other in self._scheduler.begun())
+            return waiting.index(job) + sum(other.urgent or not job.urgent for other in self._begun())
 
     def cancel(self, key: str, user: User) -> None:
         """See :meth:`explainlab.service.engine.Engine.cancel`."""
@@ -137,8 +151,16 @@ class Worker:
 
     @property
     def silent_seconds(self) -> float:
-        """Seconds since the running job last gave a sign of life, before a batch; 0 when idle."""
-        return 0.0 if self._turn is None else time.monotonic() - self._beat
+        """Seconds since a running job last gave a sign of life, before a batch; 0 when idle."""
+        now = time.monotonic()
+        return max((now - beat for turn, beat in zip(self._turns, self._beats, strict=True) if turn), default=0.0)
+
+    def at(self, place: int) -> Job | None:
+        """The job that has its turn at ``place``; it may be one that helps another."""
+        return self._turns[place]
+
+    def _begun(self) -> list[Job]:
+        return [job for job in self._scheduler.begun() if not job.helps]
 
     def _require_room(self, user: User) -> None:
         waiting = self._scheduler.waiting()
@@ -173,34 +195,54 @@ class Worker:
             self._idle -= 1
             return True
 
-    def _pass_on(self) -> None:
-        """Give the next job its turn; the lock is held. Where no thread can be had, none begins."""
-        self._beat = time.monotonic()
-        job = self._scheduler.turn()
+    def _use_idle(self, order: Sequence[int]) -> None:
+        """Give the next jobs their turns where there is none, in this ``order`` of places; the lock is held."""
+        for place in order:
+            if self._turns[place] is None:
+                self._pass_on(place)
+
+    def _pass_on(self, place: int) -> None:
+        """Give the next job its turn at ``place``; the lock is held. Where no thread can be had, none begins."""
+        self._beats[place] = time.monotonic()
+        job = self._scheduler.turn(place) or self._helper(place)
         if job is not None and not job.begun:
             try:
                 if not self._idle:
                     self._add_thread()
             except RuntimeError:
-                job = self._scheduler.turn(begins=False)
+                job = self._scheduler.turn(place, begins=False)
             else:
                 self._idle -= 1
-                self._begins = job
-                job.update(status="running", started=self._beat)
-        self._turn = job
+                job.place = place
+                if job.helps:
+                    self._scheduler.add(job)
+                self._begins.append(job)
+                job.update(status="running", started=time.monotonic())
+        self._turns[place] = job
         self._changed.notify_all()
+
+    def _helper(self, place: int) -> Job | None:
+        """A job that helps, at ``place``, one that has handed out more than it does itself; None if none wants it."""
+        for main in self._begun():
+            if main.place != place and main.parts.waiting and not main.alone and main.context:
+                return Job(main.key, main.context.request, list(main.users), helps=main)
+        return None
+
+    def _handed_out(self) -> None:
+        """There are parts to take."""
+        with self._changed:
+            self._use_idle(range(len(self._turns)))
 
     def _work(self) -> None:
         """What a thread does: one job after another."""
         while True:
             try:
                 with self._changed:
-                    self._changed.wait_for(lambda: self._begins is not None)
-                    job, self._begins = self._begins, None
+                    self._changed.wait_for(lambda: self._begins)
+                    job = self._begins.pop(0)
             except BaseException:
                 log.exception("the worker was interrupted")
             else:
-                assert job is not None
                 self._perform(job)
                 if job.thread_spent and self._replace_thread():
                     return
@@ -209,30 +251,52 @@ class Worker:
         """Let others have their turns between two batches of ``job``; the seconds that they took."""
         with self._changed:
             start = time.monotonic()
-            self._pass_on()
-            if self._turn is job:
+            self._pass_on(job.place)
+            if self._turns[job.place] is job:
                 return 0.0
-            self._changed.wait_for(lambda: self._turn is job)
+            if job.helps:
+                job.helps.parts.waits(job, True)
+            self._changed.wait_for(lambda: self._turns[job.place] is job)
+            if job.helps:
+                job.helps.parts.waits(job, False)
             return time.monotonic() - start
 
     def _perform(self, job: Job) -> None:
         """Run ``job`` to its end."""
-        users = list(job.users)
-        status, error = self._run(job)
-        log_end(job, users, status)
+        users, status, error = list(job.users), "cancelled", ""
+        if job.helps:
+            self._assist(job, job.helps)
+        else:
+            job.parts.changed = self._handed_out
+            status, error = self._run(job)
+            job.parts.offer("", ())
+            log_end(job, users, status)
         with self._changed:
             self._scheduler.discard(job)
-            job.so_far = None
+            job.so_far = job.context = None
             job.update(status=status, error=error)
             self._idle += 1
             self._changed.notify_all()
-            if self._turn is job:
-                self._pass_on()
-        self._ended(job)
+            if self._turns[job.place] is job:
+                self._pass_on(job.place)
+        if not job.helps:
+            self._ended(job)
+
+    def _assist(self, job: Job, main: Job) -> None:
+        """Do parts of ``main``; where that fails, it does them itself and tells why."""
+        try:
+            self._help(job.request, HelpContext(job, main, lambda: self._make_way(job)))
+        except Cancelled:
+            pass
+        except BaseException:
+            log.exception("a worker could not help with job %s", job.key[:12], extra={"job": job.key[:12]})
+            main.alone = True
+        finally:
+            main.parts.lose(job)
 
     def _run(self, job: Job) -> tuple[Status, str]:
         """Answer the job's requests; its status, and what went wrong. What fails in a set stops no other."""
-        context = JobContext(job, lambda: self._make_way(job))
+        context = job.context = JobContext(job, lambda: self._make_way(job), len(self._turns))
         for request in job.requests:
             status, error = self._answered(job, request, context)
             if status == "cancelled" or not job.more:
@@ -242,7 +306,7 @@ class Worker:
     def _answered(self, job: Job, request: CompleteRequest, context: JobContext) -> tuple[Status, str]:
         """Compute the result of a request of ``job``; the status of that, and what went wrong."""
         try:
-            context.begin_request()  # the job may have waited long for its turn
+            context.begin_request(request)  # the job may have waited long for its turn
             result = self._answer(request, context)
         except Cancelled:
             return "cancelled", "" if job.stop.is_set() else _forsaken()

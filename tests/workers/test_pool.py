@@ -10,7 +10,7 @@ import pytest
 from safetensors.torch import load_file, save_file
 
 from explainlab.errors import ModelError
-from explainlab.service.pool import ModelPool
+from explainlab.workers.pool import ModelPool
 
 Paths = Callable[[str], Path]
 

@@ -9,7 +9,7 @@ import pytest
 
 from explainlab.errors import ResourceError
 from explainlab.request import Request
-from explainlab.service import worker as worker_module
+from explainlab.service import dispatcher as dispatcher_module
 from explainlab.service.jobs import Job, JobContext, Progress
 from explainlab.service.users import LOCAL, User
 from explainlab.settings import settings
@@ -37,12 +37,12 @@ def test_jobs_run_in_order_and_know_their_position(bench: Bench) -> None:
     jobs = [bench.submit(name) for name in ("one", "two", "three")]
     assert running.progress.status == "running"
     assert [job.progress.status for job in jobs] == ["queued"] * 3
-    assert [bench.worker.position(key) for key in ("busy", "one", "two", "three", "unknown")] == [0, 1, 2, 3, 0]
-    bench.worker.cancel("two", LOCAL)
-    assert bench.worker.position("three") == 2
+    assert [bench.engine.position(key) for key in ("busy", "one", "two", "three", "unknown")] == [0, 1, 2, 3, 0]
+    bench.engine.cancel("two", LOCAL)
+    assert bench.engine.position("three") == 2
     bench.go(running, *jobs)
     assert bench.ran == ["busy", "one", "three"]
-    assert bench.worker.position("three") == 0
+    assert bench.engine.position("three") == 0
 
 
 def test_a_finished_request_is_computed_again_when_asked_again(bench: Bench) -> None:
@@ -76,25 +76,25 @@ def test_a_full_queue_names_its_limit_and_still_takes_what_it_knows(bench: Bench
     waiting = [bench.submit(str(i), (ANN, BOB)[i % 2]) for i in range(6)]
     with pytest.raises(ResourceError, match="queue is full: 6 jobs"):
         bench.submit("one too many", CY)
-    assert bench.worker.job("one too many") is None
+    assert bench.engine.job("one too many") is None
     assert bench.submit("0", BOB) is waiting[0]
     assert bench.go(running, *waiting) == ["done"] * 7
     assert bench.go(bench.submit("one too many")) == ["done"]
 
 
 def test_only_the_last_finished_jobs_are_remembered(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker_module, "_KEPT", 3)
+    monkeypatch.setattr(dispatcher_module, "_KEPT", 3)
     bench.go()
     for name in "abcdef":
         bench.go(bench.submit(name))
-    assert [name for name in "abcdef" if bench.worker.job(name)] == ["d", "e", "f"]
+    assert [name for name in "abcdef" if bench.engine.job(name)] == ["d", "e", "f"]
 
 
 def test_waiting_jobs_are_never_forgotten(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker_module, "_KEPT", 1)
+    monkeypatch.setattr(dispatcher_module, "_KEPT", 1)
     running = bench.busy()
     waiting = [bench.submit(name) for name in "abc"]
-    assert [bench.worker.job(name) for name in "abc"] == waiting
+    assert [bench.engine.job(name) for name in "abc"] == waiting
     assert bench.go(running, *waiting) == ["done"] * 4
 
 
@@ -146,8 +146,8 @@ def test_users_take_turns_however_many_jobs_one_has(bench: Bench, monkeypatch: p
     jobs += [bench.submit(f"bob {i}", user=BOB) for i in range(2)]
     jobs.append(bench.submit("cy 0", user=CY))
     expected = ["ann 0", "bob 0", "cy 0", "ann 1", "bob 1", "ann 2"]
-    assert [bench.worker.position(key) for key in expected] == [1, 2, 3, 4, 5, 6]
-    assert [job.key for job in bench.worker.unfinished()] == ["busy", *expected]
+    assert [bench.engine.position(key) for key in expected] == [1, 2, 3, 4, 5, 6]
+    assert [job.key for job in bench.engine.unfinished()] == ["busy", *expected]
     bench.go(running, *jobs)
     assert bench.ran == ["busy", *expected]
 
@@ -156,9 +156,9 @@ def test_a_job_of_two_users_has_the_better_of_both_places(bench: Bench) -> None:
     running = bench.busy()
     jobs = [bench.submit(name, user=ANN) for name in ("one", "two", "three")]
     assert bench.submit("three", BOB) is jobs[2]
-    assert bench.worker.position("three") == 2
-    bench.worker.cancel("three", BOB)
-    assert bench.worker.position("three") == 3, "his place leaves with him"
+    assert bench.engine.position("three") == 2
+    bench.engine.cancel("three", BOB)
+    assert bench.engine.position("three") == 3, "his place leaves with him"
     bench.submit("three", BOB)
     bench.go(running, *jobs)
     assert bench.ran == ["busy", "one", "three", "two"]
@@ -167,7 +167,7 @@ def test_a_job_of_two_users_has_the_better_of_both_places(bench: Bench) -> None:
 def test_one_text_comes_before_data_sets_and_what_somebody_waits_for_before_what_is_ahead(bench: Bench) -> None:
     running = bench.busy()
     jobs = [bench.submit("data", urgent=False), bench.submit("ahead", urgent=False), bench.submit("text")]
-    assert [bench.worker.position(key) for key in ("text", "data", "ahead")] == [1, 2, 3]
+    assert [bench.engine.position(key) for key in ("text", "data", "ahead")] == [1, 2, 3]
     assert bench.submit("ahead", urgent=True) is jobs[1], "now somebody waits for it"
     bench.go(running, *jobs)
     assert bench.ran == ["busy", "ahead", "text", "data"]
@@ -193,7 +193,7 @@ def test_one_text_runs_between_two_batches_of_a_data_set(bench: Bench) -> None:
     assert reached.acquire(timeout=SOON)
     bad, text = bench.submit("bad", user=BOB), bench.submit("text", user=BOB)
     other = bench.submit("other data", user=BOB, urgent=False)
-    assert [bench.worker.position(key) for key in ("bad", "text", "other data")] == [0, 1, 3]
+    assert [bench.engine.position(key) for key in ("bad", "text", "other data")] == [0, 1, 3]
     resume.set()
     assert bench.go(data, bad, text, other) == ["done", "failed", "done", "done"]
     assert events == ["batch 0", "batch 1", "text", "batch 2", "batch 3"]
@@ -230,11 +230,11 @@ def test_the_time_of_what_runs_between_its_batches_is_not_a_jobs_own(
 
 
 def test_what_is_submitted_together_waits_for_each_other(bench: Bench) -> None:
-    with bench.worker.together():
+    with bench.engine.together():
         first = bench.submit("first")
         assert not bench.started.acquire(timeout=0.2)
         second = bench.submit("second")
-        assert bench.worker.unfinished() == [first, second]
+        assert bench.engine.unfinished() == [first, second]
     assert bench.go(first, second) == ["done", "done"]
 
 
@@ -242,14 +242,14 @@ def test_a_waiting_job_is_moved_among_its_users_jobs(bench: Bench) -> None:
     running = bench.busy()
     ann = [bench.submit(name, user=ANN) for name in ("one", "two")]
     bob = bench.submit("bob's", BOB)
-    assert bench.worker.unfinished() == [running, ann[0], bob, ann[1]]
-    bench.worker.move("two", -1)
-    assert bench.worker.unfinished() == [running, ann[1], bob, ann[0]]
-    assert bench.worker.peers("one") == [ann[1], ann[0]]
-    assert bench.worker.peers("busy") == []
+    assert bench.engine.unfinished() == [running, ann[0], bob, ann[1]]
+    bench.engine.move("two", -1)
+    assert bench.engine.unfinished() == [running, ann[1], bob, ann[0]]
+    assert bench.engine.peers("one") == [ann[1], ann[0]]
+    assert bench.engine.peers("busy") == []
     for key in ("two", "busy", "unknown"):
-        bench.worker.move(key, -1)
-    assert bench.worker.unfinished() == [running, ann[1], bob, ann[0]]
+        bench.engine.move(key, -1)
+    assert bench.engine.unfinished() == [running, ann[1], bob, ann[0]]
     bench.go(running, *ann, bob)
     assert bench.ran == ["busy", "two", "bob's", "one"]
 
@@ -259,8 +259,8 @@ def test_a_waiting_job_is_moved_among_its_users_jobs(bench: Bench) -> None:
 
 def test_a_queued_job_is_cancelled_at_once_and_never_runs(bench: Bench) -> None:
     running, queued = bench.busy(), bench.submit("queued")
-    bench.worker.cancel("queued", LOCAL)
-    assert bench.worker.wait(queued, 0)
+    bench.engine.cancel("queued", LOCAL)
+    assert bench.engine.wait(queued, 0)
     assert queued.progress.status == "cancelled"
     again = bench.submit("queued")
     assert again is not queued
@@ -285,11 +285,11 @@ def test_a_running_job_stops_before_its_next_batch(bench: Bench) -> None:
     job = bench.submit("long")
     bench.go()
     assert reached.acquire(timeout=SOON)
-    bench.worker.cancel("long", LOCAL)
+    bench.engine.cancel("long", LOCAL)
     after = bench.submit("long", BOB)
     assert after is not job
     resume.set()
-    assert bench.worker.wait(job, SOON)
+    assert bench.engine.wait(job, SOON)
     assert (job.progress.status, job.progress.done, job.result) == ("cancelled", 3, None)
     assert batches[:4] == [0, 1, 2, 0]
     assert bench.go(after) == ["done"]
@@ -298,12 +298,12 @@ def test_a_running_job_stops_before_its_next_batch(bench: Bench) -> None:
 def test_only_the_last_user_cancels(bench: Bench) -> None:
     running, job = bench.busy(), bench.submit("shared")
     bench.submit("shared", BOB)
-    bench.worker.cancel("shared", LOCAL)
-    bench.worker.cancel("shared", LOCAL)
-    bench.worker.cancel("shared", CY)
-    bench.worker.cancel("unknown", LOCAL)
+    bench.engine.cancel("shared", LOCAL)
+    bench.engine.cancel("shared", LOCAL)
+    bench.engine.cancel("shared", CY)
+    bench.engine.cancel("unknown", LOCAL)
     assert job.progress.status == "queued"
-    bench.worker.cancel("shared", BOB)
+    bench.engine.cancel("shared", BOB)
     assert job.progress.status == "cancelled"
     assert bench.go(running) == ["done"]
 
@@ -311,7 +311,7 @@ def test_only_the_last_user_cancels(bench: Bench) -> None:
 def test_cancelling_what_has_ended_changes_nothing(bench: Bench) -> None:
     job = bench.submit("short")
     bench.go(job)
-    bench.worker.cancel("short", LOCAL)
+    bench.engine.cancel("short", LOCAL)
     assert job.progress.status == "done"
 
 
@@ -320,9 +320,9 @@ def test_cancelling_what_has_ended_changes_nothing(bench: Bench) -> None:
 
 def test_waiting_ends_with_the_job_or_with_the_time(bench: Bench) -> None:
     running = bench.busy()
-    assert not bench.worker.wait(running, 0.01)
+    assert not bench.engine.wait(running, 0.01)
     bench.go(running)
-    assert bench.worker.wait(running, 0)
+    assert bench.engine.wait(running, 0)
 
 
 def test_snapshots_tell_phase_and_time_left() -> None:

@@ -1,0 +1,64 @@
+"""A worker as an actor of Ray. Messages are JSON text: nothing else is sent."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from queue import Empty, SimpleQueue
+
+import ray
+
+from explainlab.limits import Limits
+from explainlab.logs import log_as_json
+from explainlab.workers.answering import Answering
+from explainlab.workers.channel import Message
+from explainlab.workers.serving import Serving
+
+
+class _Mailbox:
+    """What the server has sent, and what is to be sent to it."""
+
+    def __init__(self) -> None:
+        self.came: SimpleQueue[Message] = SimpleQueue()
+        self.goes: SimpleQueue[str] = SimpleQueue()
+
+    def send(self, message: Message) -> None:
+        """Send ``message``, when the server asks for it."""
+        self.goes.put(json.dumps(message))
+
+    def receive(self) -> Message:
+        """The next message; waits for it."""
+        return self.came.get()
+
+
+@ray.remote(max_restarts=0, concurrency_groups={"put": 1, "take": 1})
+class Actor:
+    """A process of the cluster that serves what is ``put`` there; the server takes what it answers."""
+
+    def __init__(self, first: str, threads: int) -> None:
+        if threads:
+            os.environ["OMP_NUM_THREADS"] = str(threads)
+        begin = json.loads(first)
+        if begin["json_logs"]:
+            log_as_json()
+        self._mailbox = _Mailbox()
+        answering = Answering(begin["device"], begin["pool_bytes"], Limits(**begin["limits"]))
+        serving = Serving(self._mailbox, answering, begin["most_bytes"])
+        threading.Thread(target=serving.run, daemon=True).start()
+
+    @ray.method(concurrency_group="put")  # type: ignore[untyped-decorator]
+    def put(self, message: str) -> None:
+        """A message of the server."""
+        self._mailbox.came.put(json.loads(message))
+
+    @ray.method(concurrency_group="take")  # type: ignore[untyped-decorator]
+    def take(self, seconds: float) -> list[str]:
+        """What there is for the server; waits so long for something."""
+        messages = []
+        try:
+            messages.append(self._mailbox.goes.get(timeout=seconds))
+            while True:
+                messages.append(self._mailbox.goes.get_nowait())
+        except Empty:
+            return messages

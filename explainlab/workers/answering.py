@@ -1,0 +1,101 @@
+"""What answers requests on one device, with the models that it keeps loaded."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import TypeVar
+
+from explainlab.analyses.registry import answer_alone, answer_targets
+from explainlab.errors import MemoryShortage
+from explainlab.limits import Limits
+from explainlab.models.context import RunContext
+from explainlab.models.devices import choose_device, free_memory, is_out_of_memory
+from explainlab.request import CompleteRequest
+from explainlab.result import Result
+from explainlab.workers.pool import Loaded, ModelPool
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+
+class Answering:
+    """The worker of this process: see :class:`explainlab.workers.worker.Worker`.
+
+    Where memory runs out a request is tried once more, with nothing in memory but its model, loaded anew.
+    """
+
+    def __init__(self, device: str | None, limit_bytes: int, limits: Limits) -> None:
+        self.pool = ModelPool(device, limit_bytes, limits)
+        self.device = str(choose_device(device))
+        self.out_of_memory = False
+        self._limits = limits
+
+    @property
+    def loaded(self) -> tuple[Loaded, ...]:
+        """The models in memory."""
+        return self.pool.loaded
+
+    @property
+    def free_bytes(self) -> int:
+        """Memory of the device that is free."""
+        return free_memory(choose_device(self.device))
+
+    def answer(self, requests: Sequence[CompleteRequest], context: RunContext) -> list[Result]:
+        """See :meth:`explainlab.workers.worker.Worker.answer`."""
+        outcome = self._attempt(requests, context)
+        if isinstance(outcome, MemoryShortage):
+            log.warning("memory ran out: models are loaded anew")
+            context.spoil_thread()
+            outcome = on_new_thread(partial(self._attempt_alone, requests, context))
+        if isinstance(outcome, MemoryShortage):
+            raise outcome
+        return outcome
+
+    def close(self) -> None:
+        """Nothing: it ends with this process."""
+
+    def _attempt(self, requests: Sequence[CompleteRequest], context: RunContext) -> list[Result] | MemoryShortage:
+        """The results, or what there is no memory for: without its cause, which would hold what it is about."""
+        try:
+            return self._answered(requests, context)
+        except Exception as error:
+            if not is_out_of_memory(error):
+                raise
+            told = error if isinstance(error, MemoryShortage) else MemoryShortage()
+            return MemoryShortage(told.problem, told.remedy)
+
+    def _attempt_alone(self, requests: Sequence[CompleteRequest], context: RunContext) -> list[Result] | MemoryShortage:
+        """As :meth:`_attempt`, with nothing in memory but the model, loaded anew."""
+        self.pool.clear()
+        outcome = self._attempt(requests, context)
+        if isinstance(outcome, MemoryShortage):
+            self.pool.clear()
+            self.out_of_memory = not self.pool.reads(requests[0].model, requests[0].dtype)
+        return MemoryShortage() if self.out_of_memory else outcome
+
+    def _answered(self, requests: Sequence[CompleteRequest], context: RunContext) -> list[Result]:
+        first = requests[0]
+        alone = answer_alone(first, context, self.device, self._limits)
+        if alone is not None:
+            return [alone.answering(first)]
+        classifier = self.pool.get(first.model, first.dtype)
+        results = answer_targets(classifier, requests, context)
+        self.out_of_memory = False
+        return [result.answering(request) for result, request in zip(results, requests, strict=True)]
+
+
+def on_new_thread(call: Callable[[], T]) -> T:
+    """What ``call`` gives on a thread of its own, or on this one where there is no memory for another.
+
+    A thread in which oneDNN (torch on a CPU) once had no memory for a kernel makes none any more: its code generator
+    keeps the error for each thread.
+    """
+    with ThreadPoolExecutor(1) as threads:
+        try:
+            running = threads.submit(call)
+        except RuntimeError:
+            return call()
+        return running.result()

@@ -1,0 +1,89 @@
+"""Parts of a run that several workers do."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any
+
+
+def _nothing() -> None:
+    """Tell nobody."""
+
+
+class Parts:
+    """The parts, plain JSON, that a run hands out: each to one hand, and again to another if that one is lost.
+
+    A hand is any object that stands for what does them. A run may hand out several times, one time after another:
+    ``of`` says what now. ``changed`` is called when there is something to take. Safe to use from any thread.
+    """
+
+    def __init__(self) -> None:
+        self.of = ""
+        self.changed: Callable[[], None] = _nothing
+        self._waiting: deque[Any] = deque()
+        self._taken: dict[object, Any] = {}
+        self._paused: set[object] = set()
+        self._hands: set[object] = set()
+        self._moved = threading.Condition()
+
+    def offer(self, of: str, parts: Sequence[Any]) -> None:
+        """From here on there are these ``parts`` to take, and none of before."""
+        with self._moved:
+            self.of = of
+            self._waiting = deque(parts)
+            self._taken.clear()
+            self._hands.clear()
+        if len(parts) > 1:
+            self.changed()
+
+    @property
+    def waiting(self) -> int:
+        """How many parts nobody has taken."""
+        return len(self._waiting)
+
+    def next(self, hand: object) -> Any | None:
+        """The next part, for ``hand``, which has done the one before; None where all are taken."""
+        with self._moved:
+            self._taken.pop(hand, None)
+            self._hands.add(hand)
+            self._moved.notify_all()
+            if not self._waiting:
+                return None
+            part = self._taken[hand] = self._waiting.popleft()
+            return part
+
+    def had(self, hand: object) -> bool:
+        """Whether ``hand`` has ever asked for a part."""
+        return hand in self._hands
+
+    def has(self, hand: object) -> bool:
+        """Whether ``hand`` has a part that is still its own."""
+        return hand in self._taken
+
+    def lose(self, hand: object) -> None:
+        """``hand`` will not finish what it has: that waits again."""
+        with self._moved:
+            self._lose(hand)
+
+    def waits(self, hand: object, paused: bool) -> None:
+        """``hand`` makes way for others, or goes on."""
+        with self._moved:
+            (self._paused.add if paused else self._paused.discard)(hand)
+
+    def await_others(self, hand: object, seconds: float) -> bool:
+        """Wait at most so long for other hands; False where none has a part. What a paused one has waits again."""
+        with self._moved:
+            for other in [other for other in self._taken if other in self._paused]:
+                self._lose(other)
+            if not self._taken and not self._waiting:
+                return False
+            if not self._waiting:
+                self._moved.wait(seconds)
+            return True
+
+    def _lose(self, hand: object) -> None:
+        if hand in self._taken:
+            self._waiting.appendleft(self._taken.pop(hand))
+            self._moved.notify_all()

@@ -1,0 +1,215 @@
+"""What a worker's process does: it answers what its server asks, several tasks at once, each on a thread of its own."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, replace
+from queue import SimpleQueue
+from typing import Any, Protocol
+
+import psutil
+
+from explainlab.analyses.bodies import in_bodies
+from explainlab.analyses.registry import model_digest
+from explainlab.errors import ModelError
+from explainlab.models.classifier import Prediction
+from explainlab.models.context import Body, RunContext
+from explainlab.reader import Reader
+from explainlab.request import CompleteRequest
+from explainlab.workers.answering import Answering
+from explainlab.workers.channel import ChannelClosed, Message
+from explainlab.workers.version import source_digest
+from explainlab.workers.wire import error_of, error_record, reader_of
+
+log = logging.getLogger(__name__)
+
+STATE_SECONDS = 1.0
+"""How often a worker says how it is."""
+_OFTEN, _RARELY, _ASKING = 0.01, 0.5, 0.02
+"""Between two batches a run asks whether it may go on: not more often than so many seconds, and, where the way to the
+server is long, so rarely that asking takes about this share of the time."""
+_TELL_SECONDS = 0.05
+TOO_LARGE = 3
+"""How a process exits that has more memory than it may."""
+
+
+class Told(RunContext):
+    """The context of a run here, whose server has the real one."""
+
+    def __init__(self, ask: Callable[..., Any], tell: Callable[..., None], reader: Reader, workers: int) -> None:
+        super().__init__(replace(reader, watch=self._reading))
+        self.workers = workers
+        self._ask, self._tell = ask, tell
+        self._asked = self._reported = 0.0
+        self._often = _OFTEN
+        self._result: Callable[[], Any] | None = None
+
+    def report(self, done: int, total: int, phase: str) -> None:
+        if done == total or time.monotonic() - self._reported > _TELL_SECONDS:
+            self._reported = time.monotonic()
+            self._tell("report", done, total, phase)
+
+    def predicted(self, prediction: Prediction) -> None:
+        self._tell("predicted", asdict(prediction))
+
+    def expect(self, work: float, exact: bool = True) -> None:
+        self._tell("expect", work, exact)
+
+    def part(self, work: float) -> None:
+        self._tell("part", work)
+
+    def spend(self, work: float) -> None:
+        self._tell("spend", work)
+
+    def skip(self, work: float) -> None:
+        self._tell("skip", work)
+
+    def show(self, result: Callable[[], Any]) -> None:
+        if self._result is None:
+            self._tell("show")
+        self._result = result
+
+    def check_cancelled(self) -> None:
+        start = time.monotonic()
+        if start - self._asked < self._often:
+            return
+        wants_result, paused = self._ask("check_cancelled")
+        self._asked = time.monotonic()
+        self._often = min(_RARELY, max(_OFTEN, (self._asked - start - paused) / _ASKING))
+        if wants_result and self._result is not None:
+            record, bodies = in_bodies(self._result())
+            self._tell("so_far", record, list(bodies))
+
+    def hand_out(self, of: str, parts: Sequence[Any]) -> Iterator[Any]:
+        self._ask("hand_out", of, list(parts))
+        while (part := self._ask("next_part")) is not None:
+            yield part
+
+    def recall_all(self, keys: Collection[str]) -> dict[str, Body]:
+        found: dict[str, Body] = self._ask("recall_all", list(keys))
+        return found
+
+    def keep_all(self, bodies: Mapping[str, Body], renew: bool = False) -> None:
+        self._tell("keep_all", dict(bodies), renew)
+
+    def recall_results(self, keys: Collection[str]) -> dict[str, Body]:
+        found: dict[str, Body] = self._ask("recall_results", list(keys))
+        return found
+
+    def keep_results(self, records: Mapping[str, Body]) -> None:
+        self._tell("keep_results", dict(records))
+
+    def _reading(self, share: float) -> None:
+        self.report(round(100 * share), 100, "percent of the file")
+        self.check_cancelled()
+
+
+class Talk(Protocol):
+    """What a server is talked with through: see :class:`explainlab.workers.channel.Channel`."""
+
+    def send(self, message: Message) -> None:
+        """Send ``message``."""
+
+    def receive(self) -> Message:
+        """The next message."""
+
+
+class Serving:
+    """Answers what comes over ``channel`` until the server is gone, by ``answering``.
+
+    ``most_bytes``: with more anonymous memory the process ends (0: no limit), so that its server starts another.
+    """
+
+    def __init__(self, channel: Talk, answering: Answering, most_bytes: int = 0) -> None:
+        self._channel = channel
+        self._answering = answering
+        self._most_bytes = most_bytes
+        self._replies: dict[int, SimpleQueue[Message]] = {}
+
+    def run(self) -> None:
+        """Serve until the channel is closed."""
+        threading.Thread(target=self._tell_state, daemon=True).start()
+        try:
+            while True:
+                message = self._channel.receive()
+                task = message["task"]
+                if "requests" in message:
+                    self._replies[task] = SimpleQueue()
+                    threading.Thread(target=self._answer, args=(message,), daemon=True).start()
+                elif task in self._replies:
+                    self._replies[task].put(message)
+        except ChannelClosed:
+            return
+
+    def state(self) -> Message:
+        """How this worker is."""
+        return {
+            "version": source_digest(),
+            "host": socket.gethostname(),
+            "pid": os.getpid(),
+            "device": self._answering.device,
+            "loaded": [asdict(model) for model in self._answering.loaded],
+            "out_of_memory": self._answering.out_of_memory,
+            "free_bytes": self._answering.free_bytes,
+            "memory_bytes": psutil.Process().memory_info().rss,
+        }
+
+    def _tell_state(self) -> None:
+        while True:
+            state = self.state()
+            try:
+                self._channel.send({"state": state})
+            except ChannelClosed:
+                return
+            if self._most_bytes and state["memory_bytes"] > self._most_bytes:
+                log.error("this worker has more memory than it may, and ends")
+                os._exit(TOO_LARGE)
+            time.sleep(STATE_SECONDS)
+
+    def _answer(self, message: Message) -> None:
+        """Answer one task, to its end."""
+        task = message["task"]
+        try:
+            requests = [CompleteRequest(**fields) for fields in message["requests"]]
+            if model_digest(requests[0]) != message["digest"]:
+                raise ModelError(
+                    f"The worker has other files of {requests[0].model} than the server.",
+                    "Give both the same files, then run it again.",
+                )
+            context = Told(
+                lambda name, *args: self._ask(task, name, *args),
+                lambda name, *args: self._channel.send({"task": task, "call": name, "args": args}),
+                reader_of(message["reader"]),
+                message["workers"],
+            )
+            for result in self._answering.answer(requests, context):
+                record, bodies = in_bodies(result)
+                for body in bodies:
+                    self._channel.send({"task": task, "body": body})
+                self._channel.send({"task": task, "record": record})
+            self._end(task, {"end": True})
+        except ChannelClosed:
+            pass
+        except BaseException as error:
+            record = error_record(error)
+            if record["problem"] is None:
+                log.exception("a task failed")
+            self._end(task, {"error": record})
+
+    def _end(self, task: int, message: Message) -> None:
+        del self._replies[task]
+        with suppress(ChannelClosed):
+            self._channel.send({"task": task, **message, "state": self.state()})
+
+    def _ask(self, task: int, name: str, *args: Any) -> Any:
+        self._channel.send({"task": task, "call": name, "args": args})
+        message = self._replies[task].get()
+        if "error" in message:
+            raise error_of(message["error"])
+        return message["reply"]

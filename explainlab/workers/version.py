@@ -1,0 +1,18 @@
+"""Which version of the project this is."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cache
+from pathlib import Path
+
+_PACKAGE = Path(__file__).resolve().parent.parent
+
+
+@cache
+def source_digest() -> str:
+    """SHA-256 of the source of this package: workers of other sources than their server's are refused."""
+    whole = hashlib.sha256()
+    for path in sorted(_PACKAGE.rglob("*.py")):
+        whole.update(path.relative_to(_PACKAGE).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    return whole.hexdigest()

@@ -1,0 +1,57 @@
+"""What is said between a server and a worker in a process of its own: plain records, and nothing else.
+
+The server asks with ``{"task", "requests", "reader", "workers", "digest"}``. The worker tells of what it does, and
+asks for what the run needs, with ``{"task", "call", "args"}``; to a call of :data:`ANSWERED` the server replies
+``{"task", "reply"}``, or ``{"task", "error"}``, which the run then raises. A result comes as ``{"task", "body"}`` for
+each of its bodies, then ``{"task", "record"}``; ``{"task", "end"}`` follows the last, or ``{"task", "error"}``.
+``{"state"}`` comes every second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from explainlab import errors
+from explainlab.errors import ExplainLabError
+from explainlab.limits import Limits
+from explainlab.reader import Reader
+from explainlab.workers.channel import Message
+
+TOLD = ("report", "expect", "part", "spend", "skip", "keep_all", "keep_results", "predicted", "show")
+"""What a worker tells the context of a run: methods of :class:`explainlab.models.context.RunContext`."""
+ANSWERED = ("check_cancelled", "recall_all", "recall_results", "hand_out", "next_part")
+"""What it asks; ``hand_out`` begins, and ``next_part`` gives one part after another, then None."""
+
+
+class Unexpected(Exception):
+    """An error of a worker that is none of ours; the worker has logged it."""
+
+
+def error_record(error: BaseException) -> Message:
+    """``error`` as a record: one of ours whole, of another only its kind, as its words may quote a text."""
+    if isinstance(error, ExplainLabError):
+        return {"kind": type(error).__name__, "problem": error.problem, "remedy": error.remedy}
+    return {"kind": type(error).__name__, "problem": None}
+
+
+def error_of(record: Mapping[str, Any]) -> Exception:
+    """The error of :func:`error_record`."""
+    if record["problem"] is None:
+        return Unexpected(record["kind"])
+    kind = getattr(errors, record["kind"], ExplainLabError)
+    return errors.Cancelled() if kind is errors.Cancelled else kind(record["problem"], record["remedy"])
+
+
+def reader_record(reader: Reader) -> Message:
+    """``reader`` without its watch."""
+    folders = {name: folder and str(folder) for name, folder in (("uploads", reader.uploads), ("made", reader.made))}
+    return {**folders, "limits": asdict(reader.limits)}
+
+
+def reader_of(record: Mapping[str, Any]) -> Reader:
+    """The reader of :func:`reader_record`."""
+    uploads, made = (record[name] and Path(record[name]) for name in ("uploads", "made"))
+    return Reader(uploads, made, Limits(**record["limits"]))

@@ -1,0 +1,40 @@
+"""What a worker is: it answers requests on one device."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from explainlab.models.context import RunContext
+from explainlab.request import CompleteRequest
+from explainlab.result import Result
+from explainlab.workers.pool import Loaded
+
+
+class Worker(Protocol):
+    """Answers requests, several at once if each waits for its turn in its context. Holds models, and no database."""
+
+    @property
+    def device(self) -> str:
+        """Where it computes."""
+
+    @property
+    def loaded(self) -> tuple[Loaded, ...]:
+        """The models in its memory."""
+
+    @property
+    def out_of_memory(self) -> bool:
+        """Whether a model could not read a word even alone in memory, and none has succeeded since."""
+
+    @property
+    def free_bytes(self) -> int | None:
+        """Free memory of its device; None where it is not known."""
+
+    def answer(self, requests: Sequence[CompleteRequest], context: RunContext) -> list[Result]:
+        """The results of ``requests``, which differ in their targets alone; raises what they raise.
+
+        Raises :class:`explainlab.errors.MemoryShortage` where memory does not suffice, also for one request alone.
+        """
+
+    def close(self) -> None:
+        """Let go of everything; nothing is asked of it afterwards."""

@@ -1,0 +1,38 @@
+"""What a cluster refuses before it computes anything."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from explainlab.errors import RequestError, ResourceError
+from explainlab.settings import settings
+from explainlab.workers.cluster import cluster, require_private
+
+
+@pytest.mark.parametrize("address", ["", "auto", "ray://head:10001", "8.8.8.8:6379", "ray://[2606:4700::1111]:10001"])
+def test_a_hosted_instance_uses_no_cluster_that_others_may_reach(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    require_private(address)
+    monkeypatch.setattr(settings(), "allow_anyone", True)
+    with pytest.raises(RequestError, match="not an address on a private network"):
+        require_private(address)
+
+
+@pytest.mark.parametrize("address", ["10.0.0.7:6379", "ray://192.168.1.2:10001", "127.0.0.1:6379", "[fd00::1]:6379"])
+def test_one_on_a_private_network_is_used(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(settings(), "allow_anyone", True)
+    require_private(address)
+
+
+def test_without_ray_it_is_told_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(ResourceError, match=r"Ray is not installed\. Install it: pip install ray=="):
+        cluster(1)
+
+
+def test_an_address_where_nothing_answers_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("ray", reason="needs Ray: pip install ray==2.60.0")
+    monkeypatch.setattr(settings(), "ray_address", "127.0.0.1:1")
+    with pytest.raises(ResourceError, match=r"No Ray cluster answers at 127\.0\.0\.1:1"):
+        cluster(1)

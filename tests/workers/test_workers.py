@@ -1,0 +1,238 @@
+"""Workers elsewhere, of this machine or a cluster: the same answers, and nothing lost with a process."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from explainlab.analyses.registry import complete, new_request
+from explainlab.errors import ModelError
+from explainlab.limits import Limits
+from explainlab.models.context import RunContext
+from explainlab.request import Request
+from explainlab.result import Result
+from explainlab.service.jobs import Job
+from explainlab.service.service import Service
+from explainlab.service.store.store import Store
+from explainlab.service.users import User
+from explainlab.workers import process
+from explainlab.workers.process import Process
+
+MODEL = "embedded:bert-mini-sst2"
+ANN, BOB = User("ann", "Ann"), User("bob", "Bob")
+SOON = 120
+HOSTILE = "<script>alert(1)</script> a \u202estirring\u202c film &amp; 🎬"
+
+
+def text(words: str, question: str = "integrated_gradients", **parameters: Any) -> Request:
+    return Request(model=MODEL, text=words, question=question, parameters=parameters)
+
+
+def errors_of(rows: int, data: str = "embedded:sentiment", steps: int = 32) -> Request:
+    """A study that takes a moment."""
+    parameters = {"rows": rows, "sample": "first", "steps": [steps], "rules": ["right"]}
+    return new_request(model=MODEL, question="integration_error", data=data, parameters=parameters)
+
+
+def end(service: Service, job: Job) -> Result:
+    assert service.engine.wait(job, SOON)
+    assert (job.progress.status, job.progress.error) == ("done", "")
+    result = job.result
+    assert result is not None
+    return result
+
+
+def begun(service: Service, job: Job, helped: bool = False) -> None:
+    """Wait until ``job`` is in the middle of its texts, and others help with it."""
+    until = time.monotonic() + SOON
+    while job.progress.done < 1 or (helped and not all(service.engine.at(place) for place in (0, 1))):
+        assert not service.engine.wait(job, 0.01)
+        assert time.monotonic() < until
+
+
+def comparable(result: Result) -> dict[str, Any]:
+    record = result.to_json()
+    record["cost"] = {name: record["cost"][name] for name in ("forward", "backward")}
+    return record
+
+
+def numbers(result: Result) -> list[float]:
+    """The error of every text, in their order."""
+    return [error for own in result.body.texts for error in own.errors["right"].values()]
+
+
+@pytest.fixture(scope="module")
+def here(_home: Path) -> Service:
+    """The same in this process."""
+    return Service(Store("sqlite://"), "cpu")
+
+
+def test_a_text_has_the_same_answer_bit_for_bit(fleet: Service, here: Service) -> None:
+    asked = text(HOSTILE)
+    job = fleet.submit(asked, ANN)
+    assert comparable(end(fleet, job)) == comparable(here.run(asked))
+    assert job.prediction == job.result.prediction
+    assert MODEL in [model.id for worker in fleet.workers for model in worker.loaded]
+
+
+def test_two_workers_share_a_data_set_and_give_the_same_numbers(fleet: Service, here: Service) -> None:
+    asked = errors_of(24)
+    job = fleet.submit(asked, ANN)
+    begun(fleet, job, helped=True)
+    assert [fleet.engine.at(place).helps for place in (0, 1)].count(job) == 1
+    there, alone = end(fleet, job), here.run(asked)
+    assert (job.progress.done, job.progress.total) == (24, 24)
+    assert [own.row for own in there.body.texts] == [own.row for own in alone.body.texts]
+    assert (there.cost.forward, there.cost.backward) == (alone.cost.forward, alone.cost.backward)
+    np.testing.assert_allclose(numbers(there), numbers(alone), rtol=1e-3, atol=1e-6)
+
+
+@pytest.mark.parametrize("rows", [300, 700])
+def test_predictions_are_shared_too(fleet: Service, here: Service, rows: int, tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    pd.DataFrame({"text": [f"film {n} is {n % 7}" for n in range(rows)], "label": ["negative"] * rows}).to_csv(path)
+    asked = new_request(model=MODEL, question="predictions", data=str(path), parameters={"rows": rows})
+    assert comparable(end(fleet, fleet.submit(asked, ANN))) == comparable(here.run(asked))
+
+
+def test_very_many_rows_arrive_in_parts(fleet: Service, here: Service, tmp_path: Path) -> None:
+    path = tmp_path / "many.csv"
+    pd.DataFrame({"text": [f"film {n}" for n in range(2_500)], "label": ["positive"] * 2_500}).to_csv(path)
+    asked = new_request(model=MODEL, question="predictions", data=str(path), parameters={"rows": 2_500})
+    result = end(fleet, fleet.submit(asked, ANN))
+    assert len(result.body.rows) == 2_500
+    assert comparable(result) == comparable(here.run(asked))
+
+
+def test_an_urgent_text_is_answered_while_both_have_a_data_set(fleet: Service) -> None:
+    job = fleet.submit(errors_of(40, steps=128), ANN)
+    begun(fleet, job, helped=True)
+    between = fleet.submit(text("a text of another"), BOB)
+    end(fleet, between)
+    assert not job.progress.finished
+    fleet.cancel(job.key, ANN)
+    assert fleet.engine.wait(job, SOON)
+    assert job.progress.status == "cancelled"
+
+
+def test_a_cancel_stops_all_who_have_it_and_what_is_finished_stays(fleet: Service) -> None:
+    asked = errors_of(30, steps=64)
+    job = fleet.submit(asked, ANN)
+    begun(fleet, job, helped=True)
+    fleet.cancel(job.key, ANN)
+    assert fleet.engine.wait(job, SOON)
+    done, until = job.progress.done, time.monotonic() + SOON
+    while any(fleet.engine.at(place) for place in (0, 1)):
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    assert 0 < done < 30
+    again = fleet.submit(asked, ANN)
+    begun(fleet, again)
+    assert again.progress.done >= done, "these were not run again"
+    end(fleet, again)
+
+
+def test_other_users_jobs_go_before_help(fleet: Service) -> None:
+    first = fleet.submit(errors_of(40, steps=96), ANN)
+    begun(fleet, first, helped=True)
+    second = fleet.submit(errors_of(6, steps=24), BOB)
+    end(fleet, second)
+    assert not first.progress.finished
+    assert second.place != first.place
+    fleet.cancel(first.key, ANN)
+    assert fleet.engine.wait(first, SOON)
+
+
+def test_what_is_finished_so_far_can_be_seen(fleet: Service) -> None:
+    job = fleet.submit(errors_of(41, steps=96), ANN)
+    begun(fleet, job)
+    show, until = job.so_far, time.monotonic() + SOON
+    while show is None:
+        assert time.monotonic() < until
+        show = job.so_far
+    assert 0 < len(show().body.texts) < 41
+    fleet.cancel(job.key, ANN)
+    assert fleet.engine.wait(job, SOON)
+
+
+# What goes wrong -----------------------------------------------------------------------------------------------------
+
+
+def kill(worker: Process) -> None:
+    os.kill(worker.pid, signal.SIGKILL)
+
+
+def test_killed_workers_cost_time_alone(fleet: Service, here: Service, caplog: pytest.LogCaptureFixture) -> None:
+    asked = errors_of(24, steps=90)
+    job = fleet.submit(asked, ANN)
+    begun(fleet, job, helped=True)
+    restarts = sum(worker.restarts for worker in fleet.workers)
+    for place in (1 - job.place, job.place):  # the one that helps, then the one whose job it is
+        kill(fleet.workers[place])
+        done, until = job.progress.done, time.monotonic() + SOON
+        while job.progress.done == done and not job.progress.finished:
+            assert time.monotonic() < until
+            time.sleep(0.01)
+    there, alone = end(fleet, job), here.run(asked)
+    assert (there.cost.forward, there.cost.backward) == (alone.cost.forward, alone.cost.backward), "nothing twice"
+    np.testing.assert_allclose(numbers(there), numbers(alone), rtol=1e-3, atol=1e-6)
+    assert sum(worker.restarts for worker in fleet.workers) > restarts
+    assert "film" not in caplog.text
+    end(fleet, fleet.submit(text("after that"), ANN))
+
+
+def test_a_text_that_ends_its_worker_again_and_again_is_given_up(fleet: Service) -> None:
+    endless = text("a text " * 30, steps=9_999, rule="right")
+    job = fleet.submit(endless, ANN)
+    for _ in range(process.MOST_TRIES):
+        worker = fleet.workers[job.place]
+        until, pid = time.monotonic() + SOON, worker.pid
+        while job.progress.phase != "gradients" or not worker.loaded or fleet.engine.silent_seconds > 1:
+            assert not fleet.engine.wait(job, 0.01)
+            assert time.monotonic() < until
+        job.update(phase="")
+        kill(worker)
+        while worker.pid == pid and not job.progress.finished:
+            assert time.monotonic() < until
+            time.sleep(0.01)
+    assert fleet.engine.wait(job, SOON)
+    assert job.progress.status == "failed"
+    assert job.progress.error.startswith("The process that computes ended 3 times in the middle of this.")
+    end(fleet, fleet.submit(text("another text"), ANN))
+
+
+def test_a_worker_with_other_files_than_the_server_is_refused(fleet: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "model_digest", lambda _: "0" * 64)
+    with pytest.raises(ModelError, match="The worker has other files of embedded:bert-mini-sst2 than the server"):
+        fleet.workers[0].answer([complete(text("a film"))], RunContext())
+
+
+def test_errors_of_requests_are_told_as_anywhere(fleet: Service) -> None:
+    job = fleet.submit(Request(model=MODEL, text=" ", question="random"), ANN)
+    assert fleet.engine.wait(job, SOON)
+    assert job.progress.error == "The text is empty. Give it at least one word."
+
+
+def test_a_process_that_has_too_much_memory_is_started_anew() -> None:
+    worker = Process("cpu", 2**30, Limits(), most_mb=100)
+    first, until = worker.pid, time.monotonic() + SOON
+    while not worker._link.lost:
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    worker._live()
+    assert worker.pid != first, "another one"
+    assert worker.restarts == 1
+    worker.close()
+
+
+def test_closing_it_ends_its_process() -> None:
+    worker = Process("cpu", 2**30, Limits())
+    worker.close()
+    assert worker._link.process.poll() is not None
