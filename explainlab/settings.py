@@ -39,6 +39,11 @@ class Settings(BaseSettings, Limited):
         ge=0,
         description="Processes that compute; empty: one a device; 0: none, it is done in the process of the pages.",
     )
+    idle_worker_seconds: float = Field(
+        900.0,
+        ge=0,
+        description="After so long without a task a worker of a cluster gives back its place; 0: never.",
+    )
     max_worker_mb: int = Field(
         0, ge=0, description="Most memory of a process that computes, in MB, before it is started anew; 0: no limit."
     )

@@ -59,6 +59,13 @@ def free_memory(device: torch.device) -> int:
     return free - torch.cuda.memory_allocated(device)
 
 
+def whole_memory(device: torch.device) -> int:
+    """Bytes of a GPU, elsewhere of the machine."""
+    if device.type != "cuda":
+        return int(psutil.virtual_memory().total)
+    return int(torch.cuda.get_device_properties(device).total_memory)
+
+
 def is_out_of_memory(error: BaseException | None) -> bool:
     """Whether ``error``, or its cause, means that memory ran out: of Python, the system, a GPU or torch's kernels."""
     if isinstance(error, MemoryError | MemoryShortage | torch.cuda.OutOfMemoryError):

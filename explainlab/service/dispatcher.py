@@ -8,6 +8,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain
 
 from explainlab.errors import Cancelled, ExplainLabError, ResourceError
 from explainlab.request import CompleteRequest
@@ -17,25 +18,30 @@ from explainlab.service.logs import log_end
 from explainlab.service.scheduler import Scheduler
 from explainlab.service.users import LOCAL, User
 from explainlab.settings import settings
+from explainlab.workers.worker import Elsewhere
 
 log = logging.getLogger(__name__)
 
 _KEPT = 512
 
 
-def _in_order(places: int) -> Callable[[CompleteRequest], Sequence[int]]:
-    return lambda _: range(places)
+Preference = Callable[[Job], Sequence[Sequence[int]]]
+
+
+def _in_order(places: int) -> Preference:
+    return lambda _: [range(places)]
 
 
 class Dispatcher:
     """The :class:`explainlab.service.engine.Engine` of this process: a queue of jobs, and the turns in which they run.
 
-    ``answer`` computes the result of one request at the place of a worker, of which there are ``places``; ``prefer``
-    says in which order a request is offered to them. Equal requests share one job. A job that has begun has a thread
-    for itself, but at each place only one at a time has its turn: the others wait. Between two batches
-    :class:`Scheduler` says who is next. Where there is nothing to do, a place does a part of what another one has
-    handed out: that is ``help``. Nothing that a job raises ends a place. ``ended`` is called after each job and must
-    not raise. The last 512 finished jobs are kept, so that pages can read how theirs ended.
+    ``answer`` computes the result of one request at the place of a worker, of which there are ``places``;
+    ``prefer`` says which of them may begin a job: see :class:`explainlab.service.engine.MakeEngine`. Equal requests
+    share one job. A job that has begun has a thread for itself, but at each place only one at a time has its turn:
+    the others wait. Between two batches :class:`Scheduler` says who is next. Where there is nothing to do, a place
+    does a part of what another one has handed out: that is ``help``. Nothing that a job raises ends a place.
+    ``ended`` is called after each job and must not raise. The last 512 finished jobs are kept, so that pages can
+    read how theirs ended.
     """
 
     def __init__(
@@ -44,7 +50,7 @@ class Dispatcher:
         ended: Ended = lambda _: None,
         help: Help = lambda *_: None,
         places: int = 1,
-        prefer: Callable[[CompleteRequest], Sequence[int]] | None = None,
+        prefer: Preference | None = None,
     ) -> None:
         self._answer = answer
         self._help = help
@@ -84,7 +90,7 @@ class Dispatcher:
             job.awaited |= urgent
             job.seen = time.monotonic()
             self._scheduler.changed()
-            self._use_idle(self._prefer(request))
+            self._use_idle(list(chain(*self._prefer(job))))
             return job
 
     def job(self, key: str) -> Job | None:
@@ -149,6 +155,11 @@ class Dispatcher:
         with self._changed:
             return self._changed.wait_for(lambda: job.progress.finished, timeout)
 
+    def wake(self) -> None:
+        """See :meth:`explainlab.service.engine.Engine.wake`."""
+        with self._changed:
+            self._use_idle(range(len(self._turns)))
+
     @property
     def silent_seconds(self) -> float:
         """Seconds since a running job last gave a sign of life, before a batch; 0 when idle."""
@@ -204,13 +215,13 @@ class Dispatcher:
     def _pass_on(self, place: int) -> None:
         """Give the next job its turn at ``place``; the lock is held. Where no thread can be had, none begins."""
         self._beats[place] = time.monotonic()
-        job = self._scheduler.turn(place) or self._helper(place)
+        job = self._scheduler.turn(place, lambda job: self._begins_at(place, job)) or self._helper(place)
         if job is not None and not job.begun:
             try:
                 if not self._idle:
                     self._add_thread()
             except RuntimeError:
-                job = self._scheduler.turn(place, begins=False)
+                job = self._scheduler.turn(place, lambda _: False)
             else:
                 self._idle -= 1
                 job.place = place
@@ -221,17 +232,23 @@ class Dispatcher:
         self._turns[place] = job
         self._changed.notify_all()
 
+    def _begins_at(self, place: int, job: Job) -> bool:
+        """Whether ``job``, which waits, may begin at ``place``."""
+        for group in self._prefer(job):
+            if place in group:
+                return True
+            if job.urgent and not all(any(own.urgent for own in self._scheduler.begun(at)) for at in group):
+                return False
+        return False
+
     def _helper(self, place: int) -> Job | None:
         """A job that helps, at ``place``, one that has handed out more than it does itself; None if none wants it."""
         for main in self._begun():
-            if main.place != place and main.parts.waiting and not main.alone and main.context:
+            if main.place == place or main.alone or not main.parts.waiting or not main.context:
+                continue
+            if any(place in group for group in self._prefer(main)):
                 return Job(main.key, main.context.request, list(main.users), helps=main)
         return None
-
-    def _handed_out(self) -> None:
-        """There are parts to take."""
-        with self._changed:
-            self._use_idle(range(len(self._turns)))
 
     def _work(self) -> None:
         """What a thread does: one job after another."""
@@ -267,26 +284,28 @@ class Dispatcher:
         if job.helps:
             self._assist(job, job.helps)
         else:
-            job.parts.changed = self._handed_out
+            job.parts.changed = self.wake
             status, error = self._run(job)
             job.parts.offer("", ())
-            log_end(job, users, status)
+            if status != "queued":
+                log_end(job, users, status)
         with self._changed:
-            self._scheduler.discard(job)
+            if status != "queued":
+                self._scheduler.discard(job)
             job.so_far = job.context = None
             job.update(status=status, error=error)
             self._idle += 1
             self._changed.notify_all()
             if self._turns[job.place] is job:
                 self._pass_on(job.place)
-        if not job.helps:
+        if not job.helps and status != "queued":
             self._ended(job)
 
     def _assist(self, job: Job, main: Job) -> None:
         """Do parts of ``main``; where that fails, it does them itself and tells why."""
         try:
             self._help(job.request, HelpContext(job, main, lambda: self._make_way(job)))
-        except Cancelled:
+        except (Cancelled, Elsewhere):
             pass
         except BaseException:
             log.exception("a worker could not help with job %s", job.key[:12], extra={"job": job.key[:12]})
@@ -295,11 +314,14 @@ class Dispatcher:
             main.parts.lose(job)
 
     def _run(self, job: Job) -> tuple[Status, str]:
-        """Answer the job's requests; its status, and what went wrong. What fails in a set stops no other."""
+        """Answer the job's requests; its status, and what went wrong. What fails in a set stops no other.
+
+        Where its worker has gone it is queued again, with what it has answered so far.
+        """
         context = job.context = JobContext(job, lambda: self._make_way(job), len(self._turns))
-        for request in job.requests:
+        for request in job.requests[len(job.outcomes) :]:
             status, error = self._answered(job, request, context)
-            if status == "cancelled" or not job.more:
+            if status in ("cancelled", "queued") or not job.more:
                 return status, error
         return "done", ""
 
@@ -310,6 +332,8 @@ class Dispatcher:
             result = self._answer(request, context)
         except Cancelled:
             return "cancelled", "" if job.stop.is_set() else _forsaken()
+        except Elsewhere:
+            return ("cancelled", "") if job.stop.is_set() else ("queued", "")
         except ExplainLabError as error:
             problem = str(error)
         except BaseException:  # also those that would end the thread

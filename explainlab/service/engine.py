@@ -66,6 +66,9 @@ class Engine(Protocol):
     def wait(self, job: Job, timeout: float | None = None) -> bool:
         """Block until ``job`` has ended (True) or ``timeout`` seconds have passed (False)."""
 
+    def wake(self) -> None:
+        """Workers have come or gone: what waits may begin."""
+
     def at(self, place: int) -> Job | None:
         """The job that has its turn at ``place``; it may be one that helps another."""
 
@@ -77,7 +80,8 @@ class Engine(Protocol):
 class MakeEngine(Protocol):
     """Makes an engine that computes with ``answer`` and ``help``, and calls ``ended`` when a job has ended.
 
-    There are so many ``places`` of workers; ``prefer`` says in which order a request is offered to them.
+    There are so many ``places`` of workers; ``prefer`` says which of them may begin a job, in groups: those of a later
+    group begin an urgent one only while all before have one.
     """
 
     def __call__(
@@ -86,5 +90,5 @@ class MakeEngine(Protocol):
         ended: Ended,
         help: Help,
         places: int,
-        prefer: Callable[[CompleteRequest], Sequence[int]],
+        prefer: Callable[[Job], Sequence[Sequence[int]]],
     ) -> Engine: ...

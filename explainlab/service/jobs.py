@@ -68,6 +68,7 @@ class Job:
 
     Once it has begun it runs at the ``place`` of a worker, in its ``context``, and may hand out ``parts``: a job that
     ``helps`` it, at another place, does some of these. ``alone``: a helper has failed, and there is to be no other.
+    Where its worker goes away it waits again. So many ``too_few_bytes`` of memory did not suffice for it.
     """
 
     key: str
@@ -88,6 +89,7 @@ class Job:
     parts: Parts = field(default_factory=Parts)
     helps: Job | None = None
     alone: bool = False
+    too_few_bytes: int = 0
     context: JobContext | None = None
     stop: threading.Event = field(default_factory=threading.Event)
     pages: dict[tuple[User, str], float] = field(default_factory=dict)
@@ -173,6 +175,10 @@ class JobContext(Momentary):
         self.estimate = Estimate()
         self._tell()
         self.check_cancelled()
+
+    def require_more_than(self, memory_bytes: int) -> None:
+        """So much memory does not suffice for the job."""
+        self._job.too_few_bytes = memory_bytes
 
     @property
     def readers(self) -> list[User]:

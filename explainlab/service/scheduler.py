@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import count
 
 from explainlab.service.jobs import Job
@@ -81,10 +81,10 @@ class Scheduler:
         before = begun[: begun.index(job)] if job in begun else []
         return sum(other.urgent is job.urgent and _share_a_user(job, other) for other in before)
 
-    def turn(self, place: int = 0, begins: bool = True) -> Job | None:
+    def turn(self, place: int = 0, begins: Callable[[Job], bool] = lambda _: True) -> Job | None:
         """The job that has the next turn at ``place``; None if there is none. What is being cancelled ends first.
 
-        It has begun already, unless one ``begins``.
+        It has begun already, or is one that ``begins`` there.
         """
         self.changed()
         begun = self.begun(place)
@@ -99,17 +99,17 @@ class Scheduler:
                 return due[user]
         return next((job for job in begun if job.helps), None)
 
-    def _due(self, rank: bool, begun: list[Job], begins: bool) -> dict[User, Job]:
+    def _due(self, rank: bool, begun: list[Job], begins: Callable[[Job], bool]) -> dict[User, Job]:
         """The job with which each user would have the next turn."""
         due: dict[User, Job] = {}
         for job in begun:
             for user in job.users if job.urgent is rank and not job.helps else ():
                 due.setdefault(user, job)
         sharing = len(due)
-        for job in self.waiting() if begins else ():
+        for job in self.waiting():
             for user in job.users if job.urgent is rank else ():
                 before = sum(user in other.users for other in begun if not other.helps) if rank else sharing
-                if user not in due and before < MOST_BEGUN:
+                if user not in due and before < MOST_BEGUN and begins(job):
                     due[user] = job
         return due
 

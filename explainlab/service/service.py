@@ -11,7 +11,7 @@ from contextlib import suppress
 from functools import lru_cache, partial
 
 from explainlab.analyses.registry import known_digest, model_digest, targets_together
-from explainlab.errors import ModelError, RequestError, ResourceError
+from explainlab.errors import MemoryShortage, ModelError, RequestError, ResourceError
 from explainlab.models import loading
 from explainlab.models.context import RunContext
 from explainlab.models.stored.places import locate
@@ -31,8 +31,9 @@ from explainlab.service.store.store import Store
 from explainlab.service.uploads import reader_of
 from explainlab.service.users import LOCAL, User, is_administrator
 from explainlab.settings import settings
+from explainlab.workers.choice import able, has_larger
 from explainlab.workers.local import configured, here
-from explainlab.workers.worker import Worker
+from explainlab.workers.worker import Elsewhere, Worker
 
 log = logging.getLogger(__name__)
 _MOST_UNSTORED = 64
@@ -59,6 +60,8 @@ class Service(Access):
         self.paces = Paces(store, self.workers[0].device)
         self._unstored: dict[str, Result] = {}  # by their keys, the last so many that nobody has in the store
         self.engine: Engine = engine(self._work, self._ended, self._help, len(self.workers), self._preferred)
+        for worker in self.workers:
+            worker.changed = self.engine.wake
 
     def find(self, request: Request, user: User = LOCAL) -> Result | None:
         """The stored result, or None; uploads are those of ``user``. Never loads a model, never waits for the network.
@@ -237,10 +240,16 @@ class Service(Access):
             locate(request.model)
         require_named(request)  # an adapter of the hub names the model that it changes only now
         context.estimate.pace = self.paces.of(request)
-        if context.key == again_key(request):
-            result = self._compute(request, context, context.place)
-        else:
-            result = self._answer(request, context, context.keepers, context.place)
+        try:
+            if context.key == again_key(request):
+                result = self._compute(request, context, context.place)
+            else:
+                result = self._answer(request, context, context.keepers, context.place)
+        except MemoryShortage:
+            if not has_larger(self.workers, context.place):
+                raise
+            context.require_more_than(self.workers[context.place].device_bytes or 0)
+            raise Elsewhere from None
         pace = context.estimate.taken(time.monotonic())
         if pace is not None and context.keepers():
             self.paces.learn(request, pace)
@@ -256,10 +265,9 @@ class Service(Access):
         finally:
             memory.hold()
 
-    def _preferred(self, request: CompleteRequest) -> list[int]:
-        """The places of workers, those first that have the model of ``request``."""
-        has = [any(model.id == request.model for model in worker.loaded) for worker in self.workers]
-        return sorted(range(len(has)), key=lambda place: not has[place])
+    def _preferred(self, job: Job) -> list[list[int]]:
+        """The places of workers that can do ``job``: those that have its model, and the others."""
+        return able(self.workers, job.request.model, job.urgent, job.too_few_bytes)
 
     def _ended(self, job: Job) -> None:
         for key in map(job_key, job.requests) if job.more else [job.key]:

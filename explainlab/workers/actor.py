@@ -9,11 +9,7 @@ from queue import Empty, SimpleQueue
 
 import ray
 
-from explainlab.limits import Limits
-from explainlab.logs import log_as_json
-from explainlab.workers.answering import Answering
 from explainlab.workers.channel import Message
-from explainlab.workers.serving import Serving
 
 
 class _Mailbox:
@@ -37,6 +33,11 @@ class Actor:
     """A process of the cluster that serves what is ``put`` there; the server takes what it answers."""
 
     def __init__(self, first: str, threads: int) -> None:
+        from explainlab.limits import Limits  # here: who asks for an actor loads only its name
+        from explainlab.logs import log_as_json
+        from explainlab.workers.answering import Answering
+        from explainlab.workers.serving import Serving
+
         if threads:
             os.environ["OMP_NUM_THREADS"] = str(threads)
         begin = json.loads(first)

@@ -12,7 +12,7 @@ from explainlab.analyses.registry import answer_alone, answer_targets
 from explainlab.errors import MemoryShortage
 from explainlab.limits import Limits
 from explainlab.models.context import RunContext
-from explainlab.models.devices import choose_device, free_memory, is_out_of_memory
+from explainlab.models.devices import choose_device, free_memory, is_out_of_memory, whole_memory
 from explainlab.request import CompleteRequest
 from explainlab.result import Result
 from explainlab.workers.pool import Loaded, ModelPool
@@ -27,10 +27,14 @@ class Answering:
     Where memory runs out a request is tried once more, with nothing in memory but its model, loaded anew.
     """
 
-    def __init__(self, device: str | None, limit_bytes: int, limits: Limits) -> None:
+    away = ""
+
+    def __init__(self, device: str | None, limit_bytes: int, limits: Limits, spare: bool = False) -> None:
         self.pool = ModelPool(device, limit_bytes, limits)
         self.device = str(choose_device(device))
         self.out_of_memory = False
+        self.spare = spare
+        self.changed: Callable[[], None] = lambda: None
         self._limits = limits
 
     @property
@@ -42,6 +46,11 @@ class Answering:
     def free_bytes(self) -> int:
         """Memory of the device that is free."""
         return free_memory(choose_device(self.device))
+
+    @property
+    def device_bytes(self) -> int:
+        """Memory of the device in all."""
+        return whole_memory(choose_device(self.device))
 
     def answer(self, requests: Sequence[CompleteRequest], context: RunContext) -> list[Result]:
         """See :meth:`explainlab.workers.worker.Worker.answer`."""

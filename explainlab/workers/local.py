@@ -15,9 +15,9 @@ from explainlab.workers.worker import Worker
 _MB = 2**20
 
 
-def here(device: str | None = None) -> Answering:
+def here(device: str | None = None, spare: bool = False) -> Answering:
     """The worker in this process; raises :class:`explainlab.errors.RequestError` for a device that is not here."""
-    return Answering(device, settings().model_pool_mb * _MB, settings().limits)
+    return Answering(device, settings().model_pool_mb * _MB, settings().limits, spare)
 
 
 def configured() -> list[Worker]:
@@ -29,7 +29,7 @@ def configured() -> list[Worker]:
     if settings().engine == "ray":
         from explainlab.workers.cluster import cluster
 
-        return cluster(settings().workers)
+        return [*cluster(settings().workers), here(spare=True)]
     return processes(settings().workers)
 
 

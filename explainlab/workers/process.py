@@ -1,4 +1,4 @@
-"""A worker in a process of its own, as its server sees it."""
+"""A worker in a process of its own, of this machine or of a cluster, as its server sees it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from itertools import count
@@ -31,9 +30,11 @@ from explainlab.workers.channel import Channel, ChannelClosed, Message
 from explainlab.workers.pool import Loaded
 from explainlab.workers.version import source_digest
 from explainlab.workers.wire import ANSWERED, TOLD, error_of, error_record, reader_record
+from explainlab.workers.worker import Elsewhere
 
 log = logging.getLogger(__name__)
 
+_WORKER = "explainlab.workers"
 MOST_TRIES = 3
 """So often a task is begun whose process ends in the middle of it."""
 _SO_FAR_SECONDS = 5.0
@@ -42,7 +43,7 @@ _END_SECONDS = 5.0
 
 
 class WorkerLost(Exception):
-    """The process has ended. ``busy``: it was computing for this task, which may be why."""
+    """The process has ended. ``busy``: its worker had been there for this task, which may be why."""
 
     def __init__(self, busy: bool) -> None:
         super().__init__()
@@ -54,23 +55,41 @@ class Process:
 
     A task whose process ends is begun again, :data:`MOST_TRIES` times in all; what it has kept until then is kept.
     ``device`` None: the best there; ``threads`` of a CPU (0: as many as torch takes); ``most_mb``: with more memory
-    the process ends (0: no limit). ``restarts`` counts the processes that were lost, ``seen`` is when one last said how
-    it is (monotonic seconds), and ``memory_bytes`` its memory then.
+    the process ends (0: no limit). ``module`` is what the process runs, with its arguments, in this environment and
+    the ``environment`` besides: by default a worker; otherwise what leads to one elsewhere, which is started again at
+    once, and is ``away`` until it says how that is.
+
+    ``restarts`` counts the processes that were lost, ``seen`` is when one last said how it is (monotonic seconds), and
+    ``memory_bytes`` its memory then.
     """
 
+    spare = False
+
     def __init__(
-        self, device: str | None, pool_bytes: int, limits: Limits, threads: int = 0, most_mb: int = 0, name: str = "1"
+        self,
+        device: str | None,
+        pool_bytes: int,
+        limits: Limits,
+        threads: int = 0,
+        most_mb: int = 0,
+        name: str = "1",
+        module: Sequence[str] = (_WORKER,),
+        environment: Mapping[str, str] | None = None,
     ) -> None:
         self.name = name
         self.restarts = 0
         self.seen = time.monotonic()
+        self.changed: Callable[[], None] = _nothing
         self._first = {
             "device": device,
             "pool_bytes": pool_bytes,
             "limits": asdict(limits),
             "most_bytes": most_mb * 2**20,
         }
-        self._threads = threads
+        self._module, self._environment = tuple(module), {**(environment or {})}
+        if threads:
+            self._environment["OMP_NUM_THREADS"] = str(threads)
+        self._elsewhere = self._module[0] != _WORKER
         self._device = device or str(choose_device())
         self._state: Message = {}
         self._tasks = count()
@@ -78,6 +97,15 @@ class Process:
         self._closed = self._refused = False
         self._link: Link
         self._start()
+
+    @property
+    def away(self) -> str:
+        """Why nothing can be asked of it now; empty where it can."""
+        if not self._elsewhere:
+            return ""
+        if self._refused:
+            return f"The worker on {self.host} has another version of ExplainLab than the server."
+        return str(self._state.get("away", "")) if self._state else "The worker is on its way."
 
     @property
     def device(self) -> str:
@@ -115,28 +143,33 @@ class Process:
         return str(self._state.get("host", ""))
 
     @property
+    def device_bytes(self) -> int | None:
+        """Memory of its device in all."""
+        return self._state.get("device_bytes")
+
+    @property
     def ready(self) -> bool:
         """Whether it has said how it is."""
-        return bool(self._state) and not self._link.lost
+        return "version" in self._state and not self._link.lost
 
     def answer(self, requests: Sequence[CompleteRequest], context: RunContext) -> list[Result]:
         """See :meth:`explainlab.workers.worker.Worker.answer`.
 
-        Raises :class:`ResourceError` where process after process ends in the middle of it.
+        Raises :class:`Elsewhere` where it is ``away``, :class:`ResourceError` where process after process ends in the
+        middle of it, or has another version of the project.
         """
         tries = 0
         while tries < MOST_TRIES:
-            if self._refused:
-                raise ResourceError(
-                    f"The worker on {self.host} has another version of ExplainLab than the server.",
-                    "Give both the same, then start it again.",
-                )
             link = self._live()
+            if self.away:
+                raise Elsewhere
+            if self._refused:
+                raise ResourceError("The files of ExplainLab have changed since it was started.", "Start it again.")
             task = next(self._tasks)
             try:
                 return list(_Conversation(link, task, context).results(requests))
             except WorkerLost as lost:
-                tries += lost.busy
+                tries += lost.busy or not self._elsewhere
             finally:
                 link.inboxes.pop(task, None)
         raise ResourceError(
@@ -155,74 +188,55 @@ class Process:
         with self._lock:
             if self._link.lost and not self._closed:
                 log.warning("a worker has ended and is started again")
-                self.restarts += 1
-                self._state = {}
+                self.restarts += self._link.ready
                 self._start()
             return self._link
 
     def _start(self) -> None:
-        self._link = self.connect({**self._first, "json_logs": is_json()}, self._hear)
-
-    def connect(self, first: Message, hear: Callable[[Message], None]) -> Link:
-        """A new process, to which ``first`` is said first."""
-        return _Pipes(first, self._threads, hear)
+        self._state, self._refused = {}, False
+        first = {**self._first, "json_logs": is_json()}
+        self._link = Link(self._module, self._environment, first, self._hear, self._gone)
 
     def _hear(self, state: Message) -> None:
-        if not self._state and state["version"] != source_digest():
+        if state.get("version", source_digest()) != source_digest() and not self._refused:
             self._refused = True
             log.error("a worker has another version of the project and is not used")
+        before = self.away
         self._state, self.seen = state, time.monotonic()
+        if self.away != before:
+            self.changed()
+
+    def _gone(self) -> None:
+        """The process has ended."""
+        if self._elsewhere:
+            self._live()
+        self.changed()
 
 
-class Link(ABC):
-    """What leads to a process: messages go there by :meth:`send`, and come from there by task into ``inboxes``.
+class Link:
+    """A process and what leads to it: messages go there by :meth:`send`, and come from there by task to ``inboxes``.
 
-    There is None in each when the process has ended, and ``lost`` is set. ``hear`` is told how the worker is.
+    It runs ``module``, with its arguments; ``first`` is said first. There is None in each inbox when it has ended, and
+    ``lost`` is set. ``hear`` is told how the worker is, ``gone`` is called at its end.
     """
 
-    def __init__(self, hear: Callable[[Message], None]) -> None:
+    def __init__(
+        self,
+        module: Sequence[str],
+        environment: Mapping[str, str],
+        first: Message,
+        hear: Callable[[Message], None],
+        gone: Callable[[], None],
+    ) -> None:
         self.inboxes: dict[int, SimpleQueue[Message | None]] = {}
-        self.lost = False
-        self._hear = hear
-
-    @abstractmethod
-    def send(self, message: Message) -> None:
-        """Send ``message``; raises :class:`ChannelClosed` where the process has ended."""
-
-    @abstractmethod
-    def end(self) -> None:
-        """End the process, at once."""
-
-    def listen(self, receive: Callable[[], Message]) -> None:
-        """Deliver what comes until the process ends; this is what a thread of a link does."""
-        try:
-            while True:
-                message = receive()
-                if "state" in message:
-                    self._hear(message["state"])
-                inbox = self.inboxes.get(message.get("task", -1))
-                if inbox is not None:
-                    inbox.put(message)
-        except ChannelClosed:
-            self.lost = True
-            for inbox in list(self.inboxes.values()):
-                inbox.put(None)
-
-
-class _Pipes(Link):
-    """A process of this machine, with so many ``threads``, and its stdin and stdout."""
-
-    def __init__(self, first: Message, threads: int, hear: Callable[[Message], None]) -> None:
-        super().__init__(hear)
-        environment = dict(os.environ)
-        environment["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), environment.get("PYTHONPATH")]))
-        if threads:
-            environment["OMP_NUM_THREADS"] = str(threads)
+        self.lost = self.ready = False
+        self._hear, self._gone = hear, gone
+        paths = filter(None, [str(ROOT), os.environ.get("PYTHONPATH")])
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "explainlab.workers"],
+            [sys.executable, "-m", *module],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env=environment,
+            env={**os.environ, **environment, "PYTHONPATH": os.pathsep.join(paths)},
         )
         assert self.process.stdin is not None
         assert self.process.stdout is not None
@@ -232,9 +246,11 @@ class _Pipes(Link):
             self.send(first)
 
     def send(self, message: Message) -> None:
+        """Send ``message``; raises :class:`ChannelClosed` where the process has ended."""
         self._channel.send(message)
 
     def end(self) -> None:
+        """End the process, at once."""
         self.process.terminate()
         try:
             self.process.wait(_END_SECONDS)
@@ -242,8 +258,25 @@ class _Pipes(Link):
             self.process.kill()
 
     def _listen(self) -> None:
-        self.listen(self._channel.receive)
+        """Deliver what comes until the process ends."""
+        with suppress(ChannelClosed):
+            while True:
+                message = self._channel.receive()
+                if "state" in message:
+                    self.ready = self.ready or "version" in message["state"]
+                    self._hear(message["state"])
+                inbox = self.inboxes.get(message.get("task", -1))
+                if inbox is not None:
+                    inbox.put(message)
         self.process.wait()
+        self.lost = True
+        for inbox in list(self.inboxes.values()):
+            inbox.put(None)
+        self._gone()
+
+
+def _nothing() -> None:
+    """Tell nobody."""
 
 
 class _Conversation:
@@ -283,7 +316,7 @@ class _Conversation:
         while True:
             message = self._inbox.get()
             if message is None:
-                raise WorkerLost(busy=True)
+                raise WorkerLost(busy=self._link.ready)
             if "error" in message:
                 raise error_of(message["error"])
             if "end" in message:

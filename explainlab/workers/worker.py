@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from explainlab.models.context import RunContext
@@ -11,8 +11,18 @@ from explainlab.result import Result
 from explainlab.workers.pool import Loaded
 
 
+class Elsewhere(Exception):
+    """This worker cannot do it now; another one may, or this one later."""
+
+
 class Worker(Protocol):
-    """Answers requests, several at once if each waits for its turn in its context. Holds models, and no database."""
+    """Answers requests, several at once if each waits for its turn in its context. Holds models, and no database.
+
+    A ``spare`` one takes single texts while all others are away. ``changed`` is called when it comes or goes.
+    """
+
+    spare: bool
+    changed: Callable[[], None]
 
     @property
     def device(self) -> str:
@@ -30,10 +40,19 @@ class Worker(Protocol):
     def free_bytes(self) -> int | None:
         """Free memory of its device; None where it is not known."""
 
+    @property
+    def device_bytes(self) -> int | None:
+        """Memory of its device in all; None where it is not known."""
+
+    @property
+    def away(self) -> str:
+        """Why nothing can be asked of it now; empty where it can."""
+
     def answer(self, requests: Sequence[CompleteRequest], context: RunContext) -> list[Result]:
         """The results of ``requests``, which differ in their targets alone; raises what they raise.
 
-        Raises :class:`explainlab.errors.MemoryShortage` where memory does not suffice, also for one request alone.
+        Raises :class:`explainlab.errors.MemoryShortage` where memory does not suffice, also for one request alone, and
+        :class:`Elsewhere` where it is ``away``.
         """
 
     def close(self) -> None:

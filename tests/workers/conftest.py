@@ -2,27 +2,77 @@
 
 from __future__ import annotations
 
+import secrets
+import socket
+import time
 from collections.abc import Iterator
 from importlib.util import find_spec
 
+import psutil
 import pytest
 
 from explainlab.service.service import Service
 from explainlab.service.store.store import Store
-from explainlab.workers.cluster import cluster
-from explainlab.workers.local import processes
+from explainlab.settings import settings
+from explainlab.workers.address import answers
+from explainlab.workers.cluster import cluster, start_head
+from explainlab.workers.local import here, processes
+
+LATE = 200
+
+
+class Head:
+    """A cluster of Ray on this machine that can be killed and started again."""
+
+    def __init__(self) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            self.port = str(free.getsockname()[1])
+        self.address = f"127.0.0.1:{self.port}"
+        self.start()
+
+    def start(self) -> None:
+        self._process = start_head(self.port, {})
+
+    def kill(self) -> None:
+        """All of it, at once."""
+        for process in [*psutil.Process(self._process.pid).children(recursive=True), self._process]:
+            process.kill()
+        self._process.wait()
+
+    def end(self) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait(LATE)
+
+
+@pytest.fixture(scope="module")
+def head(_home: object) -> Iterator[Head]:
+    """A cluster at the address of the settings, with a token."""
+    if find_spec("ray") is None:
+        pytest.skip("needs Ray: pip install ray==2.60.0")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_AUTH_MODE", "token")
+        patch.setenv("RAY_AUTH_TOKEN", secrets.token_hex(32))
+        cluster_there = Head()
+        patch.setattr(settings(), "ray_address", cluster_there.address)
+        yield cluster_there
+        cluster_there.end()
+        assert not answers(cluster_there.address), "nothing of it is left"
 
 
 @pytest.fixture(scope="module", params=["processes", "ray"])
 def fleet(request: pytest.FixtureRequest, _home: object) -> Iterator[Service]:
     """A service on the two; a test leaves no job of its own there."""
-    if request.param == "ray" and find_spec("ray") is None:
-        pytest.skip("needs Ray: pip install ray==2.60.0")
-    workers = processes(2, "cpu") if request.param == "processes" else cluster(2)
-    yield Service(Store("sqlite://"), "cpu", workers=workers)
-    for worker in workers:
-        worker.close()
     if request.param == "ray":
-        import ray
-
-        ray.shutdown()
+        request.getfixturevalue("head")
+    there = processes(2, "cpu") if request.param == "processes" else cluster(2)
+    service = Service(
+        Store("sqlite://"), "cpu", workers=there if request.param == "processes" else [*there, here(spare=True)]
+    )
+    until = time.monotonic() + LATE
+    while any(worker.away for worker in there):
+        assert time.monotonic() < until, [worker.away for worker in there]
+        time.sleep(0.1)
+    yield service
+    for worker in there:
+        worker.close()

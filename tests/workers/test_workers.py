@@ -24,10 +24,11 @@ from explainlab.service.store.store import Store
 from explainlab.service.users import User
 from explainlab.workers import process
 from explainlab.workers.process import Process
+from tests.workers.conftest import Head
 
 MODEL = "embedded:bert-mini-sst2"
 ANN, BOB = User("ann", "Ann"), User("bob", "Bob")
-SOON = 120
+SOON = 200
 HOSTILE = "<script>alert(1)</script> a \u202estirring\u202c film &amp; 🎬"
 
 
@@ -52,7 +53,7 @@ def end(service: Service, job: Job) -> Result:
 def begun(service: Service, job: Job, helped: bool = False) -> None:
     """Wait until ``job`` is in the middle of its texts, and others help with it."""
     until = time.monotonic() + SOON
-    while job.progress.done < 1 or (helped and not all(service.engine.at(place) for place in (0, 1))):
+    while not job.begun or job.progress.done < 1 or (helped and not all(service.engine.at(place) for place in (0, 1))):
         assert not service.engine.wait(job, 0.01)
         assert time.monotonic() < until
 
@@ -206,6 +207,33 @@ def test_a_text_that_ends_its_worker_again_and_again_is_given_up(fleet: Service)
     assert job.progress.status == "failed"
     assert job.progress.error.startswith("The process that computes ended 3 times in the middle of this.")
     end(fleet, fleet.submit(text("another text"), ANN))
+
+
+def test_without_its_cluster_single_texts_are_answered_here_and_data_sets_wait(
+    fleet: Service, here: Service, request: pytest.FixtureRequest
+) -> None:
+    if not fleet.workers[-1].spare:
+        pytest.skip("these workers have no head")
+    head: Head = request.getfixturevalue("head")
+    asked = errors_of(26, steps=80)
+    job = fleet.submit(asked, ANN)
+    begun(fleet, job)
+    head.kill()
+    killed = time.monotonic()
+    while not all(worker.away for worker in fleet.workers[:-1]):
+        assert time.monotonic() < killed + 5, "pages say so within 5 s"
+        time.sleep(0.05)
+    between = fleet.submit(text("a text while the cluster is gone"), BOB)
+    end(fleet, between)
+    assert fleet.workers[between.place].spare
+    done = job.progress.done
+    assert (job.progress.status, job.begun) == ("queued", False)
+    assert fleet.workers[0].away == f"No Ray cluster answers at {head.address}."
+    head.start()
+    begun(fleet, job)
+    assert job.progress.done >= done, "what was finished stays"
+    there, alone = end(fleet, job), here.run(asked)
+    assert (there.cost.forward, there.cost.backward) == (alone.cost.forward, alone.cost.backward), "nothing twice"
 
 
 def test_a_worker_with_other_files_than_the_server_is_refused(fleet: Service, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,42 @@
+"""Where a cluster is."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from contextlib import suppress
+
+from explainlab.errors import RequestError
+from explainlab.settings import settings
+
+LOOPBACK = "127.0.0.1"
+_KNOCK_SECONDS = 3.0
+
+
+def require_private(address: str) -> None:
+    """Raise :class:`RequestError` where a hosted instance has no explicit address on a private network."""
+    try:
+        private = ipaddress.ip_address(_host_and_port(address)[0]).is_private
+    except ValueError:
+        private = False
+    if settings().hosted and not private:
+        raise RequestError(
+            f"EXPLAINLAB_RAY_ADDRESS = {address!r} is not an address on a private network.",
+            "Ray has no sign-in: a hosted instance uses only a cluster that nobody else reaches, by its IP address.",
+        )
+
+
+def answers(address: str) -> bool:
+    """Whether something listens at ``address``: Ray itself would try for minutes, and end its process."""
+    host, port = _host_and_port(address)
+    if not host:
+        return True  # it names what Ray finds itself
+    with suppress(OSError, ValueError), socket.create_connection((host, int(port)), _KNOCK_SECONDS):
+        return True
+    return False
+
+
+def _host_and_port(address: str) -> tuple[str, str]:
+    """The two of ``address``, which may have a scheme; the host is empty where it names none."""
+    host, _, port = address.rpartition("://")[2].rpartition(":")
+    return host.strip("[]"), port

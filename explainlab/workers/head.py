@@ -1,0 +1,36 @@
+"""A cluster of Ray on this machine, which ends when stdin does: ``python -m explainlab.workers.head PORT``."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+
+from explainlab.workers.address import LOOPBACK
+
+_RAY = "from ray.scripts.scripts import main; main()"
+_STORE_BYTES = 100 * 2**20  # Ray's own store of objects, in which nothing of ours is
+
+
+def main(port: str) -> None:
+    """Run the cluster, whose token is in the environment."""
+    options = {
+        "node-ip-address": LOOPBACK,
+        "port": port,
+        "include-dashboard": "false",
+        "object-store-memory": str(_STORE_BYTES),
+    }
+    command = [sys.executable, "-c", _RAY, "start", "--head", "--block", "--disable-usage-stats"]
+    quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    head = subprocess.Popen([*command, *(f"--{name}={value}" for name, value in options.items())], **quiet)
+
+    def end_with_server() -> None:
+        sys.stdin.buffer.read()
+        head.terminate()  # it ends all that belongs to it
+
+    threading.Thread(target=end_with_server, daemon=True).start()
+    head.wait()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
