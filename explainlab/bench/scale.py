@@ -1,4 +1,7 @@
-"""Data sets of very many rows: memory beyond the model; how long a stored answer takes to open, filter and search."""
+"""Data sets of very many rows, and many workers.
+
+Memory beyond the model; how long a stored answer takes to open, filter and search; an evaluation by several workers.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from explainlab.analyses.registry import answer, complete, new_request, request_key
+from explainlab.bench import workers
 from explainlab.bench.predictions import varied
 from explainlab.bench.runner import Row, examples, memory_beyond_mb, model_name, timed
 from explainlab.data import read_dataset
@@ -23,11 +27,12 @@ ROWS = (5_000, 25_000)
 
 
 def rows() -> Iterator[Row]:
-    """A row for each number of rows, by the embedded model."""
+    """A row for each number of rows, by the embedded model, and those of several workers."""
     classifier = load_model("embedded:bert-mini-sst2")
     for count in ROWS:
         with TemporaryDirectory() as folder:
             yield _measured(classifier, count, Path(folder))
+    yield from workers.rows()
 
 
 def _measured(classifier: Classifier, count: int, folder: Path) -> Row:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from functools import partial
 from importlib.util import find_spec
 from itertools import cycle
 from typing import Any
@@ -35,7 +36,7 @@ _START_SECONDS = 120.0
 
 
 def rows() -> Iterator[Row]:
-    """The same evaluation by this process, by one and by two workers, by two that are killed, and by a cluster's two."""
+    """An evaluation by this process, by one and by two workers, by two that are killed, and by two of a cluster."""
     classifier = next(iter(sentiment_classifiers()))
     local, bare = _evaluated(classifier, [here("cpu")])
     one = processes(1, "cpu")
@@ -86,7 +87,7 @@ def _a_text(classifier: Classifier, workers: Sequence[Worker]) -> float:
     service = _ready(classifier, workers)
     texts = [f"{text_of(classifier, 20)} {number}" for number in range(_ALONE)]
     asked = [Request(model=classifier.id, text=text, question="gradient") for text in texts]
-    return float(np.median([timed(lambda: _answer(service, one))[1] for one in asked]))
+    return float(np.median([timed(partial(_answer, service, one))[1] for one in asked]))
 
 
 def _ready(classifier: Classifier, workers: Sequence[Worker]) -> Service:
@@ -94,10 +95,9 @@ def _ready(classifier: Classifier, workers: Sequence[Worker]) -> Service:
     until = time.monotonic() + _START_SECONDS
     while any(worker.away for worker in workers) and time.monotonic() < until:
         time.sleep(0.1)
+    first = Request(model=classifier.id, text="a", question="gradient")
     for worker in workers:
-        _answer(
-            Service(Store("sqlite://"), workers=[worker]), Request(model=classifier.id, text="a", question="gradient")
-        )
+        _answer(Service(Store("sqlite://"), workers=[worker]), first)
     return Service(Store("sqlite://"), workers=workers)
 
 
