@@ -117,7 +117,7 @@ def _host_and_port(address: str) -> tuple[str, str]:
     return host.strip("[]"), port
 
 
-def _answers(address: str) -> bool:
+def answers(address: str) -> bool:
     """Whether something listens at ``address``: Ray itself would try for minutes."""
     host, port = _host_and_port(address)
     if not host:
@@ -144,7 +144,7 @@ def _connected() -> Any:
     silent = ResourceError(
         f"No Ray cluster answers at {address or 'this machine'}.", "Start one there, or correct the address."
     )
-    if not _answers(address):
+    if not answers(address):
         raise silent
     try:
         if address:

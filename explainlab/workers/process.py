@@ -28,6 +28,7 @@ from explainlab.request import CompleteRequest
 from explainlab.result import Result
 from explainlab.settings import ROOT
 from explainlab.workers.channel import Channel, ChannelClosed, Message
+from explainlab.workers.condition import Condition, State, place_of
 from explainlab.workers.pool import Loaded
 from explainlab.workers.version import source_digest
 from explainlab.workers.wire import ANSWERED, TOLD, error_of, error_record, reader_record
@@ -119,6 +120,26 @@ class Process:
         """Whether it has said how it is."""
         return bool(self._state) and not self._link.lost
 
+    @property
+    def condition(self) -> Condition:
+        """How it was when it last said so."""
+        there: State = "lost" if self._link.lost else "ready" if self._state else "starting"
+        sent, received = self._link.traffic
+        return Condition(
+            name=self.name,
+            state="refused" if self._refused else there,
+            place=place_of(self._state),
+            device=self.device,
+            models=() if self._link.lost else tuple(model.id for model in self.loaded),
+            texts_per_second=0.0 if self._link.lost else self._state.get("texts_per_second", 0.0),
+            memory_bytes=None if self._link.lost else self.memory_bytes,
+            seen=time.time() - (time.monotonic() - self.seen) if self._state else None,
+            restarts=self.restarts,
+            sent=sent,
+            received=received,
+            problem=self._refusal if self._refused else "",
+        )
+
     def answer(self, requests: Sequence[CompleteRequest], context: RunContext) -> list[Result]:
         """See :meth:`explainlab.workers.worker.Worker.answer`.
 
@@ -127,10 +148,7 @@ class Process:
         tries = 0
         while tries < MOST_TRIES:
             if self._refused:
-                raise ResourceError(
-                    f"The worker on {self.host} has another version of ExplainLab than the server.",
-                    "Give both the same, then start it again.",
-                )
+                raise ResourceError(self._refusal, "Give both the same, then start it again.")
             link = self._live()
             task = next(self._tasks)
             try:
@@ -143,6 +161,10 @@ class Process:
             f"The process that computes ended {MOST_TRIES} times in the middle of this.",
             "It may need more memory than there is: try a smaller model, a shorter text or fewer steps.",
         )
+
+    @property
+    def _refusal(self) -> str:
+        return f"The worker on {self.host} has another version of ExplainLab than the server."
 
     def close(self) -> None:
         """End the process."""
@@ -193,6 +215,11 @@ class Link(ABC):
     def end(self) -> None:
         """End the process, at once."""
 
+    @property
+    def traffic(self) -> tuple[int, int]:
+        """The bytes that went there, and those that came, where they are counted."""
+        return 0, 0
+
     def listen(self, receive: Callable[[], Message]) -> None:
         """Deliver what comes until the process ends; this is what a thread of a link does."""
         try:
@@ -240,6 +267,10 @@ class _Pipes(Link):
             self.process.wait(_END_SECONDS)
         except subprocess.TimeoutExpired:
             self.process.kill()
+
+    @property
+    def traffic(self) -> tuple[int, int]:
+        return self._channel.sent, self._channel.received
 
     def _listen(self) -> None:
         self.listen(self._channel.receive)

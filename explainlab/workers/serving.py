@@ -157,6 +157,7 @@ class Serving:
             "loaded": [asdict(model) for model in self._answering.loaded],
             "out_of_memory": self._answering.out_of_memory,
             "free_bytes": self._answering.free_bytes,
+            "texts_per_second": self._answering.meter.rate,
             "memory_bytes": psutil.Process().memory_info().rss,
         }
 
