@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Annotated, Any
 
@@ -10,11 +11,12 @@ import typer
 
 from explainlab.declared import assignments
 from explainlab.errors import ExplainLabError, RequestError
-from explainlab.instance import export, settings
+from explainlab.instance import export, settings, worker, workers
 from explainlab.options import (
     Column,
     Device,
     Dtype,
+    Engine,
     Json,
     Label,
     Model,
@@ -27,11 +29,13 @@ from explainlab.options import (
     Text,
     TextPair,
     Unit,
+    Workers,
     own,
     print_body,
+    print_cells,
+    print_result,
 )
 from explainlab.reporting import reporter
-from explainlab.result import Result, with_verdict
 
 app = typer.Typer(
     name="explainlab",
@@ -127,6 +131,7 @@ def explain(
 
     result = _ask(
         device,
+        (),
         question=get_method(method).id,
         model=model,
         text=text,
@@ -138,7 +143,7 @@ def explain(
         seed=seed,
         dtype=dtype,
     )
-    _print_result(result, result.to_json(), as_json)
+    print_result(result, result.to_json(), as_json)
 
 
 @app.command()
@@ -158,6 +163,8 @@ def study(
     unit: Unit = "token",
     seed: Seed = 0,
     device: Device = None,
+    engine: Engine = None,
+    workers: Workers = None,
     dtype: Dtype = "float32",
     as_json: Json = False,
 ) -> None:
@@ -166,6 +173,7 @@ def study(
     Some train their models: --set base=NAME says what they begin with.
     """
     from explainlab.analyses.registry import get_study, named_base
+    from explainlab.service.command import workers_for
 
     model = models[0] if models else None
     model, parameters = named_base(study_id, model, assignments(assigned), "Give --model.")
@@ -173,15 +181,17 @@ def study(
     about, every = {"text": text, "text_pair": text_pair}, list(sources or [])
     read = {"columns": assignments(columns, "--column"), "classes": assignments(classes, "--label")}
     common = {"target": target, "output": output, "unit": unit, "seed": seed, "dtype": dtype}
+    fleet = workers_for(engine, workers, device)
 
     def answer(model: str, data: str | None) -> Any:
         own_set = get_study(study_id).parameters_on(parameters, every.index(data), len(every)) if data else parameters
-        return _ask(device, question=study_id, model=model, data=data, parameters=own_set, **about, **read, **common)
+        given = {"model": model, "data": data, "parameters": own_set}
+        return _ask(device, fleet, question=study_id, **given, **about, **read, **common)
 
     if len(models) * len(sources or [""]) > 1:
-        return _print_cells(models, sources, answer, as_json, text)
+        return print_cells(models, sources, answer, as_json, text)
     result = answer(models[0], sources[0] if sources else None)
-    _print_result(result, result.in_parts(), as_json)
+    print_result(result, result.in_parts(), as_json)
 
 
 @app.command()
@@ -208,6 +218,8 @@ def evaluate(
     unit: Unit = "token",
     seed: Seed = 0,
     device: Device = None,
+    engine: Engine = None,
+    workers: Workers = None,
     dtype: Dtype = "float32",
     as_json: Json = False,
 ) -> None:
@@ -215,6 +227,7 @@ def evaluate(
     from explainlab.analyses.run import evaluation_parameters
     from explainlab.data import read_dataset
     from explainlab.models.loading import describe
+    from explainlab.service.command import workers_for
     from explainlab.service.uploads import reader_for
     from explainlab.service.users import LOCAL
 
@@ -229,20 +242,21 @@ def evaluate(
     )
     read: Any = {"columns": assignments(columns, "--column"), "classes": assignments(classes, "--label")}
     common = {"target": target, "output": output, "unit": unit, "seed": seed, "dtype": dtype, **read}
+    fleet = workers_for(engine, workers, device)
 
     def answer(model: str, data: str) -> Any:
         if not skip_bad:
             card = describe(model)
             first = limit if sample == "first" else None
             read_dataset(data, card.labels if card else None, first, reader=reader_for(LOCAL.id), **read)
-        return _ask(device, question="evaluation", model=model, data=data, parameters=parameters, **common)
+        return _ask(device, fleet, question="evaluation", model=model, data=data, parameters=parameters, **common)
 
     if len(models) * len(sources) > 1:
-        return _print_cells(models, sources, answer, as_json)
+        return print_cells(models, sources, answer, as_json)
     result = answer(models[0], sources[0])
     body = result.in_parts()
     body |= {"skipped": len(body["skipped"]), "skipped_rows": body["skipped"]}
-    _print_result(result, body, as_json)
+    print_result(result, body, as_json)
 
 
 @app.command()
@@ -327,6 +341,8 @@ def bench(
 
 app.command()(settings)
 app.command()(export)
+app.command()(workers)
+app.command()(worker)
 
 
 def main() -> None:
@@ -342,43 +358,17 @@ def main() -> None:
     sys.exit(code or 0)
 
 
-def _ask(device: str | None, **fields: Any) -> Any:
-    """The answer to the request of these ``fields``, from the store or computed here."""
+def _ask(device: str | None, workers: Sequence[Any], **fields: Any) -> Any:
+    """The answer to the request of these ``fields``, from the store, or computed here or by ``workers``."""
     from explainlab.analyses.registry import new_request
+    from explainlab.service.command import answered
     from explainlab.service.service import open_service
 
     request = new_request(**fields)
-    service = open_service(device)
+    service = open_service(device, workers)
     if service.notice:
         typer.echo(service.notice, err=True)
-    return service.run(request)
-
-
-def _print_cells(models: list[str], data: list[str] | None, answer: Any, as_json: bool, text: Any = None) -> None:
-    """The results that ``answer`` gives for each model and data set: see :func:`explainlab.analyses.cells.cells`."""
-    from explainlab.analyses.cells import cells, require_data
-    from explainlab.analyses.evaluation.sets.shares import share_lines, share_rows
-    from explainlab.service.uploads import reader_for
-    from explainlab.service.users import LOCAL
-
-    asked = list(cells(models, require_data(text, data), answer, reader_for(LOCAL.id)))
-    records = (cell.in_parts() for cell in asked)
-    shares = share_rows((cell.model, cell.data, cell.result) for cell in asked)
-    more = {"shares": [row.model_dump(mode="json") for row in shares]} if shares else {}
-    lines = [line for cell in asked for line in cell.lines()]
-    print_body({"cells": records, **more}, as_json, [*lines, *share_lines(shares)])
-
-
-def _print_result(result: Result, body: dict[str, Any], as_json: bool) -> None:
-    """The answer in words, the numbers behind it, which rows were drawn, and warnings; or all of that as JSON."""
-    from explainlab.analyses.base import AnalysisResult
-    from explainlab.analyses.registry import get_analysis
-
-    analysis = get_analysis(result.request.question)
-    words = analysis.headline(result)
-    rows = result.sample_words if isinstance(result, AnalysisResult) else ""
-    lines = [words, "", *analysis.lines(result), *([f"Rows drawn: {rows}."] if rows else []), *result.warnings]
-    print_body(with_verdict(body, words), as_json, lines)
+    return answered(service, request)
 
 
 def _complain(message: str) -> int:

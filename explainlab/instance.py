@@ -1,4 +1,4 @@
-"""Commands about this installation: its settings, and the runs that it keeps."""
+"""Commands about this installation: its settings, its workers, and the runs that it keeps."""
 
 from __future__ import annotations
 
@@ -21,6 +21,25 @@ def settings(
     rows = [f"| `{s['name']}` | {s['default']} | {s['help']} |" for s in body]
     table = ["| variable | default | what it sets |", "|---|---|---|", *rows]
     print_body({"settings": body}, as_json, table if markdown else [f"{s['name']:<32}{s['help']}" for s in body])
+
+
+def workers(as_json: Json = False) -> None:
+    """List the workers of the servers that run here; where none does, start those of the settings and look at them."""
+    from explainlab.service.command import all_workers
+    from explainlab.service.fleet import lines_of
+
+    body = all_workers()
+    print_body(body, as_json, lines_of(body))
+
+
+def worker(
+    address: Annotated[str, typer.Option("--address", help="HOST:PORT of the head of a Ray cluster.")],
+) -> None:
+    """Join this machine to a Ray cluster, until Ctrl+C: the servers that use the cluster may then compute here."""
+    from explainlab.workers.cluster.joining import join
+
+    typer.echo(f"This machine works for the cluster at {address}, until Ctrl+C.", err=True)
+    join(address)
 
 
 def export(

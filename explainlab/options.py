@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
-from explainlab.result import written
+from explainlab.result import Result, with_verdict, written
 
 
 def own(model: str | list[str] | None) -> Any:
@@ -49,6 +49,14 @@ Label = Annotated[
         "--label", metavar="WRITTEN=CLASS", help="The class that a label of the file means; empty: leave its rows out."
     ),
 ]
+Engine = Annotated[
+    Literal["local", "ray"] | None,
+    typer.Option("--engine", help="Where workers compute: on this machine, or on a Ray cluster; default: the setting."),
+]
+Workers = Annotated[
+    int | None,
+    typer.Option("--workers", min=1, help="Start so many processes to share the work; default: this process alone."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
@@ -57,3 +65,30 @@ def print_body(body: dict[str, Any], as_json: bool, lines: list[str]) -> None:
     for piece in written(body, ensure_ascii=False, allow_nan=False) if as_json else ["\n".join(lines)]:
         typer.echo(piece, nl=False)
     typer.echo()
+
+
+def print_cells(models: list[str], data: list[str] | None, answer: Any, as_json: bool, text: Any = None) -> None:
+    """The results that ``answer`` gives for each model and data set: see :func:`explainlab.analyses.cells.cells`."""
+    from explainlab.analyses.cells import cells, require_data
+    from explainlab.analyses.evaluation.sets.shares import share_lines, share_rows
+    from explainlab.service.uploads import reader_for
+    from explainlab.service.users import LOCAL
+
+    asked = list(cells(models, require_data(text, data), answer, reader_for(LOCAL.id)))
+    records = (cell.in_parts() for cell in asked)
+    shares = share_rows((cell.model, cell.data, cell.result) for cell in asked)
+    more = {"shares": [row.model_dump(mode="json") for row in shares]} if shares else {}
+    lines = [line for cell in asked for line in cell.lines()]
+    print_body({"cells": records, **more}, as_json, [*lines, *share_lines(shares)])
+
+
+def print_result(result: Result, body: dict[str, Any], as_json: bool) -> None:
+    """The answer in words, the numbers behind it, which rows were drawn, and warnings; or all of that as JSON."""
+    from explainlab.analyses.base import AnalysisResult
+    from explainlab.analyses.registry import get_analysis
+
+    analysis = get_analysis(result.request.question)
+    words = analysis.headline(result)
+    rows = result.sample_words if isinstance(result, AnalysisResult) else ""
+    lines = [words, "", *analysis.lines(result), *([f"Rows drawn: {rows}."] if rows else []), *result.warnings]
+    print_body(with_verdict(body, words), as_json, lines)

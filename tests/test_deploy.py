@@ -9,11 +9,13 @@ from pathlib import Path
 import pytest
 import yaml
 
-from explainlab.settings import ASSETS, ROOT, Settings
+from explainlab.settings import ASSETS, ROOT, Settings, settings
+from explainlab.workers.cluster.address import require_private
 
 DEPLOY = ASSETS / "deploy"
 COMPOSE = yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))
 DOCKERFILE = (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
+TOKEN = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "${RAY_TOKEN:-}"}
 SETTINGS = {f"EXPLAINLAB_{name.upper()}" for name in Settings.model_fields}
 
 
@@ -46,6 +48,26 @@ def test_the_compose_file_serves_nobody_unknown_and_only_by_the_proxy() -> None:
     assert (DEPLOY / next(path for path in mounted if "nginx" in path)).is_file()
 
 
+def test_a_cluster_is_walled_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    app, worker = COMPOSE["services"]["app"], COMPOSE["services"]["worker"]
+    assert worker["profiles"] == ["ray"]
+    assert worker["deploy"]["replicas"] == 2
+    assert "ports" not in worker
+    assert worker["networks"] == ["cluster"]
+    assert COMPOSE["networks"]["cluster"]["internal"]
+    address = app["environment"]["EXPLAINLAB_RAY_ADDRESS"]
+    assert worker["command"][-2:] == ["--address", address]
+    assert address.startswith(app["networks"]["cluster"]["ipv4_address"])
+    monkeypatch.setattr(settings(), "auth", "oidc")
+    require_private(address)
+    own, theirs = ({name: service["environment"][name] for name in TOKEN} for service in (app, worker))
+    assert own == theirs == TOKEN
+    example = (DEPLOY / "env.example").read_text(encoding="utf-8")
+    assert f"--node-ip-address={address.split(':')[0]} --port={address.split(':')[1]}" in example
+    asked = set(re.findall(r"\$\{(\w+)", (DEPLOY / "compose.yaml").read_text(encoding="utf-8")))
+    assert asked <= set(re.findall(r"^(?:# )?(\w+)=", example, re.MULTILINE))
+
+
 def test_the_secrets_are_those_that_sign_in_needs() -> None:
     secrets = tomllib.loads((DEPLOY / "secrets.example.toml").read_text(encoding="utf-8"))
     needed = {"redirect_uri", "cookie_secret", "client_id", "client_secret", "server_metadata_url"}
@@ -64,6 +86,8 @@ def test_the_image_has_every_package_by_hash_and_from_one_index() -> None:
     assert re.findall(r"--(?:extra-)?index-url (\S+)", DOCKERFILE) == ["https://pypi.org/simple"]
     locks = {path.name: locked(path) for path in DEPLOY.glob("*.lock")}
     assert all(hashes for lock in locks.values() for hashes in lock.values())
+    (ray,) = re.findall(r"^ray==([\w.]+)", (ROOT / "tests/requirements.txt").read_text(), re.MULTILINE)
+    assert ("ray", ray) in locks["ray.lock"]
     for device in ("cpu", "cuda"):
         pinned = locks["requirements.lock"] | locks[f"torch.{device}.lock"]
         wanted = re.findall(r"^([\w.-]+)(?:\[.*\])?==([\w.]+)", (ROOT / "requirements.txt").read_text(), re.MULTILINE)

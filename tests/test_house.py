@@ -65,8 +65,8 @@ MAY_USE: dict[str, set[str]] = {
         "models",
         "text",
     },
-    "options": {"service"},
-    "instance": {"options", "service", "figures"},
+    "options": {"analyses", "service"},
+    "instance": {"options", "service", "workers", "figures"},
     "reporting": set(),
     "cli": {
         "instance",

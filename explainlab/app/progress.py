@@ -14,10 +14,12 @@ from explainlab.app import links
 from explainlab.app.session import user
 from explainlab.app.text import plain
 from explainlab.service import looks
+from explainlab.service.fleet import hands_of
 from explainlab.service.jobs import Job
 from explainlab.service.questions import is_batch
 from explainlab.service.service import Service
 from explainlab.service.store.made import shown_model
+from explainlab.workers.choice import why_away
 
 if TYPE_CHECKING:
     from explainlab.app.place import Place
@@ -135,6 +137,12 @@ def _given_up(job: Job) -> bool:
     return user() not in job.users and not job.stop.is_set()
 
 
+def _where(service: Service, job: Job) -> str:
+    """How many workers have a job that several could have."""
+    hands = hands_of(job, service.engine, service.workers) if is_batch(job.request) else 0
+    return f" on {hands} {'worker' if hands == 1 else 'workers'}" if hands and len(service.workers) > 1 else ""
+
+
 def state(service: Service, job: Job) -> str:
     """The state of an unfinished job."""
     progress = job.progress
@@ -142,10 +150,13 @@ def state(service: Service, job: Job) -> str:
         return "stopping after this batch"
     ahead = service.engine.position(job.key)
     if ahead or progress.status == "queued":
-        return f"waiting, {ahead} {'job' if ahead == 1 else 'jobs'} before it"
+        away = why_away(service.workers)
+        before = f"{ahead} {'job' if ahead == 1 else 'jobs'} before it"
+        return f"waiting for a worker. {plain(away)} It goes on by itself" if away else f"waiting, {before}"
     counted = progress.total and is_batch(job.request)
     phase = f"{progress.done:,} of {progress.total:,} {progress.phase}" if counted else progress.phase or "starting"
     if job.more:
         phase = f"{_cell(job)}, {phase}"
+    phase += _where(service, job)
     left = progress.seconds_left
     return phase if left is None else f"{phase}, about {duration(left)} left"

@@ -118,6 +118,7 @@ class Batcher:
                 continue
             self.passes += part.stop - start
             self.context.spend(float(lengths[part].sum()) * rows * share * (1.0 if gradients else FORWARD))
+            self.context.has_read((part.stop - part.start) * rows)
             start = part.stop
             self._report(done + start, total or count, phase)
             yield result

@@ -49,6 +49,9 @@ class RunContext:
     def spend(self, work: float) -> None:
         """So much more ``work`` has been done: tokens in passes with gradients; others count :data:`FORWARD` of one."""
 
+    def has_read(self, texts: int) -> None:
+        """So many texts more, perturbed ones too, were read by the model. Called after every batch."""
+
     def skip(self, work: float) -> None:
         """So much of the expected work need not be done: its outcome is known."""
 
@@ -134,6 +137,9 @@ class Relay(RunContext):
 
     def spend(self, work: float) -> None:
         self._context.spend(work)
+
+    def has_read(self, texts: int) -> None:
+        self._context.has_read(texts)
 
     def skip(self, work: float) -> None:
         self._context.skip(work)

@@ -20,6 +20,7 @@ from explainlab.result import Result
 from explainlab.service.access import Access, Unanswered
 from explainlab.service.dispatcher import Dispatcher
 from explainlab.service.engine import Engine, MakeEngine
+from explainlab.service.fleet import workers_json
 from explainlab.service.jobs import HelpContext, Job, JobContext
 from explainlab.service.limits import require_allowed, require_answerable, require_bounded, require_model, require_named
 from explainlab.service.memory import StoredContext
@@ -375,6 +376,7 @@ def open_service(device: str | None = None, workers: Sequence[Worker] = ()) -> S
     except ResourceError as error:
         return Service(Store("sqlite://"), device, notice=f"Results are not kept. {error}", workers=workers)
     sweep_hourly(store)
+    store.lease.workers = partial(workers_json, service.workers, service.engine)
     store.lease.keep(service.late.flush)
     atexit.register(store.lease.end)
     return service

@@ -5,16 +5,19 @@ from __future__ import annotations
 import os
 import platform
 import shutil
+from collections import Counter
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
 from explainlab.attribution.explain import versions
 from explainlab.errors import ResourceError
+from explainlab.service.fleet import state_of
 from explainlab.service.jobs import Job
 from explainlab.service.service import Service
-from explainlab.service.users import User, is_administrator
+from explainlab.service.users import LOCAL, User, is_administrator
 from explainlab.settings import settings
+from explainlab.workers.condition import Condition
 from explainlab.workers.pool import Loaded
 
 SILENT_SECONDS = 600.0
@@ -39,10 +42,24 @@ class Place:
 
 
 @dataclass(frozen=True)
+class Station:
+    """A worker: how it is (``condition``), its ``state`` in a word, and what has its turn there.
+
+    ``job``: only for its users and for administrators; else None, also where there is one (``busy``).
+    """
+
+    condition: Condition
+    state: str
+    busy: bool
+    job: Job | None
+
+
+@dataclass(frozen=True)
 class Status:
     """What a user may know. ``free_bytes``: of the device; ``problem``: of the store or the disk, or empty."""
 
     places: tuple[Place, ...]
+    workers: tuple[Station, ...]
     loaded: tuple[Loaded, ...]
     device: str
     free_bytes: int | None
@@ -55,6 +72,7 @@ def status(service: Service, user: User) -> Status:
     """The instance as ``user`` may see it: without the contents of others' jobs."""
     return Status(
         places=tuple(_place(service, job, user) for job in service.engine.unfinished()),
+        workers=tuple(_station(service, place, user) for place in range(len(service.workers))),
         loaded=tuple(model for worker in service.workers for model in worker.loaded),
         device=service.workers[0].device,
         free_bytes=service.workers[0].free_bytes,
@@ -65,7 +83,9 @@ def status(service: Service, user: User) -> Status:
 
 
 def health(service: Service) -> dict[str, Any]:
-    """``{"ready", "store", "disk", "worker", "memory", "running", "waiting"}``: what works, and what there is to do."""
+    """``{"ready", "store", "disk", "worker", "memory", "running", "waiting", "workers"}``: what works, what there is
+    to do, and how many workers there are of each state.
+    """
     jobs = service.engine.unfinished()
     running = sum(job.progress.status == "running" for job in jobs)
     able = {
@@ -74,7 +94,9 @@ def health(service: Service) -> dict[str, Any]:
         "worker": _is_alive(service),
         "memory": not _is_out_of_memory(service),
     }
-    return {"ready": all(able.values()), **able, "running": running, "waiting": len(jobs) - running}
+    stations = (_station(service, place, LOCAL) for place in range(len(service.workers)))
+    workers = dict(Counter(station.state for station in stations))
+    return {"ready": all(able.values()), **able, "running": running, "waiting": len(jobs) - running, "workers": workers}
 
 
 def library_versions() -> dict[str, str]:
@@ -84,14 +106,25 @@ def library_versions() -> dict[str, str]:
 
 def _place(service: Service, job: Job, user: User) -> Place:
     running, own = job.progress.status == "running", user in job.users
-    if not (own or is_administrator(user)):
+    if not _may_see(job, user):
         return Place(running, job.urgent, None)
     peers = service.engine.peers(job.key) or [job]
     return Place(running, job.urgent, job, own, earlier=peers[0] is not job, later=peers[-1] is not job)
 
 
+def _station(service: Service, place: int, user: User) -> Station:
+    condition, job = service.workers[place].condition, service.engine.at(place)
+    state = state_of(condition, job is not None)
+    return Station(condition, state, job is not None, job if job and _may_see(job, user) else None)
+
+
+def _may_see(job: Job, user: User) -> bool:
+    return user in job.users or is_administrator(user)
+
+
 def _is_alive(service: Service) -> bool:
-    return service.engine.silent_seconds < SILENT_SECONDS
+    able = any(worker.condition.state != "refused" for worker in service.workers)
+    return able and service.engine.silent_seconds < SILENT_SECONDS
 
 
 def _is_out_of_memory(service: Service) -> bool:

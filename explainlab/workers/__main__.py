@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 
 from explainlab.limits import Limits
@@ -16,6 +17,7 @@ def main() -> None:
     """Serve until the server is gone."""
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what libraries print
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is for its server, which ends it
     channel = Channel(sys.stdin.buffer, answers)
     first = channel.receive()
     if first["json_logs"]:

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import logging
+import os
+import socket
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TypeVar
+
+import psutil
 
 from explainlab.analyses.registry import answer_alone, answer_targets
 from explainlab.errors import MemoryShortage
@@ -15,6 +20,7 @@ from explainlab.models.context import RunContext
 from explainlab.models.devices import choose_device, free_memory, is_out_of_memory, whole_memory
 from explainlab.request import CompleteRequest
 from explainlab.result import Result
+from explainlab.workers.condition import Condition, Meter, Metered, place_of
 from explainlab.workers.pool import Loaded, ModelPool
 
 log = logging.getLogger(__name__)
@@ -33,6 +39,7 @@ class Answering:
         self.pool = ModelPool(device, limit_bytes, limits)
         self.device = str(choose_device(device))
         self.out_of_memory = False
+        self.meter = Meter()
         self.spare = spare
         self.changed: Callable[[], None] = lambda: None
         self._limits = limits
@@ -51,6 +58,20 @@ class Answering:
     def device_bytes(self) -> int:
         """Memory of the device in all."""
         return whole_memory(choose_device(self.device))
+
+    @property
+    def condition(self) -> Condition:
+        """How this process is."""
+        return Condition(
+            name="here" if self.spare else "1",
+            state="spare" if self.spare else "ready",
+            place=place_of({"host": socket.gethostname(), "pid": os.getpid()}),
+            device=self.device,
+            models=tuple(model.id for model in self.loaded),
+            texts_per_second=self.meter.rate,
+            memory_bytes=psutil.Process().memory_info().rss,
+            seen=time.time(),
+        )
 
     def answer(self, requests: Sequence[CompleteRequest], context: RunContext) -> list[Result]:
         """See :meth:`explainlab.workers.worker.Worker.answer`."""
@@ -86,7 +107,7 @@ class Answering:
         return MemoryShortage() if self.out_of_memory else outcome
 
     def _answered(self, requests: Sequence[CompleteRequest], context: RunContext) -> list[Result]:
-        first = requests[0]
+        first, context = requests[0], Metered(context, self.meter)
         alone = answer_alone(first, context, self.device, self._limits)
         if alone is not None:
             return [alone.answering(first)]

@@ -16,9 +16,13 @@ class ChannelClosed(Exception):
 
 
 class Channel:
-    """Sends and receives messages over two streams of bytes. Any thread may send; one receives."""
+    """Sends and receives messages over two streams of bytes. Any thread may send; one receives.
+
+    ``sent`` and ``received`` count the bytes of the messages.
+    """
 
     def __init__(self, read: IO[bytes], write: IO[bytes]) -> None:
+        self.sent = self.received = 0
         self._read, self._write = read, write
         self._lock = threading.Lock()
 
@@ -30,6 +34,7 @@ class Channel:
                 self._write.write(_LENGTH.pack(len(body)))
                 self._write.write(body)
                 self._write.flush()
+                self.sent += len(body)
         except (OSError, ValueError) as error:  # ValueError: the stream is closed
             raise ChannelClosed from error
 
@@ -37,6 +42,7 @@ class Channel:
         """The next message; waits for it. Raises :class:`ChannelClosed` where there will be none."""
         (length,) = _LENGTH.unpack(self._exactly(_LENGTH.size))
         message: Message = json.loads(self._exactly(length))
+        self.received += length
         return message
 
     def _exactly(self, length: int) -> bytes:

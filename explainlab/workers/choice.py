@@ -23,6 +23,12 @@ def able(workers: Sequence[Worker], model: str, urgent: bool, too_few_bytes: int
     return groups
 
 
+def why_away(workers: Sequence[Worker]) -> str:
+    """Why nothing but single texts can be done now; empty where a worker is there."""
+    reasons = [worker.away for worker in workers if not worker.spare]
+    return reasons[0] if all(reasons) else ""
+
+
 def has_larger(workers: Sequence[Worker], place: int) -> bool:
     """Whether one of the ``workers`` is known to have more memory than the one at ``place``."""
     here = _bytes(workers[place], 0)

@@ -27,7 +27,7 @@ def configured() -> list[Worker]:
     :func:`explainlab.workers.cluster.cluster`.
     """
     if settings().engine == "ray":
-        from explainlab.workers.cluster import cluster
+        from explainlab.workers.cluster.workers import cluster
 
         return [*cluster(settings().workers), here(spare=True)]
     return processes(settings().workers)

@@ -5,11 +5,19 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 
 def _nothing() -> None:
     """Tell nobody."""
+
+
+class Counts(NamedTuple):
+    """How many parts nobody has taken, how many somebody has, and how many are done."""
+
+    waiting: int
+    taken: int
+    done: int
 
 
 class Parts:
@@ -22,6 +30,7 @@ class Parts:
     def __init__(self) -> None:
         self.of = ""
         self.changed: Callable[[], None] = _nothing
+        self._count = 0
         self._waiting: deque[Any] = deque()
         self._taken: dict[object, Any] = {}
         self._paused: set[object] = set()
@@ -32,7 +41,7 @@ class Parts:
         """From here on there are these ``parts`` to take, and none of before."""
         with self._moved:
             self.of = of
-            self._waiting = deque(parts)
+            self._waiting, self._count = deque(parts), len(parts)
             self._taken.clear()
             self._hands.clear()
         if len(parts) > 1:
@@ -42,6 +51,13 @@ class Parts:
     def waiting(self) -> int:
         """How many parts nobody has taken."""
         return len(self._waiting)
+
+    @property
+    def counts(self) -> Counts:
+        """The parts by their state."""
+        with self._moved:
+            waiting, taken = len(self._waiting), len(self._taken)
+            return Counts(waiting, taken, self._count - waiting - taken)
 
     def next(self, hand: object) -> Any | None:
         """The next part, for ``hand``, which has done the one before; None where all are taken."""

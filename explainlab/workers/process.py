@@ -3,33 +3,25 @@
 from __future__ import annotations
 
 import logging
-import os
-import subprocess
-import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from itertools import count
-from queue import Empty, SimpleQueue
-from typing import Any
 
-from explainlab.analyses.bodies import of_bodies
-from explainlab.analyses.registry import model_digest
 from explainlab.errors import ResourceError
 from explainlab.limits import Limits
 from explainlab.logs import is_json
-from explainlab.models.classifier import Prediction
 from explainlab.models.context import RunContext
 from explainlab.models.devices import choose_device
 from explainlab.request import CompleteRequest
 from explainlab.result import Result
-from explainlab.settings import ROOT
-from explainlab.workers.channel import Channel, ChannelClosed, Message
+from explainlab.workers.channel import Message
+from explainlab.workers.condition import Condition, State, place_of
+from explainlab.workers.conversation import Conversation, WorkerLost
+from explainlab.workers.link import Link
 from explainlab.workers.pool import Loaded
 from explainlab.workers.version import source_digest
-from explainlab.workers.wire import ANSWERED, TOLD, error_of, error_record, reader_record
 from explainlab.workers.worker import Elsewhere
 
 log = logging.getLogger(__name__)
@@ -37,17 +29,6 @@ log = logging.getLogger(__name__)
 _WORKER = "explainlab.workers"
 MOST_TRIES = 3
 """So often a task is begun whose process ends in the middle of it."""
-_SO_FAR_SECONDS = 5.0
-"""So long a page waits for a result so far."""
-_END_SECONDS = 5.0
-
-
-class WorkerLost(Exception):
-    """The process has ended. ``busy``: its worker had been there for this task, which may be why."""
-
-    def __init__(self, busy: bool) -> None:
-        super().__init__()
-        self.busy = busy
 
 
 class Process:
@@ -104,8 +85,39 @@ class Process:
         if not self._elsewhere:
             return ""
         if self._refused:
-            return f"The worker on {self.host} has another version of ExplainLab than the server."
+            return self._refusal
         return str(self._state.get("away", "")) if self._state else "The worker is on its way."
+
+    @property
+    def condition(self) -> Condition:
+        """How it was when it last said so."""
+        here = not self._link.lost
+        return Condition(
+            name=self.name,
+            state=self._condition_state,
+            place=place_of(self._state),
+            device=self.device,
+            models=tuple(model.id for model in self.loaded) if here else (),
+            texts_per_second=self._state.get("texts_per_second", 0.0) if here else 0.0,
+            memory_bytes=self.memory_bytes if here else None,
+            seen=time.time() - (time.monotonic() - self.seen) if self._state else None,
+            restarts=self.restarts,
+            sent=self._link.channel.sent,
+            received=self._link.channel.received,
+            problem=self._refusal if self._refused else self._state.get("away", ""),
+        )
+
+    @property
+    def _condition_state(self) -> State:
+        if self._refused:
+            return "refused"
+        if "away" in self._state:
+            return "away"
+        return "lost" if self._link.lost else "ready" if self._state else "starting"
+
+    @property
+    def _refusal(self) -> str:
+        return f"The worker on {self.host} has another version of ExplainLab than the server."
 
     @property
     def device(self) -> str:
@@ -167,7 +179,7 @@ class Process:
                 raise ResourceError("The files of ExplainLab have changed since it was started.", "Start it again.")
             task = next(self._tasks)
             try:
-                return list(_Conversation(link, task, context).results(requests))
+                return list(Conversation(link, task, context).results(requests))
             except WorkerLost as lost:
                 tries += lost.busy or not self._elsewhere
             finally:
@@ -213,157 +225,5 @@ class Process:
         self.changed()
 
 
-class Link:
-    """A process and what leads to it: messages go there by :meth:`send`, and come from there by task to ``inboxes``.
-
-    It runs ``module``, with its arguments; ``first`` is said first. There is None in each inbox when it has ended, and
-    ``lost`` is set. ``hear`` is told how the worker is, ``gone`` is called at its end.
-    """
-
-    def __init__(
-        self,
-        module: Sequence[str],
-        environment: Mapping[str, str],
-        first: Message,
-        hear: Callable[[Message], None],
-        gone: Callable[[], None],
-    ) -> None:
-        self.inboxes: dict[int, SimpleQueue[Message | None]] = {}
-        self.lost = self.ready = False
-        self._hear, self._gone = hear, gone
-        paths = filter(None, [str(ROOT), os.environ.get("PYTHONPATH")])
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", *module],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env={**os.environ, **environment, "PYTHONPATH": os.pathsep.join(paths)},
-        )
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        self._channel = Channel(self.process.stdout, self.process.stdin)
-        threading.Thread(target=self._listen, name="explainlab-listener", daemon=True).start()
-        with suppress(ChannelClosed):
-            self.send(first)
-
-    def send(self, message: Message) -> None:
-        """Send ``message``; raises :class:`ChannelClosed` where the process has ended."""
-        self._channel.send(message)
-
-    def end(self) -> None:
-        """End the process, at once."""
-        self.process.terminate()
-        try:
-            self.process.wait(_END_SECONDS)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-
-    def _listen(self) -> None:
-        """Deliver what comes until the process ends."""
-        with suppress(ChannelClosed):
-            while True:
-                message = self._channel.receive()
-                if "state" in message:
-                    self.ready = self.ready or "version" in message["state"]
-                    self._hear(message["state"])
-                inbox = self.inboxes.get(message.get("task", -1))
-                if inbox is not None:
-                    inbox.put(message)
-        self.process.wait()
-        self.lost = True
-        for inbox in list(self.inboxes.values()):
-            inbox.put(None)
-        self._gone()
-
-
 def _nothing() -> None:
     """Tell nobody."""
-
-
-class _Conversation:
-    """One task: asked, and answered to its end by what the ``context`` of its run does and knows."""
-
-    def __init__(self, link: Link, task: int, context: RunContext) -> None:
-        self._link, self._task, self._context = link, task, context
-        self._inbox: SimpleQueue[Message | None] = SimpleQueue()
-        self._parts: Iterator[Any] = iter(())
-        self._so_far: SimpleQueue[Result] = SimpleQueue()
-        self._wanted = False
-        self._last: Result | None = None
-        link.inboxes[task] = self._inbox
-
-    def results(self, requests: Sequence[CompleteRequest]) -> Iterator[Result]:
-        """The results; raises :class:`WorkerLost`, and what the run raises."""
-        self._send(
-            requests=[request.model_dump(mode="json") for request in requests],
-            reader=reader_record(self._context.reader),
-            workers=self._context.workers,
-            digest=model_digest(requests[0]),
-        )
-        bodies: list[str] = []
-        for message in self._messages():
-            if "call" in message:
-                self._do(message["call"], message["args"])
-            elif "body" in message:
-                bodies.append(message["body"])
-            elif "record" in message:
-                yield of_bodies(message["record"], iter(bodies) if bodies else None)
-                bodies = []
-
-    def _messages(self) -> Iterator[Message]:
-        """What the worker says, to the end of the task."""
-        if self._link.lost:
-            raise WorkerLost(busy=False)
-        while True:
-            message = self._inbox.get()
-            if message is None:
-                raise WorkerLost(busy=self._link.ready)
-            if "error" in message:
-                raise error_of(message["error"])
-            if "end" in message:
-                return
-            yield message
-
-    def _do(self, call: str, args: list[Any]) -> None:
-        if call in ANSWERED:
-            try:
-                reply = getattr(self, f"_{call}", None) or getattr(self._context, call)
-                self._send(reply=reply(*args))
-            except WorkerLost:
-                raise
-            except Exception as error:  # the run raises it there, and ends
-                self._send(error=error_record(error))
-        elif call == "predicted":
-            self._context.predicted(Prediction(**args[0]))
-        elif call == "show":
-            self._context.show(self._shown)
-        elif call == "so_far":
-            self._so_far.put(of_bodies(args[0], iter(args[1]) if args[1] else None))
-        elif call in TOLD:
-            getattr(self._context, call)(*args)
-
-    def _check_cancelled(self) -> tuple[bool, float]:
-        """Whether a page wants to see the result so far, and how many seconds others had their turns."""
-        start = time.monotonic()
-        self._context.check_cancelled()
-        wanted, self._wanted = self._wanted, False
-        return wanted, time.monotonic() - start
-
-    def _hand_out(self, of: str, parts: Sequence[Any]) -> None:
-        self._parts = self._context.hand_out(of, parts)
-
-    def _next_part(self) -> Any:
-        return next(self._parts, None)
-
-    def _shown(self) -> Result | None:
-        """The result of what is finished when the next batch ends, for which a page waits; else the last one."""
-        self._wanted = True
-        with suppress(Empty):
-            self._last = self._so_far.get(timeout=_SO_FAR_SECONDS)
-        return self._last
-
-    def _send(self, **message: Any) -> None:
-        try:
-            self._link.send({"task": self._task, **message})
-        except ChannelClosed:
-            self._link.lost = True
-            raise WorkerLost(busy=False) from None

@@ -158,6 +158,7 @@ class Serving:
             "out_of_memory": self._answering.out_of_memory,
             "free_bytes": self._answering.free_bytes,
             "device_bytes": self._answering.device_bytes,
+            "texts_per_second": self._answering.meter.rate,
             "memory_bytes": psutil.Process().memory_info().rss,
         }
 

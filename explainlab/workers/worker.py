@@ -8,6 +8,7 @@ from typing import Protocol
 from explainlab.models.context import RunContext
 from explainlab.request import CompleteRequest
 from explainlab.result import Result
+from explainlab.workers.condition import Condition
 from explainlab.workers.pool import Loaded
 
 
@@ -47,6 +48,10 @@ class Worker(Protocol):
     @property
     def away(self) -> str:
         """Why nothing can be asked of it now; empty where it can."""
+
+    @property
+    def condition(self) -> Condition:
+        """How it was when it last said so."""
 
     def answer(self, requests: Sequence[CompleteRequest], context: RunContext) -> list[Result]:
         """The results of ``requests``, which differ in their targets alone; raises what they raise.

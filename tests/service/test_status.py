@@ -5,10 +5,12 @@ from __future__ import annotations
 import subprocess
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from explainlab.limits import Limits
 from explainlab.request import Request
 from explainlab.service import status as status_module
 from explainlab.service.dispatcher import Dispatcher
@@ -17,6 +19,9 @@ from explainlab.service.status import health, status
 from explainlab.service.store.store import Store
 from explainlab.service.users import User
 from explainlab.settings import settings
+from explainlab.workers.answering import Answering
+from explainlab.workers.condition import Condition
+from explainlab.workers.local import here
 
 MODEL = "embedded:bert-mini-sst2"
 ANN, BOB = User("ann", "Ann"), User("bob", "Bob")
@@ -44,7 +49,9 @@ def test_a_user_sees_own_jobs_and_only_that_others_have_some(service: Service, m
             places = status(service, user).places
             assert [place.job for place in places] == jobs
             assert [(place.running, place.urgent) for place in places] == [(True, True), (False, False)]
-        assert health(service) == EVERYTHING | {"running": 1, "waiting": 1}
+        assert health(service) == EVERYTHING | {"running": 1, "waiting": 1, "workers": {"busy": 1}}
+        seen = [station.job for user in (ANN, BOB) for station in status(service, user).workers]
+        assert seen == [running, None], "what a worker does is not told to others"
     finally:
         for job, user in ((waiting, BOB), (running, ANN)):
             service.cancel(job.key, user)
@@ -129,3 +136,19 @@ def test_a_worker_that_hangs_is_told(service: Service, monkeypatch: pytest.Monke
     assert not status(service, ANN).worker_alive
     assert not health(service)["ready"]
     release.set()
+
+
+class Other(Answering):
+    """A worker of another version."""
+
+    @property
+    def condition(self) -> Condition:
+        return replace(super().condition, state="refused", problem="The worker on x has another version.")
+
+
+def test_an_instance_whose_workers_are_all_refused_is_not_ready() -> None:
+    workers = [Other("cpu", 2**30, Limits()), here("cpu")]
+    mixed, none = (Service(Store("sqlite://"), workers=some) for some in (workers, workers[:1]))
+    assert health(mixed) == EVERYTHING | {"running": 0, "waiting": 0, "workers": {"refused": 1, "idle": 1}}
+    assert not health(none)["ready"]
+    assert [station.state for station in status(mixed, ANN).workers] == ["refused", "idle"]

@@ -14,8 +14,8 @@ import pytest
 from explainlab.service.service import Service
 from explainlab.service.store.store import Store
 from explainlab.settings import settings
-from explainlab.workers.address import answers
-from explainlab.workers.cluster import cluster, start_head
+from explainlab.workers.cluster.address import answers
+from explainlab.workers.cluster.workers import cluster, start_head
 from explainlab.workers.local import here, processes
 
 LATE = 200

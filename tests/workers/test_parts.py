@@ -14,6 +14,7 @@ from explainlab.workers.parts import Parts
 def test_every_part_is_done_once_whoever_is_lost(moves: list[str], count: int) -> None:
     parts, done, has = Parts(), [], {}
     parts.offer("texts", range(count))
+    assert parts.counts == (count, 0, 0)
     for move in [*moves, *["next a"] * (2 * count + 1)]:
         name, hand = move.split()
         if name == "lose":
@@ -30,6 +31,7 @@ def test_every_part_is_done_once_whoever_is_lost(moves: list[str], count: int) -
         done.append(part)
     assert sorted(done) == [*range(count)] or set(has) == {"b"}
     assert len(set(done)) == len(done)
+    assert parts.counts == (0, 0, count)
 
 
 def test_who_waits_for_others_takes_what_a_paused_or_lost_one_has() -> None:

@@ -22,7 +22,7 @@ from explainlab.service.jobs import Job
 from explainlab.service.service import Service
 from explainlab.service.store.store import Store
 from explainlab.service.users import User
-from explainlab.workers import process
+from explainlab.workers import conversation, process
 from explainlab.workers.process import Process
 from tests.workers.conftest import Head
 
@@ -237,7 +237,7 @@ def test_without_its_cluster_single_texts_are_answered_here_and_data_sets_wait(
 
 
 def test_a_worker_with_other_files_than_the_server_is_refused(fleet: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process, "model_digest", lambda _: "0" * 64)
+    monkeypatch.setattr(conversation, "model_digest", lambda _: "0" * 64)
     with pytest.raises(ModelError, match="The worker has other files of embedded:bert-mini-sst2 than the server"):
         fleet.workers[0].answer([complete(text("a film"))], RunContext())
 

@@ -12,6 +12,7 @@ from explainlab.app.frame import draw_title, name_tab
 from explainlab.app.progress import label, state
 from explainlab.app.session import user
 from explainlab.app.status import ENTRY
+from explainlab.app.status.workers import draw_workers
 from explainlab.app.text import plain
 from explainlab.errors import ExplainLabError
 from explainlab.models.loading import model_name
@@ -24,6 +25,7 @@ from explainlab.service.store.retention import used
 from explainlab.service.store.runs import line
 from explainlab.service.users import LOCAL
 from explainlab.settings import describe_settings, settings
+from explainlab.workers.parts import Counts
 from explainlab.workers.pool import Loaded
 
 _STORED_HELP = (
@@ -105,6 +107,7 @@ def _draw(service: Service) -> None:
     fourth.metric(f"Free memory ({plain(current.device)})", free)
     st.header("Queue", anchor=False)
     _draw_queue(service, current.places)
+    draw_workers(current.workers)
     st.header("Loaded models", anchor=False)
     _draw_loaded(current.loaded)
 
@@ -153,6 +156,8 @@ def _draw_place(service: Service, place: Place) -> None:
         with st.container(width="stretch", gap=None):
             st.markdown(_title(service, job))
             st.caption(_about(job) if place.own else "Another user's job")
+            if sum(job.parts.counts):
+                st.caption(_parts(job.parts.counts))
         moves = ((-1, "Earlier", "upward", place.earlier), (1, "Later", "downward", place.later))
         for by, name, arrow, possible in () if place.running else moves:
             st.button(
@@ -181,6 +186,10 @@ def _about(job: Job) -> str:
     """The model, if there is one, and the beginning of the text, the data set or the seed."""
     model = f"{model_name(job.request.model)}: " if job.request.model else ""
     return plain(f"{model}{line(looks.about(job.request, user()), _SHOWN_TEXT)}")
+
+
+def _parts(counts: Counts) -> str:
+    return f"Its parts: {counts.done:,} done, {counts.taken:,} taken, {counts.waiting:,} waiting"
 
 
 def _draw_loaded(loaded: Sequence[Loaded]) -> None:

@@ -24,10 +24,14 @@ BEAT_SECONDS = 2.0
 
 
 class Lease:
-    """The lease of one server, known by its random id ``server``. It has none before it first renews it."""
+    """The lease of one server, known by its random id ``server``. It has none before it first renews it.
+
+    With every renewal it is written down what ``workers`` gives: what the server says of its workers, as JSON.
+    """
 
     def __init__(self, database: Database) -> None:
         self.server = secrets.token_hex(16)
+        self.workers: Callable[[], str | None] = _nothing
         self._database = database
         self._over = threading.Event()
 
@@ -35,10 +39,10 @@ class Lease:
         """Take or prolong the lease; raises :class:`ResourceError` where the database cannot be written."""
         with suppress(IntegrityError), self._database.connection() as connection:  # another thread just took it
             until = connection.execute(select(func.now())).scalar_one() + timedelta(seconds=LEASE_SECONDS)
-            own = SERVERS.c.id == self.server
-            if not connection.execute(update(SERVERS).where(own).values(until=until)).rowcount:
+            own, told = SERVERS.c.id == self.server, {"until": until, "workers": self.workers()}
+            if not connection.execute(update(SERVERS).where(own).values(told)).rowcount:
                 connection.execute(delete(SERVERS).where(SERVERS.c.until < func.now()))
-                connection.execute(insert(SERVERS).values(id=self.server, until=until))
+                connection.execute(insert(SERVERS).values(id=self.server, **told))
 
     def keep(self, then: Callable[[], None]) -> None:
         """Renew it from now on, in a thread of its own, and call ``then`` each time that this succeeds."""
@@ -52,6 +56,11 @@ class Lease:
                 self._beat(then)
 
         threading.Thread(target=work, name="explainlab-lease", daemon=True).start()
+
+    def told(self) -> dict[str, str]:
+        """What the living servers on the database say of their workers, by their ids."""
+        query = select(SERVERS.c.id, SERVERS.c.workers).where(lives(), SERVERS.c.workers.is_not(None))
+        return {server: workers for server, workers in self._database.rows(query.order_by(SERVERS.c.id))}
 
     def end(self) -> None:
         """Give it up: what this server leaves unfinished is cut short."""
@@ -67,6 +76,10 @@ class Lease:
             pass
         except Exception as error:  # its traceback would show what users have written
             log.error("what the store could not take before cannot be written: %s", type(error).__name__)
+
+
+def _nothing() -> None:
+    """Say nothing."""
 
 
 def lives() -> ColumnElement[bool]:

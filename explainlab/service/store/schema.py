@@ -139,8 +139,9 @@ SERVERS = Table(
     metadata,
     Column("id", String(32), primary_key=True),
     Column("until", DateTime(timezone=True), nullable=False),
+    Column("workers", Text),
 )
-"""The servers on this database, each with the end of its lease."""
+"""The servers on this database, each with the end of its lease and what it says of its workers (JSON)."""
 
 SIGN_OUTS = Table(
     "sign_outs",

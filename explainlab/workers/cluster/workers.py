@@ -15,7 +15,7 @@ import torch
 
 from explainlab.errors import ResourceError
 from explainlab.settings import ROOT, settings
-from explainlab.workers.address import LOOPBACK, answers, require_private
+from explainlab.workers.cluster.address import LOOPBACK, answers, require_private
 from explainlab.workers.process import Process
 
 _MB = 2**20
@@ -35,7 +35,7 @@ def cluster(count: int | None = None) -> list[Process]:
     threads = 0 if gpus else max(1, (os.cpu_count() or 1) // wanted)
     address, environment = _address()
     limits, pool_bytes = settings().limits, settings().model_pool_mb * _MB
-    bridge = ("explainlab.workers.bridge", address, str(threads), str(settings().idle_worker_seconds))
+    bridge = ("explainlab.workers.cluster.bridge", address, str(threads), str(settings().idle_worker_seconds))
     return [
         Process(
             "cuda" if gpus else "cpu",
@@ -77,7 +77,7 @@ def _own() -> tuple[str, dict[str, str]]:
 def start_head(port: str, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
     """The process of a cluster of this machine: it ends with this process, or when its stdin is closed."""
     return subprocess.Popen(
-        [sys.executable, "-m", "explainlab.workers.head", port],
+        [sys.executable, "-m", "explainlab.workers.cluster.head", port],
         env={**os.environ, **environment, "PYTHONPATH": str(ROOT)},
         stdin=subprocess.PIPE,
     )

@@ -1,4 +1,4 @@
-"""A cluster of Ray on this machine, which ends when stdin does: ``python -m explainlab.workers.head PORT``."""
+"""A cluster of Ray on this machine, which ends when stdin does: ``python -m explainlab.workers.cluster.head PORT``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import subprocess
 import sys
 import threading
 
-from explainlab.workers.address import LOOPBACK
+from explainlab.workers.cluster.address import LOOPBACK
 
 _RAY = "from ray.scripts.scripts import main; main()"
 _STORE_BYTES = 100 * 2**20  # Ray's own store of objects, in which nothing of ours is
@@ -21,8 +21,12 @@ def main(port: str) -> None:
         "object-store-memory": str(_STORE_BYTES),
     }
     command = [sys.executable, "-c", _RAY, "start", "--head", "--block", "--disable-usage-stats"]
-    quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    head = subprocess.Popen([*command, *(f"--{name}={value}" for name, value in options.items())], **quiet)
+    head = subprocess.Popen(
+        [*command, *(f"--{name}={value}" for name, value in options.items())],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
 
     def end_with_server() -> None:
         sys.stdin.buffer.read()

@@ -1,7 +1,7 @@
 """The process between a server and a worker on a cluster of Ray: what the two say goes through it.
 
 Ray ends a process that loses its cluster: so the server has none. This one ends instead, and is started again.
-``python -m explainlab.workers.bridge ADDRESS THREADS IDLE_SECONDS``; without threads the worker wants a GPU.
+``python -m explainlab.workers.cluster.bridge ADDRESS THREADS IDLE_SECONDS``; without threads the worker wants a GPU.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import time
 from typing import Any
 
 from explainlab.settings import ROOT
-from explainlab.workers.address import answers
 from explainlab.workers.channel import Channel, ChannelClosed, Message
+from explainlab.workers.cluster.address import answers
 
 log = logging.getLogger(__name__)
 
@@ -68,7 +68,7 @@ class Bridge:
         """Have an actor, when one is needed."""
         import ray
 
-        from explainlab.workers.actor import Actor
+        from explainlab.workers.cluster.actor import Actor
 
         environment = {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": str(self._threads or 1)}
         needs = {"num_cpus": self._threads} if self._threads else {"num_cpus": 1, "num_gpus": 1}

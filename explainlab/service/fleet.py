@@ -1,0 +1,79 @@
+"""The workers of a server, as it tells them: to other programs, to Status and to who watches a hosted instance."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from explainlab.service.engine import Engine
+from explainlab.service.jobs import Job
+from explainlab.settings import settings
+from explainlab.workers.condition import Condition
+from explainlab.workers.worker import Worker
+
+_MB = 2**20
+
+
+def state_of(condition: Condition, busy: bool) -> str:
+    """``busy`` or ``idle``, else why not: ``starting``, ``lost``, ``away``, ``refused`` or ``spare``."""
+    if busy:
+        return "busy"
+    return "idle" if condition.state == "ready" else condition.state
+
+
+def hands_of(job: Job, engine: Engine, workers: Sequence[Worker]) -> int:
+    """How many workers have ``job`` now."""
+    having = (engine.at(place) for place in range(len(workers)))
+    return sum(other is not None and job in (other, other.helps) for other in having)
+
+
+def workers_json(workers: Sequence[Worker], engine: Engine | None = None) -> str:
+    """``{"engine", "address", "workers"}`` of a server, as JSON; of what runs only the question is told, no text."""
+    body = {
+        "engine": settings().engine,
+        "address": settings().ray_address,
+        "workers": [_record(worker.condition, engine, place) for place, worker in enumerate(workers)],
+    }
+    return json.dumps(body)
+
+
+def merged(told: Mapping[str, str]) -> dict[str, Any]:
+    """What several servers say, by their ids, as one body like theirs; ids of workers begin with those of servers."""
+    bodies = {server: json.loads(record) for server, record in told.items()}
+    first: dict[str, Any] = next(iter(bodies.values()))
+    every = ((server[:8], worker) for server, body in bodies.items() for worker in body["workers"])
+    workers = [{**worker, "id": f"{server}-{worker['id']}"} for server, worker in every]
+    return {**first, "workers": workers}
+
+
+def lines_of(body: Mapping[str, Any]) -> list[str]:
+    """``body`` in words: a line a worker."""
+    where = f"ray at {body['address'] or 'this machine'}" if body["engine"] == "ray" else body["engine"]
+    return [f"engine: {where}", *map(_line, body["workers"])]
+
+
+def _record(condition: Condition, engine: Engine | None, place: int) -> dict[str, Any]:
+    job = engine.at(place) if engine else None
+    seen, memory = condition.seen, condition.memory_bytes
+    return {
+        "id": condition.name,
+        "place": condition.place,
+        "device": condition.device,
+        "models": list(condition.models),
+        "state": state_of(condition, job is not None),
+        "task": job.request.question if job else None,
+        "texts_per_second": round(condition.texts_per_second, 1),
+        "memory_mb": None if memory is None else round(memory / _MB),
+        "seen": None if seen is None else datetime.fromtimestamp(seen, UTC).isoformat(timespec="seconds"),
+    }
+
+
+def _line(worker: Mapping[str, Any]) -> str:
+    doing = f"{worker['state']}, {worker['task']}" if worker["task"] else worker["state"]
+    facts = [f"{worker['id']:<12}", worker["place"] or "not there yet", worker["device"], doing]
+    facts.append(f"{worker['texts_per_second']:g} texts a second")
+    if worker["memory_mb"] is not None:
+        facts.append(f"{worker['memory_mb']:,} MB")
+    return "  ".join([*facts, f"models: {', '.join(worker['models']) or 'none'}"])

@@ -1,0 +1,84 @@
+"""How a worker is: where, with which models, how fast, and when it last said so."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from explainlab.models.context import Relay, RunContext
+
+State = Literal["ready", "starting", "lost", "refused", "away", "spare"]
+_WINDOW = 10.0  # seconds
+
+
+@dataclass(frozen=True)
+class Condition:
+    """How a worker was when it last said so, at ``seen`` (seconds since 1970, None: never).
+
+    ``place`` is its machine and the id of its process, empty while it is not known. ``texts_per_second`` are those that
+    its models read, perturbed ones too, in the last ten seconds; ``memory_bytes`` its own (None: not known).
+    ``restarts`` counts the processes that were lost; ``sent`` and ``received`` are the bytes to and from the present
+    one, 0 where it is this process. ``problem`` says why it is refused or away; else empty. A ``spare`` one is for when
+    all others are away.
+    """
+
+    name: str
+    state: State
+    place: str
+    device: str
+    models: tuple[str, ...]
+    texts_per_second: float
+    memory_bytes: int | None
+    seen: float | None
+    restarts: int = 0
+    sent: int = 0
+    received: int = 0
+    problem: str = ""
+
+
+def place_of(state: Mapping[str, Any]) -> str:
+    """The machine and the process of a worker that says so of itself; empty where it has not."""
+    return f"{state['host']}, process {state['pid']}" if "host" in state else ""
+
+
+class Meter:
+    """How many texts a second are read. Safe to use from any thread."""
+
+    def __init__(self) -> None:
+        self._read: deque[tuple[float, int]] = deque()
+        self._lock = threading.Lock()
+
+    def add(self, texts: int) -> None:
+        """So many more were read now."""
+        with self._lock:
+            self._read.append((time.monotonic(), texts))
+            self._forget()
+
+    @property
+    def rate(self) -> float:
+        """Texts a second in the last ten seconds, or since the first of them that was read."""
+        with self._lock:
+            self._forget()
+            since = time.monotonic() - self._read[0][0] if self._read else 0.0
+            return sum(texts for _, texts in self._read) / max(1.0, since)
+
+    def _forget(self) -> None:
+        """What is older than ten seconds; the lock is held."""
+        since = time.monotonic() - _WINDOW
+        while self._read and self._read[0][0] < since:
+            self._read.popleft()
+
+
+class Metered(Relay):
+    """Does what ``context`` does, and tells ``meter`` what is read."""
+
+    def __init__(self, context: RunContext, meter: Meter) -> None:
+        super().__init__(context)
+        self._meter = meter
+
+    def has_read(self, texts: int) -> None:
+        self._meter.add(texts)

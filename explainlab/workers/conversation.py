@@ -1,0 +1,120 @@
+"""A task of a worker in a process of its own, from its server's side."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from queue import Empty, SimpleQueue
+from typing import Any
+
+from explainlab.analyses.bodies import of_bodies
+from explainlab.analyses.registry import model_digest
+from explainlab.models.classifier import Prediction
+from explainlab.models.context import RunContext
+from explainlab.request import CompleteRequest
+from explainlab.result import Result
+from explainlab.workers.channel import ChannelClosed, Message
+from explainlab.workers.link import Link
+from explainlab.workers.wire import ANSWERED, TOLD, error_of, error_record, reader_record
+
+_SO_FAR_SECONDS = 5.0
+"""So long a page waits for a result so far."""
+
+
+class WorkerLost(Exception):
+    """The process has ended. ``busy``: its worker had been there for this task, which may be why."""
+
+    def __init__(self, busy: bool) -> None:
+        super().__init__()
+        self.busy = busy
+
+
+class Conversation:
+    """One task: asked, and answered to its end by what the ``context`` of its run does and knows."""
+
+    def __init__(self, link: Link, task: int, context: RunContext) -> None:
+        self._link, self._task, self._context = link, task, context
+        self._inbox: SimpleQueue[Message | None] = SimpleQueue()
+        self._parts: Iterator[Any] = iter(())
+        self._so_far: SimpleQueue[Result] = SimpleQueue()
+        self._wanted = False
+        self._last: Result | None = None
+        link.inboxes[task] = self._inbox
+
+    def results(self, requests: Sequence[CompleteRequest]) -> Iterator[Result]:
+        """The results; raises :class:`WorkerLost`, and what the run raises."""
+        self._send(
+            requests=[request.model_dump(mode="json") for request in requests],
+            reader=reader_record(self._context.reader),
+            workers=self._context.workers,
+            digest=model_digest(requests[0]),
+        )
+        bodies: list[str] = []
+        for message in self._messages():
+            if "call" in message:
+                self._do(message["call"], message["args"])
+            elif "body" in message:
+                bodies.append(message["body"])
+            elif "record" in message:
+                yield of_bodies(message["record"], iter(bodies) if bodies else None)
+                bodies = []
+
+    def _messages(self) -> Iterator[Message]:
+        """What the worker says, to the end of the task."""
+        if self._link.lost:
+            raise WorkerLost(busy=False)
+        while True:
+            message = self._inbox.get()
+            if message is None:
+                raise WorkerLost(busy=self._link.ready)
+            if "error" in message:
+                raise error_of(message["error"])
+            if "end" in message:
+                return
+            yield message
+
+    def _do(self, call: str, args: list[Any]) -> None:
+        if call in ANSWERED:
+            try:
+                reply = getattr(self, f"_{call}", None) or getattr(self._context, call)
+                self._send(reply=reply(*args))
+            except WorkerLost:
+                raise
+            except Exception as error:  # the run raises it there, and ends
+                self._send(error=error_record(error))
+        elif call == "predicted":
+            self._context.predicted(Prediction(**args[0]))
+        elif call == "show":
+            self._context.show(self._shown)
+        elif call == "so_far":
+            self._so_far.put(of_bodies(args[0], iter(args[1]) if args[1] else None))
+        elif call in TOLD:
+            getattr(self._context, call)(*args)
+
+    def _check_cancelled(self) -> tuple[bool, float]:
+        """Whether a page wants to see the result so far, and how many seconds others had their turns."""
+        start = time.monotonic()
+        self._context.check_cancelled()
+        wanted, self._wanted = self._wanted, False
+        return wanted, time.monotonic() - start
+
+    def _hand_out(self, of: str, parts: Sequence[Any]) -> None:
+        self._parts = self._context.hand_out(of, parts)
+
+    def _next_part(self) -> Any:
+        return next(self._parts, None)
+
+    def _shown(self) -> Result | None:
+        """The result of what is finished when the next batch ends, for which a page waits; else the last one."""
+        self._wanted = True
+        with suppress(Empty):
+            self._last = self._so_far.get(timeout=_SO_FAR_SECONDS)
+        return self._last
+
+    def _send(self, **message: Any) -> None:
+        try:
+            self._link.send({"task": self._task, **message})
+        except ChannelClosed:
+            self._link.lost = True
+            raise WorkerLost(busy=False) from None
