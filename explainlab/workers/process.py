@@ -9,12 +9,12 @@ import sys
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from itertools import count
 from queue import Empty, SimpleQueue
-from typing import Any
+from typing import Any, TypeVar
 
 from explainlab.analyses.bodies import of_bodies
 from explainlab.analyses.registry import model_digest
@@ -27,13 +27,16 @@ from explainlab.models.devices import choose_device
 from explainlab.request import CompleteRequest
 from explainlab.result import Result
 from explainlab.settings import ROOT
+from explainlab.training import Trained
 from explainlab.workers.channel import Channel, ChannelClosed, Message
 from explainlab.workers.condition import Condition, State, place_of
 from explainlab.workers.pool import Loaded
+from explainlab.workers.training import trained_of
 from explainlab.workers.version import source_digest
 from explainlab.workers.wire import ANSWERED, TOLD, error_of, error_record, reader_record
 
 log = logging.getLogger(__name__)
+T = TypeVar("T")
 
 MOST_TRIES = 3
 """So often a task is begun whose process ends in the middle of it."""
@@ -145,6 +148,14 @@ class Process:
 
         Raises :class:`ResourceError` where process after process ends in the middle of it.
         """
+        return self._told(lambda conversation: conversation.results(requests), context)
+
+    def train(self, fields: Mapping[str, Any], context: RunContext) -> list[Trained]:
+        """See :meth:`explainlab.workers.worker.Worker.train`; raises as :meth:`answer`."""
+        return self._told(lambda conversation: conversation.trained(fields), context)
+
+    def _told(self, talk: Callable[[_Conversation], Iterator[T]], context: RunContext) -> list[T]:
+        """What a conversation of ``talk`` gives, in process after process until one ends well."""
         tries = 0
         while tries < MOST_TRIES:
             if self._refused:
@@ -152,7 +163,7 @@ class Process:
             link = self._live()
             task = next(self._tasks)
             try:
-                return list(_Conversation(link, task, context).results(requests))
+                return list(talk(_Conversation(link, task, context)))
             except WorkerLost as lost:
                 tries += lost.busy
             finally:
@@ -306,6 +317,15 @@ class _Conversation:
             elif "record" in message:
                 yield of_bodies(message["record"], iter(bodies) if bodies else None)
                 bodies = []
+
+    def trained(self, fields: Mapping[str, Any]) -> Iterator[Trained]:
+        """The models that a training makes; raises as :meth:`results`."""
+        self._send(requests=[], training=fields, reader=reader_record(self._context.reader), workers=1)
+        for message in self._messages():
+            if "call" in message:
+                self._do(message["call"], message["args"])
+            elif "record" in message:
+                yield trained_of(message["record"])
 
     def _messages(self) -> Iterator[Message]:
         """What the worker says, to the end of the task."""
