@@ -173,7 +173,7 @@ def study(
     Some train their models: --set base=NAME says what they begin with.
     """
     from explainlab.analyses.registry import get_study, named_base
-    from explainlab.service.command import workers_for
+    from explainlab.service.fleet.command import workers_for
 
     model = models[0] if models else None
     model, parameters = named_base(study_id, model, assignments(assigned), "Give --model.")
@@ -227,7 +227,7 @@ def evaluate(
     from explainlab.analyses.run import evaluation_parameters
     from explainlab.data import read_dataset
     from explainlab.models.loading import describe
-    from explainlab.service.command import workers_for
+    from explainlab.service.fleet.command import workers_for
     from explainlab.service.uploads import reader_for
     from explainlab.service.users import LOCAL
 
@@ -305,7 +305,7 @@ def train(
 
     Of several seeds each is trained by one worker.
     """
-    from explainlab.service.command import trained_by, workers_for
+    from explainlab.service.fleet.command import trained_by, workers_for
     from explainlab.service.uploads import reader_for
     from explainlab.service.users import LOCAL
     from explainlab.training import ARCHITECTURES, out_directories, train_files
@@ -338,7 +338,7 @@ def bench(
 ) -> None:
     """Measure costs and speeds against the bare model passes and against other libraries."""
     from explainlab.bench import run_bench
-    from explainlab.service.command import workers_for
+    from explainlab.service.fleet.command import workers_for
 
     body = run_bench(names or [], lambda line: typer.echo(line, err=True), workers_for(engine, workers, None))
     print_body(body, as_json, [])
@@ -366,7 +366,7 @@ def main() -> None:
 def _ask(device: str | None, workers: Sequence[Any], **fields: Any) -> Any:
     """The answer to the request of these ``fields``, from the store, or computed here or by ``workers``."""
     from explainlab.analyses.registry import new_request
-    from explainlab.service.command import answered
+    from explainlab.service.fleet.command import answered
     from explainlab.service.service import open_service
 
     request = new_request(**fields)

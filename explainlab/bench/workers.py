@@ -11,7 +11,7 @@ from explainlab.analyses.run import evaluation_parameters
 from explainlab.bench.runner import Row, timed
 from explainlab.models.context import RunContext
 from explainlab.request import Request
-from explainlab.service.command import answered
+from explainlab.service.fleet.command import answered
 from explainlab.service.service import Service
 from explainlab.service.store.store import Store
 from explainlab.workers.local import processes

@@ -15,9 +15,9 @@ import torch
 from safetensors.torch import load_file
 
 from explainlab.analyses.registry import new_request
-from explainlab.service import command
-from explainlab.service.command import all_workers
-from explainlab.service.fleet import lines_of
+from explainlab.service.fleet import command
+from explainlab.service.fleet.command import all_workers
+from explainlab.service.fleet.told import lines_of
 from explainlab.service.service import open_service
 from explainlab.service.store.store import Store
 from explainlab.settings import settings

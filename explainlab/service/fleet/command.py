@@ -15,7 +15,7 @@ from explainlab.errors import ExplainLabError, RequestError
 from explainlab.models.context import RunContext
 from explainlab.request import Request
 from explainlab.result import Result
-from explainlab.service.fleet import merged, workers_json
+from explainlab.service.fleet.told import merged, workers_json
 from explainlab.service.questions import asked_by, is_batch, job_key
 from explainlab.service.service import Service
 from explainlab.service.store.store import Store
