@@ -173,7 +173,7 @@ def study(
     Some train their models: --set base=NAME says what they begin with.
     """
     from explainlab.analyses.registry import get_study, named_base
-    from explainlab.service.command import workers_for
+    from explainlab.service.fleet.command import workers_for
 
     model = models[0] if models else None
     model, parameters = named_base(study_id, model, assignments(assigned), "Give --model.")
@@ -227,7 +227,7 @@ def evaluate(
     from explainlab.analyses.run import evaluation_parameters
     from explainlab.data import read_dataset
     from explainlab.models.loading import describe
-    from explainlab.service.command import workers_for
+    from explainlab.service.fleet.command import workers_for
     from explainlab.service.uploads import reader_for
     from explainlab.service.users import LOCAL
 
@@ -296,10 +296,16 @@ def train(
         str | None, typer.Option("--checkpoints", help="Folder to go on from, should the training be stopped.")
     ] = None,
     device: Device = None,
+    engine: Engine = None,
+    workers: Workers = None,
     assigned: Set = None,
     as_json: Json = False,
 ) -> None:
-    """Train a classifier: from random weights, as the embedded ones were, or from another model."""
+    """Train a classifier: from random weights, as the embedded ones were, or from another model.
+
+    Of several seeds each is trained by one worker.
+    """
+    from explainlab.service.fleet.command import trained_by, workers_for
     from explainlab.service.uploads import reader_for
     from explainlab.service.users import LOCAL
     from explainlab.training import ARCHITECTURES, out_directories, train_files
@@ -309,16 +315,12 @@ def train(
     if architecture and architecture not in ARCHITECTURES:
         raise RequestError(f"Unknown architecture {architecture!r}.", f"Known: {', '.join(ARCHITECTURES)}.")
 
-    trained = train_files(
-        data,
-        architecture or base or "",
-        out,
-        reader=reader_for(LOCAL.id),
-        checkpoints=checkpoints,
-        device=device,
-        report=reporter(sys.stderr.isatty()),
-        **assignments(assigned),
-    )
+    given: Any = {"checkpoints": checkpoints, "report": reporter(sys.stderr.isatty()), **assignments(assigned)}
+    fleet, start = workers_for(engine, workers, device), architecture or base or ""
+    if fleet:
+        trained = trained_by(fleet, data, start, out, **given)
+    else:
+        trained = train_files(data, start, out, reader=reader_for(LOCAL.id), device=device, **given)
     bodies = [
         {"out": str(path), **asdict(model)}
         for path, model in zip(out_directories(out, len(trained)), trained, strict=True)
@@ -330,12 +332,15 @@ def train(
 @app.command()
 def bench(
     names: Annotated[list[str] | None, typer.Argument(help="Parts to run; default: all.")] = None,
+    engine: Engine = None,
+    workers: Workers = None,
     as_json: Json = False,
 ) -> None:
     """Measure costs and speeds against the bare model passes and against other libraries."""
     from explainlab.bench import run_bench
+    from explainlab.service.fleet.command import workers_for
 
-    body = run_bench(names or [], lambda line: typer.echo(line, err=True))
+    body = run_bench(names or [], lambda line: typer.echo(line, err=True), workers_for(engine, workers, None))
     print_body(body, as_json, [])
 
 
@@ -361,7 +366,7 @@ def main() -> None:
 def _ask(device: str | None, workers: Sequence[Any], **fields: Any) -> Any:
     """The answer to the request of these ``fields``, from the store, or computed here or by ``workers``."""
     from explainlab.analyses.registry import new_request
-    from explainlab.service.command import answered
+    from explainlab.service.fleet.command import answered
     from explainlab.service.service import open_service
 
     request = new_request(**fields)

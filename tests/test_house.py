@@ -39,7 +39,7 @@ MAY_USE: dict[str, set[str]] = {
     "figures": {"attribution", "metrics", "data", "models", "text"},
     "analyses": {"app", "service", "figures", "training", "attribution", "metrics", "data", "models", "text"},
     "logs": set(),
-    "workers": {"analyses", "attribution", "metrics", "data", "models", "text"},
+    "workers": {"analyses", "training", "attribution", "metrics", "data", "models", "text"},
     "service": {"workers", "analyses", "training", "attribution", "metrics", "data", "models", "text"},
     "bench": {
         "figures",

@@ -14,7 +14,7 @@ from explainlab.app import links
 from explainlab.app.session import user
 from explainlab.app.text import plain
 from explainlab.service import looks
-from explainlab.service.fleet import hands_of
+from explainlab.service.fleet.told import hands_of
 from explainlab.service.jobs import Job
 from explainlab.service.questions import is_batch
 from explainlab.service.service import Service

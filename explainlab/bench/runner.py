@@ -9,8 +9,9 @@ import platform
 import resource
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 import psutil
@@ -23,6 +24,7 @@ from explainlab.models.classifier import Classifier
 from explainlab.models.devices import choose_device
 from explainlab.models.loading import load_model
 from explainlab.settings import ROOT
+from explainlab.workers.worker import Worker
 
 Say = Callable[[str], None]
 T = TypeVar("T")
@@ -62,8 +64,9 @@ class Row:
     facts: dict[str, float] | None = None
 
 
-def run_bench(names: list[str], say: Say) -> dict[str, Any]:
+def run_bench(names: list[str], say: Say, fleet: Sequence[Worker] = ()) -> dict[str, Any]:
     """Run the parts called ``names`` (all if empty); returns ``{"machine", "rows"}``. ``say`` gets a line for each row.
+    The part ``scale`` measures the workers of ``fleet``; where there are none, some that it starts.
 
     Raises :class:`RequestError` for a part that does not exist.
     """
@@ -84,7 +87,7 @@ def run_bench(names: list[str], say: Say) -> dict[str, Any]:
         training,
     )
 
-    parts = {
+    parts: dict[str, Callable[[], Iterator[Row]]] = {
         "methods": methods.rows,
         "batched": batched.rows,
         "shapley": shapley.rows,
@@ -98,7 +101,7 @@ def run_bench(names: list[str], say: Say) -> dict[str, Any]:
         "training": training.rows,
         "sanity": sanity.rows,
         "roar": roar.rows,
-        "scale": scale.rows,
+        "scale": partial(scale.rows, fleet),
     }
     unknown = [name for name in names if name not in parts]
     if unknown:

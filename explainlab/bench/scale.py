@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import csv
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -21,18 +21,19 @@ from explainlab.models.classifier import Classifier
 from explainlab.models.context import Momentary
 from explainlab.models.loading import load_model
 from explainlab.service.store.store import Store
+from explainlab.workers.worker import Worker
 
 ROWS = (5_000, 25_000)
 """Peak memory is to be the same for both."""
 
 
-def rows() -> Iterator[Row]:
-    """A row for each number of rows, by the embedded model, and those of several workers."""
+def rows(fleet: Sequence[Worker] = ()) -> Iterator[Row]:
+    """A row for each number of rows, by the embedded model, and those of several workers: of ``fleet``, if any."""
     classifier = load_model("embedded:bert-mini-sst2")
     for count in ROWS:
         with TemporaryDirectory() as folder:
             yield _measured(classifier, count, Path(folder))
-    yield from workers.rows()
+    yield from workers.rows(fleet)
 
 
 def _measured(classifier: Classifier, count: int, folder: Path) -> Row:

@@ -35,12 +35,17 @@ _ALONE = 30
 _START_SECONDS = 120.0
 
 
-def rows() -> Iterator[Row]:
-    """An evaluation by this process, by one and by two workers, by two that are killed, and by two of a cluster."""
+def rows(fleet: Sequence[Worker] = ()) -> Iterator[Row]:
+    """An evaluation by this process, by one and by two workers, by two that are killed, and by two of a cluster.
+
+    Where there is a ``fleet``, by that alone beside this process.
+    """
     classifier = next(iter(sentiment_classifiers()))
     local, bare = _evaluated(classifier, [here("cpu")])
-    one = processes(1, "cpu")
-    yield _row(classifier, "one worker", one, local, bare, "in this process")
+    if fleet:
+        yield _row(classifier, f"{len(fleet)} workers", fleet, local, bare, "in this process")
+        return
+    yield _row(classifier, "one worker", processes(1, "cpu"), local, bare, "in this process")
     yield _row(classifier, "two workers", processes(2, "cpu"), local, bare, "in this process")
     quiet, undisturbed = _evaluated(classifier, workers := processes(2, "cpu"))
     stop = threading.Event()

@@ -20,7 +20,7 @@ from explainlab.result import Result
 from explainlab.service.access import Access, Unanswered
 from explainlab.service.dispatcher import Dispatcher
 from explainlab.service.engine import Engine, MakeEngine
-from explainlab.service.fleet import workers_json
+from explainlab.service.fleet.told import workers_json
 from explainlab.service.jobs import HelpContext, Job, JobContext
 from explainlab.service.limits import require_allowed, require_answerable, require_bounded, require_model, require_named
 from explainlab.service.memory import StoredContext

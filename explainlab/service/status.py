@@ -12,7 +12,7 @@ from typing import Any
 
 from explainlab.attribution.explain import versions
 from explainlab.errors import ResourceError
-from explainlab.service.fleet import state_of
+from explainlab.service.fleet.told import state_of
 from explainlab.service.jobs import Job
 from explainlab.service.service import Service
 from explainlab.service.users import LOCAL, User, is_administrator

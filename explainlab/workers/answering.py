@@ -6,10 +6,10 @@ import logging
 import os
 import socket
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import psutil
 
@@ -20,8 +20,10 @@ from explainlab.models.context import RunContext
 from explainlab.models.devices import choose_device, free_memory, is_out_of_memory, whole_memory
 from explainlab.request import CompleteRequest
 from explainlab.result import Result
+from explainlab.training import Trained
 from explainlab.workers.condition import Condition, Meter, Metered, place_of
 from explainlab.workers.pool import Loaded, ModelPool
+from explainlab.workers.training import train_here
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -83,6 +85,10 @@ class Answering:
         if isinstance(outcome, MemoryShortage):
             raise outcome
         return outcome
+
+    def train(self, fields: Mapping[str, Any], context: RunContext) -> list[Trained]:
+        """See :meth:`explainlab.workers.worker.Worker.train`."""
+        return train_here(fields, context, self.device)
 
     def close(self) -> None:
         """Nothing: it ends with this process."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Any
@@ -14,8 +14,10 @@ from explainlab.models.classifier import Prediction
 from explainlab.models.context import RunContext
 from explainlab.request import CompleteRequest
 from explainlab.result import Result
+from explainlab.training import Trained
 from explainlab.workers.channel import ChannelClosed, Message
 from explainlab.workers.link import Link
+from explainlab.workers.training import trained_of
 from explainlab.workers.wire import ANSWERED, TOLD, error_of, error_record, reader_record
 
 _SO_FAR_SECONDS = 5.0
@@ -59,6 +61,15 @@ class Conversation:
             elif "record" in message:
                 yield of_bodies(message["record"], iter(bodies) if bodies else None)
                 bodies = []
+
+    def trained(self, fields: Mapping[str, Any]) -> Iterator[Trained]:
+        """The models that a training makes; raises as :meth:`results`."""
+        self._send(requests=[], training=fields, reader=reader_record(self._context.reader), workers=1)
+        for message in self._messages():
+            if "call" in message:
+                self._do(message["call"], message["args"])
+            elif "record" in message:
+                yield trained_of(message["record"])
 
     def _messages(self) -> Iterator[Message]:
         """What the worker says, to the end of the task."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from itertools import count
+from typing import Any, TypeVar
 
 from explainlab.errors import ResourceError
 from explainlab.limits import Limits
@@ -16,6 +17,7 @@ from explainlab.models.context import RunContext
 from explainlab.models.devices import choose_device
 from explainlab.request import CompleteRequest
 from explainlab.result import Result
+from explainlab.training import Trained
 from explainlab.workers.channel import Message
 from explainlab.workers.condition import Condition, State, place_of
 from explainlab.workers.conversation import Conversation, WorkerLost
@@ -25,6 +27,7 @@ from explainlab.workers.version import source_digest
 from explainlab.workers.worker import Elsewhere
 
 log = logging.getLogger(__name__)
+T = TypeVar("T")
 
 _WORKER = "explainlab.workers"
 MOST_TRIES = 3
@@ -170,6 +173,14 @@ class Process:
         Raises :class:`Elsewhere` where it is ``away``, :class:`ResourceError` where process after process ends in the
         middle of it, or has another version of the project.
         """
+        return self._told(lambda conversation: conversation.results(requests), context)
+
+    def train(self, fields: Mapping[str, Any], context: RunContext) -> list[Trained]:
+        """See :meth:`explainlab.workers.worker.Worker.train`; raises as :meth:`answer`."""
+        return self._told(lambda conversation: conversation.trained(fields), context)
+
+    def _told(self, talk: Callable[[Conversation], Iterator[T]], context: RunContext) -> list[T]:
+        """What a conversation of ``talk`` gives, in process after process until one ends well."""
         tries = 0
         while tries < MOST_TRIES:
             link = self._live()
@@ -179,7 +190,7 @@ class Process:
                 raise ResourceError("The files of ExplainLab have changed since it was started.", "Start it again.")
             task = next(self._tasks)
             try:
-                return list(Conversation(link, task, context).results(requests))
+                return list(talk(Conversation(link, task, context)))
             except WorkerLost as lost:
                 tries += lost.busy or not self._elsewhere
             finally:

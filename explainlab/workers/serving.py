@@ -178,23 +178,14 @@ class Serving:
         """Answer one task, to its end."""
         task = message["task"]
         try:
-            requests = [CompleteRequest(**fields) for fields in message["requests"]]
-            if model_digest(requests[0]) != message["digest"]:
-                raise ModelError(
-                    f"The worker has other files of {requests[0].model} than the server.",
-                    "Give both the same files, then run it again.",
-                )
             context = Told(
                 lambda name, *args: self._ask(task, name, *args),
                 lambda name, *args: self._channel.send({"task": task, "call": name, "args": args}),
                 reader_of(message["reader"]),
                 message["workers"],
             )
-            for result in self._answering.answer(requests, context):
-                record, bodies = in_bodies(result)
-                for body in bodies:
-                    self._channel.send({"task": task, "body": body})
-                self._channel.send({"task": task, "record": record})
+            for said in self._trained(message, context) if "training" in message else self._results(message, context):
+                self._channel.send({"task": task, **said})
             self._end(task, {"end": True})
         except ChannelClosed:
             pass
@@ -203,6 +194,25 @@ class Serving:
             if record["problem"] is None:
                 log.exception("a task failed")
             self._end(task, {"error": record})
+
+    def _results(self, message: Message, context: RunContext) -> Iterator[Message]:
+        """What there is to say of the results that the server asks for."""
+        requests = [CompleteRequest(**fields) for fields in message["requests"]]
+        if model_digest(requests[0]) != message["digest"]:
+            raise ModelError(
+                f"The worker has other files of {requests[0].model} than the server.",
+                "Give both the same files, then run it again.",
+            )
+        for result in self._answering.answer(requests, context):
+            record, bodies = in_bodies(result)
+            for body in bodies:
+                yield {"body": body}
+            yield {"record": record}
+
+    def _trained(self, message: Message, context: RunContext) -> Iterator[Message]:
+        """What there is to say of the models that the server wants to be made."""
+        for trained in self._answering.train(message["training"], context):
+            yield {"record": asdict(trained)}
 
     def _end(self, task: int, message: Message) -> None:
         del self._replies[task]

@@ -4,7 +4,8 @@ The server asks with ``{"task", "requests", "reader", "workers", "digest"}``. Th
 asks for what the run needs, with ``{"task", "call", "args"}``; to a call of :data:`ANSWERED` the server replies
 ``{"task", "reply"}``, or ``{"task", "error"}``, which the run then raises. A result comes as ``{"task", "body"}`` for
 each of its bodies, then ``{"task", "record"}``; ``{"task", "end"}`` follows the last, or ``{"task", "error"}``.
-``{"state"}`` comes every second.
+A training is asked with ``training``, arguments of :func:`explainlab.training.train_files`, beside no requests; a
+``{"task", "record"}`` comes for each model. ``{"state"}`` comes every second.
 """
 
 from __future__ import annotations

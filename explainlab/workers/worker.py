@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
 
 from explainlab.models.context import RunContext
 from explainlab.request import CompleteRequest
 from explainlab.result import Result
+from explainlab.training import Trained
 from explainlab.workers.condition import Condition
 from explainlab.workers.pool import Loaded
 
@@ -58,6 +59,12 @@ class Worker(Protocol):
 
         Raises :class:`explainlab.errors.MemoryShortage` where memory does not suffice, also for one request alone, and
         :class:`Elsewhere` where it is ``away``.
+        """
+
+    def train(self, fields: Mapping[str, Any], context: RunContext) -> list[Trained]:
+        """The classifiers that :func:`explainlab.training.train_files` makes of the arguments ``fields``, plain JSON.
+
+        Its files are those of the worker's machine. Raises what the training raises.
         """
 
     def close(self) -> None:

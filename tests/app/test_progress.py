@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
+import pytest
 from streamlit.testing.v1 import AppTest
+
+from explainlab.app.progress import state
+from explainlab.request import Request
+from explainlab.service.jobs import Job
+from explainlab.service.service import Service
+from explainlab.service.store.store import Store
+from explainlab.service.users import LOCAL
+from explainlab.workers.local import here
 
 
 def _script() -> None:
@@ -77,3 +86,21 @@ def test_several_jobs_are_cancelled_by_one_button() -> None:
     assert not app.exception
     assert all(job.stop.is_set() for job in app.session_state["jobs"])
     assert not [button for button in app.button if button.key == "cancel_all_several"]
+
+
+def test_a_large_job_tells_how_many_workers_have_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = Job("key", Request(model="m", question="trust", data="embedded:sentiment"), [LOCAL])
+    data.update(status="running", done=3, total=9, phase="texts", seconds_left=12.0)
+    text = Job("text", Request(model="m", question="trust", text="a film"), [LOCAL])
+    text.update(status="running", phase="gradients")
+    several, one = (Service(Store("sqlite://"), workers=[here("cpu")] * count) for count in (2, 1))
+    turns = [data, None]
+    for service in (several, one):
+        monkeypatch.setattr(service.engine, "at", turns.__getitem__)
+    assert state(several, data) == "3 of 9 texts on 1 worker, about 12 s left"
+    turns[1] = Job("key", data.request, [LOCAL], helps=data)
+    assert state(several, data) == "3 of 9 texts on 2 workers, about 12 s left"
+    turns[:] = [text, data]
+    assert state(several, text) == "gradients"
+    turns[:] = [data]
+    assert state(one, data) == "3 of 9 texts, about 12 s left", "no other could have it"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 
@@ -11,13 +13,17 @@ from streamlit.testing.v1 import AppTest
 
 from explainlab.app import session
 from explainlab.app.status import page as status_page
+from explainlab.limits import Limits
 from explainlab.models.loading import model_name
 from explainlab.request import Request
+from explainlab.service.jobs import Job
 from explainlab.service.service import service
 from explainlab.service.store.runs import line
 from explainlab.service.uploads import keep_upload
 from explainlab.service.users import LOCAL, User
 from explainlab.settings import ROOT, settings
+from explainlab.workers.answering import Answering
+from explainlab.workers.condition import Condition
 from tests.pages.scripted import opened, words
 
 MODEL = "embedded:bert-mini-sst2"
@@ -132,3 +138,49 @@ def test_what_is_stored_is_told_beside_its_limits(monkeypatch: pytest.MonkeyPatc
     mine, everybodys = table(opened("status"), "Whose").to_dict("records")
     assert (mine["Whose"], mine["MB"], mine["At most"]) == ("Yours", 3.0, "1,500 MB")
     assert everybodys["MB"] == before["MB"] >= 3.0
+
+
+class Told(Answering):
+    """A worker that is as a test says."""
+
+    def __init__(self, **changes: object) -> None:
+        super().__init__("cpu", 2**20, Limits())
+        self.changes = changes
+
+    @property
+    def condition(self) -> Condition:
+        return replace(super().condition, **self.changes)
+
+
+def test_workers_are_shown_and_what_is_wrong_with_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = opened("status")
+    assert "This machine's worker is idle." in words(app.markdown)
+    assert len(app.code[0].value.splitlines()) == 2, "the lines that add more"
+    why = "The worker on <b>x</b> has another version of ExplainLab than the server."
+    fleet = [
+        Told(name="1", texts_per_second=12.5),
+        Told(name="2", state="lost", place="node, process 7", seen=time.time() - 40),
+        Told(name="3", state="starting", restarts=2, place="", seen=None, memory_bytes=None),
+        Told(name="4", state="refused", problem=why),
+    ]
+    monkeypatch.setattr(service(), "workers", fleet)
+    monkeypatch.setattr(service().engine, "at", lambda _: None)
+    app = opened("status")
+    assert "4 workers: 1 idle, 1 lost, 1 refused, 1 starting; together 12 texts a second." in words(app.markdown)
+    assert not app.code
+    assert "Worker 2 (node, process 7) has ended" in words(app.warning)
+    assert "Worker 3 has ended and is being started again" in words(app.info)
+    assert why in words(app.error).replace("\\", "")
+    rows = table(app, "Sign of life").set_index("Worker")
+    assert rows["Does"].tolist() == ["idle", "lost", "starting", "refused"]
+    assert rows["Sign of life"].tolist() == ["now", "40 s ago", "none yet", "now"]
+    assert rows["Restarts"].tolist() == [0, 0, 2, 0]
+
+
+def test_what_a_worker_does_is_told_to_its_user_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    hers = Job("key", STUDY, [ANN])
+    help_of_mine = Job("key", STUDY, [LOCAL], helps=Job("key", STUDY, [LOCAL]))
+    monkeypatch.setattr(service(), "workers", [Told(name="1"), Told(name="2")])
+    monkeypatch.setattr(service().engine, "at", [hers, help_of_mine].__getitem__)
+    doing = table(opened("status"), "Sign of life")["Does"].tolist()
+    assert doing == ["another user's job", "helps: Path gradients, whole data set"]

@@ -18,6 +18,7 @@ from explainlab.limits import Limits
 from explainlab.models.context import RunContext
 from explainlab.request import Request
 from explainlab.result import Result
+from explainlab.service.fleet.told import hands_of, workers_json
 from explainlab.service.jobs import Job
 from explainlab.service.service import Service
 from explainlab.service.store.store import Store
@@ -88,8 +89,17 @@ def test_two_workers_share_a_data_set_and_give_the_same_numbers(fleet: Service, 
     job = fleet.submit(asked, ANN)
     begun(fleet, job, helped=True)
     assert [fleet.engine.at(place).helps for place in (0, 1)].count(job) == 1
+    assert hands_of(job, fleet.engine, fleet.workers) == 2
+    assert sum(job.parts.counts) > 2
     there, alone = end(fleet, job), here.run(asked)
     assert (job.progress.done, job.progress.total) == (24, 24)
+    for worker in fleet.workers:
+        told = worker.condition
+        assert (told.state, told.models, told.place) == ("ready", (MODEL,), f"{worker.host}, process {worker.pid}")
+        assert told.texts_per_second > 0
+        assert told.memory_bytes > 2**20
+        assert time.time() - told.seen < SOON
+    assert "stirring" not in workers_json(fleet.workers, fleet.engine)
     assert [own.row for own in there.body.texts] == [own.row for own in alone.body.texts]
     assert (there.cost.forward, there.cost.backward) == (alone.cost.forward, alone.cost.backward)
     np.testing.assert_allclose(numbers(there), numbers(alone), rtol=1e-3, atol=1e-6)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -14,25 +16,37 @@ from explainlab.app.text import plain
 from explainlab.models.loading import model_name
 from explainlab.service.status import Station
 
-_MB = 2**20
 _HELP = (
     "What computes, on one device each. A large job is shared by all that are free. Texts a second are those that the "
-    "model reads, changed ones too, in the last ten seconds. One that ends is started again, and its task with it."
+    "model reads, changed ones too, in the last ten seconds; sent and received is what its server and it have said to "
+    "each other. One that ends is started again, and its task with it."
 )
-_MORE = """EXPLAINLAB_WORKERS=2 streamlit run app.py        # two processes on this machine
-EXPLAINLAB_ENGINE=ray EXPLAINLAB_RAY_ADDRESS=HOST:PORT streamlit run app.py        # a cluster of machines"""
+_MORE = """EXPLAINLAB_WORKERS=2 streamlit run app.py
+EXPLAINLAB_ENGINE=ray EXPLAINLAB_RAY_ADDRESS=HOST:PORT streamlit run app.py"""
 
 
 def draw_workers(stations: Sequence[Station]) -> None:
-    """A row a worker; of a single one, how to have more."""
+    """What they do in a sentence, what is wrong with one, a row a worker; of a single one, how to have more."""
     st.header("Workers", anchor=False, help=_HELP)
+    st.markdown(_sentence(stations))
     for station in stations:
         _draw_trouble(station)
     rows = pd.DataFrame([_row(station) for station in stations])
     st.dataframe(rows, hide_index=True, column_config=_columns(), height="content")
     if len(stations) == 1:
-        st.caption("There is one: this machine's worker. Each of these lines starts the app with more:")
+        st.caption("Each of these lines starts the app with more, on this machine or on a cluster of Ray:")
         st.code(_MORE, language="bash", wrap_lines=True)
+
+
+def _sentence(stations: Sequence[Station]) -> str:
+    """How many there are and what they do."""
+    fast = f"{sum(station.condition.texts_per_second for station in stations):,.0f} texts a second"
+    if len(stations) == 1:
+        state = stations[0].state
+        return f"This machine's worker is {state}{f': {fast}' if state == 'busy' else ''}."
+    counts = Counter(station.state for station in stations)
+    states = ", ".join(f"{count} {state}" for state, count in sorted(counts.items()))
+    return f"{len(stations)} workers: {states}; together {fast}."
 
 
 def _draw_trouble(station: Station) -> None:
@@ -50,9 +64,8 @@ def _draw_trouble(station: Station) -> None:
         )
     elif condition.state == "lost":
         st.warning(f"{plain(where)} has ended. It is started again with its next task.", icon=":material/restart_alt:")
-    elif condition.state == "starting":
-        again = " again" if condition.restarts else ""
-        st.info(f"Worker {plain(condition.name)} is being started{again}.", icon=":material/hourglass_top:")
+    elif condition.state == "starting" and condition.restarts:
+        st.info(f"{plain(where)} has ended and is being started again.", icon=":material/restart_alt:")
 
 
 def _where(station: Station) -> str:
@@ -62,7 +75,7 @@ def _where(station: Station) -> str:
 
 def _row(station: Station) -> dict[str, object]:
     condition = station.condition
-    memory, seen = condition.memory_bytes, condition.seen
+    seen = condition.seen
     return {
         "Worker": condition.name,
         "Does": _does(station),
@@ -70,11 +83,11 @@ def _row(station: Station) -> dict[str, object]:
         "Device": condition.device,
         "Models": ", ".join(map(model_name, condition.models)) or "none",
         "Texts/s": round(condition.texts_per_second, 1),
-        "Memory": None if memory is None else memory / _MB,
+        "Memory": condition.memory_bytes,
         "Sign of life": "none yet" if seen is None else _ago(time.time() - seen),
         "Restarts": condition.restarts,
-        "Sent": condition.sent / _MB,
-        "Received": condition.received / _MB,
+        "Sent": condition.sent,
+        "Received": condition.received,
     }
 
 
@@ -93,6 +106,5 @@ def _ago(seconds: float) -> str:
     return "now" if seconds < 3 else f"{duration(seconds)} ago"
 
 
-def _columns() -> dict[str, object]:
-    megabytes = {name: st.column_config.NumberColumn(format="%.1f MB") for name in ("Sent", "Received")}
-    return {"Memory": st.column_config.NumberColumn(format="%d MB"), **megabytes}
+def _columns() -> dict[str, Any]:
+    return {name: st.column_config.NumberColumn(format="bytes") for name in ("Memory", "Sent", "Received")}

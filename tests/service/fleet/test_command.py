@@ -8,13 +8,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import psutil
 import pytest
+import torch
+from safetensors.torch import load_file
 
 from explainlab.analyses.registry import new_request
-from explainlab.service import command
-from explainlab.service.command import all_workers
-from explainlab.service.fleet import lines_of
+from explainlab.service.fleet import command
+from explainlab.service.fleet.command import all_workers
+from explainlab.service.fleet.told import lines_of
 from explainlab.service.service import open_service
 from explainlab.service.store.store import Store
 from explainlab.settings import settings
@@ -93,3 +96,22 @@ def test_the_command_that_lists_workers_starts_those_of_the_settings(
     assert json.dumps(worker["place"])
     assert worker["memory_mb"] > 50
     assert not psutil.pid_exists(int(worker["place"].split()[-1]))
+
+
+@pytest.mark.usefixtures("home")
+def test_every_seed_is_trained_by_one_worker_to_the_same_weights(run: Run, ended: list, tmp_path: Path) -> None:  # noqa: F811
+    texts = [f"a {word} film {n}" for n in range(20) for word in ("good", "bad")]
+    data = tmp_path / "films.csv"
+    pd.DataFrame({"text": texts, "label": ["p", "n"] * 20}).to_csv(data, index=False)
+    small = ("epochs=1", "seeds=2", "size=tiny", "validation=0.2", "vocabulary=100")
+    asked = ["train", "--data", data, "--architecture", "bert", "--json"]
+    for setting in small:
+        asked += ["--set", setting]
+    alone, shared = run(*asked, "--out", tmp_path / "a").json, run(*asked, "--out", tmp_path / "b", "--workers", 2).json
+    assert [worker.condition.received > 0 for worker in ended] == [True, True]
+    for number, (own, other) in enumerate(zip(alone["models"], shared["models"], strict=True)):
+        assert own.keys() == other.keys()
+        assert own["steps"] == other["steps"]
+        weights = (load_file(tmp_path / f"{name}-{number}" / "model.safetensors") for name in "ab")
+        torch.testing.assert_close(*weights, rtol=0, atol=1e-4)
+    refused(run(*asked, "--out", tmp_path / "b", "--workers", 2), "exists and is not empty")

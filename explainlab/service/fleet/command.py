@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import atexit
 import json
+import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from queue import SimpleQueue
 from typing import Any
 
 from explainlab.errors import ExplainLabError, RequestError
+from explainlab.models.context import RunContext
 from explainlab.request import Request
 from explainlab.result import Result
-from explainlab.service.fleet import merged, workers_json
+from explainlab.service.fleet.told import merged, workers_json
 from explainlab.service.questions import asked_by, is_batch, job_key
 from explainlab.service.service import Service
 from explainlab.service.store.store import Store
+from explainlab.service.uploads import reader_for
 from explainlab.service.users import LOCAL
 from explainlab.settings import settings
+from explainlab.training import Trained, out_directories, settings_for
 from explainlab.workers.answering import Answering
 from explainlab.workers.local import configured, here, processes
 from explainlab.workers.worker import Worker
@@ -64,6 +70,41 @@ def answered(service: Service, request: Request) -> Result:
     return job.result
 
 
+def trained_by(
+    workers: Sequence[Worker],
+    data: str,
+    base: str,
+    out: str,
+    *,
+    checkpoints: str | None,
+    report: Callable[[int, int, str], None],
+    **settings: object,
+) -> list[Trained]:
+    """What :func:`explainlab.training.train_files` gives, each seed trained by one of ``workers``; raises as that.
+
+    Files are named so that a worker with another working directory finds them; they must be where it is.
+    """
+    first = settings_for(base, **settings)
+    directories = out_directories(out, first.seeds)
+    free: SimpleQueue[Worker] = SimpleQueue()
+    for worker in workers:
+        free.put(worker)
+
+    def one(number: int) -> list[Trained]:
+        own = {**settings, "seed": first.seed + number, "seeds": 1}
+        fields = {"data": data, "base": base, **own, "checkpoints": checkpoints and os.path.abspath(checkpoints)}
+        named = {name: _everywhere(value) for name, value in fields.items()}
+        worker = free.get()
+        try:
+            _await_ready([worker])
+            return worker.train({**named, "out": str(directories[number].absolute())}, _Reporting(report, number))
+        finally:
+            free.put(worker)
+
+    with ThreadPoolExecutor(len(workers)) as threads:
+        return [model for models in threads.map(one, range(first.seeds)) for model in models]
+
+
 def all_workers() -> dict[str, Any]:
     """``{"engine", "address", "workers"}`` of the servers that run on this installation's store.
 
@@ -75,14 +116,35 @@ def all_workers() -> dict[str, Any]:
         return merged(told)
     workers = configured() or [here()]
     try:
-        until = time.monotonic() + _START_SECONDS
-        while any(worker.condition.state == "starting" for worker in workers) and time.monotonic() < until:
-            time.sleep(0.1)
+        _await_ready(workers)
         body: dict[str, Any] = json.loads(workers_json(workers))
     finally:
         for worker in workers:
             worker.close()
     return body
+
+
+class _Reporting(RunContext):
+    """Tells ``report`` how far the model with this ``number`` is; what it trains on may be any file of this machine."""
+
+    def __init__(self, report: Callable[[int, int, str], None], number: int) -> None:
+        super().__init__(reader_for(LOCAL.id))
+        self._report, self._number = report, number
+
+    def report(self, done: int, total: int, phase: str) -> None:
+        self._report(done, total, f"{phase}, model {self._number}")
+
+
+def _everywhere(value: object) -> object:
+    """``value``; a file that is here by its whole path."""
+    return os.path.abspath(value) if isinstance(value, str) and os.path.exists(value) else value
+
+
+def _await_ready(workers: Sequence[Worker]) -> None:
+    """Wait until ``workers`` have been started, or that has taken too long."""
+    until = time.monotonic() + _START_SECONDS
+    while any(worker.condition.state == "starting" for worker in workers) and time.monotonic() < until:
+        time.sleep(0.1)
 
 
 def _until_the_end(workers: Sequence[Worker]) -> list[Worker]:
