@@ -22,7 +22,7 @@ def require_private(address: str) -> None:
     if settings().hosted and not private:
         raise RequestError(
             f"EXPLAINLAB_RAY_ADDRESS = {address!r} is not an address on a private network.",
-            "Ray has no sign-in: a hosted instance uses only a cluster that nobody else reaches, by its IP address.",
+            "Who reaches a Ray cluster runs code there: a hosted instance uses only one in a private network, by its IP.",
         )
 
 
