@@ -22,7 +22,7 @@ def require_private(address: str) -> None:
     if settings().hosted and not private:
         raise RequestError(
             f"EXPLAINLAB_RAY_ADDRESS = {address!r} is not an address on a private network.",
-            "Who reaches a Ray cluster runs code there: a hosted instance uses only one in a private network, by its IP.",
+            "Who reaches a Ray cluster runs code there: a hosted instance uses only one on a private network, by IP.",
         )
 
 
