@@ -9,7 +9,7 @@ import pytest
 
 from explainlab.errors import ExplainLabError, RequestError, ResourceError
 from explainlab.settings import settings
-from explainlab.workers import joining
+from explainlab.workers.cluster import joining
 from explainlab.workers.cluster.joining import join
 
 NEEDS_RAY = pytest.mark.skipif(find_spec("ray") is None, reason="needs Ray: pip install ray==2.60.0")
