@@ -65,9 +65,9 @@ def masked_words(card: MadeModel) -> str:
 
 
 def plain_words(card: MadeModel, others: Iterable[MadeModel]) -> str:
-    """What training on masks costs: the accuracy without masks beside that of the plain recipe's model among ``others``.
+    """What training on masks costs: the accuracy without masks beside that of the same model by the plain recipe.
 
-    That is one that differs in nothing but the masks. Empty for a model without them.
+    That is one of the ``others`` that differs in nothing but the masks. Empty for a model that was trained without.
     """
     if not card.settings.get("masking") or (own := validated(card).accuracy) is None:
         return ""

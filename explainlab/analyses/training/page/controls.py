@@ -50,8 +50,8 @@ _BASE_HELP = (
 _DATA_HELP = "Labelled texts: the embedded examples, or the path of a CSV, TSV, JSONL or Parquet file."
 _RECIPE_HELP = (
     "Named settings. The usual one is that of the embedded models for random weights (a BiLSTM has its own), and the "
-    "thesis' for a model that has learned: at most 10 epochs, fewer where the last five were no better. On masks too: half "
-    "of the texts have a random share of their words masked, so that metrics which mask words ask about nothing new."
+    "thesis' for a model that has learned: at most 10 epochs, fewer where the last five were no better. On masks too: "
+    "half of the texts have a random share of their words masked, so that metrics that mask ask about nothing new."
 )
 _LORA_HELP = (
     "Small matrices beside the queries and values learn in place of the weights, and the head. They are saved as an "
