@@ -44,7 +44,7 @@ from explainlab.errors import RequestError, TextError, UnsupportedError
 from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import FORWARD
-from explainlab.request import digest
+from explainlab.request import CompleteRequest, Request, digest
 from explainlab.text.encoding import Encoding
 from explainlab.training import TrainingSettings
 
@@ -176,6 +176,14 @@ class MaskedDistribution(DataAnalysis[MaskedDistributionData]):
                 ]
             )
         ]
+
+
+def check_of(request: Request, data: str) -> CompleteRequest:
+    """The check of the model of ``request`` on the data set ``data`` that pages ask for, whatever else it asks."""
+    fields = request.model_dump(include={"model", "dtype"})
+    fields |= request.model_dump(include={"columns", "classes"}) if data == request.data else {}
+    asked = Request(question=MaskedDistribution.id, **fields, data=data, parameters={"sample": "random"})
+    return MaskedDistribution().complete(asked)
 
 
 def _known(classifier: Classifier, baselines: Sequence[Baseline]) -> tuple[list[Baseline], list[str]]:

@@ -41,17 +41,22 @@ def short_answer(own: OfBaseline) -> str:
     return "yes" if most == own.ratios[-1].ratio else f"yes, up to {most}% masked"
 
 
+def line(body: MaskedDistributionData | None) -> str:
+    """What a table of metrics says of the check ``body``; None: there is none yet."""
+    answer = "not checked" if body is None else short_answer(body.baselines[0])
+    return f"Masked texts look like training texts to this model: {answer}."
+
+
 def verdict(body: MaskedDistributionData) -> str:
     """Up to which share masked texts look like training texts, what chance does, and what else may be put there."""
     first, *others = body.baselines
     told = [_answer_words(first), _control_words(body)]
-    alike = [f"{NAMES[own.baseline]} {_until(own)}" for own in others if reach(own) is not None]
-    unlike = [NAMES[own.baseline] for own in others if reach(own) is None]
-    if alike:
-        told.append(f"So do texts with other things in their place: {joined(alike)}.")
-    if unlike:
-        at = others[0].ratios[0].ratio
-        told.append(f"{capital(joined(unlike))} in their place: told apart from {at}% on.")
+    by_answer: dict[str, list[str]] = {}
+    for own in others:
+        by_answer.setdefault(short_answer(own), []).append(NAMES[own.baseline])
+    if by_answer:
+        each = [f"with {joined(names)}: {answer}" for answer, names in by_answer.items()]
+        told.append(f"{capital('; '.join(each))}.")
     return " ".join(told)
 
 
@@ -71,10 +76,6 @@ def _answer_words(own: OfBaseline) -> str:
 
 def _share(at: RejectedAt) -> str:
     return f"{whole_percent(at.mean)} ({whole_percent(at.low)} to {whole_percent(at.high)})"
-
-
-def _until(own: OfBaseline) -> str:
-    return "at every ratio" if reach(own) == own.ratios[-1].ratio else f"up to {reach(own)}%"
 
 
 def _control_words(body: MaskedDistributionData) -> str:
