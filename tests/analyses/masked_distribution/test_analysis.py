@@ -121,16 +121,20 @@ def test_versions_are_those_made_by_hand(zoo: Zoo) -> None:
     assert np.array_equal(masked_version(classifier, text, order, 0, "mask").ids, text.ids)
     assert set(hidden) <= set(order[: round(0.6 * len(order))]), "what is masked stays masked at higher ratios"
     assert sorted(shuffled_version(text, order).ids) == sorted(text.ids)
-    assert len(masked_version(zoo("gpt2"), zoo("gpt2").encode("film"), np.array([0]), 100, "delete")) == 1
+    decoder = zoo("gpt2")
+    nothing = masked_version(decoder, decoder.encode("film"), *orders([decoder.encode("film")], 0), 100, "delete")
+    assert nothing.ids.tolist() == [decoder.filler_id("mask")], "as metrics read a text of which nothing is left"
 
 
-@pytest.mark.parametrize("name", ["bert", "gpt2", "roberta", "t5", "distilbert", "albert", "bilstm_attention"])
+@pytest.mark.parametrize(
+    "name", ["bert", "gpt2", "roberta", "t5", "t5-encoder", "albert", "deberta", "bilstm", "llama"]
+)
 def test_features_are_the_states_that_the_head_reads(zoo: Zoo, name: str) -> None:
     """Alone as in a batch of other lengths; those of the padding baseline by the network's own word embeddings."""
     classifier = zoo(name)
     texts = [classifier.encode(text) for text in ("a good film", "the plot is thin and the acting is worse than it")]
     drawn = orders(texts, 0)
-    for baseline in ("mask", "pad", "zero", "delete"):
+    for baseline in ("mask", "zero", "delete", *(["pad"] if classifier.tokenizer.pad_token else [])):
         versions = [masked_version(classifier, *own, 40, baseline) for own in zip(texts, drawn, strict=True)]
         together = features(Batcher(classifier, RunContext()), versions, baseline)
         alone = [features(Batcher(classifier, RunContext()), [version], baseline)[0] for version in versions]
@@ -181,6 +185,9 @@ def test_numbers_stand_beside_those_of_other_models(folder: Path) -> None:
     result = study(
         classifier, "masked_distribution", data=str(folder / "texts.csv"), rows=80, ratios="50", baselines="mask,zero"
     )
+    told = "\n".join(get_study("masked_distribution").lines(result))
+    assert "shuffled" in told
+    assert f"{result.body.baselines[1].ratios[0].mean:.3f}" in told
     numbers = get_study("masked_distribution").numbers(result)
     assert [number.of for number in numbers] == ["mask", "zero"]
     assert numbers[0].value.mean == pytest.approx(result.body.baselines[0].ratios[0].mean)
