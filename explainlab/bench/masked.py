@@ -37,7 +37,7 @@ def _measured(classifier: Classifier) -> Row:
 
     texts = [row.text for row in data]
     ids = sorted(classifier.tokenizer(texts, truncation=True, max_length=classifier.max_tokens)["input_ids"], key=len)
-    conditions = 2 + len(parameters.ratios)
+    conditions = 3 + len(parameters.ratios)
     every = sorted([*ids[::2], *conditions * ids[1::2]], key=len, reverse=True)
     size = quickest({size: bare_passes(classifier, every[:: len(every) // TRIAL], size) for size in BATCHES})
     seconds = fastest({"ours": ours, "floor": bare_passes(classifier, every, size)}, 1, warm_up=False)

@@ -66,8 +66,9 @@ def _baselines(names: list[Baseline]) -> list[Baseline]:
     return names
 
 
-Condition = tuple[Baseline | Literal["shuffled"], int]
-"""What is done to the checked texts: what takes the place of tokens at a ratio in per cent, or another order."""
+Condition = tuple[Baseline | Literal["alike", "shuffled"], int]
+"""What is done to the checked texts: what takes the place of tokens at a ratio in per cent; or the same as to the
+reference texts; or their tokens are put in random order."""
 
 
 class _Found(Record):
@@ -118,8 +119,8 @@ class MaskedDistribution(DataAnalysis[MaskedDistributionData]):
         check = _Check.of(subject, parameters)
         baselines, left_out = _known(subject.classifier, parameters.baselines)
         conditions: list[Condition] = [(baseline, ratio) for baseline in baselines for ratio in parameters.ratios]
-        found = check.all([("mask", 0), ("shuffled", 0), *conditions])
-        whole, shuffled, *masked = (np.array(own.p) <= LEVEL for own in found)
+        found = check.all([("alike", 0), ("mask", 0), ("shuffled", 0), *conditions])
+        alike, whole, shuffled, *masked = (np.array(own.p) <= LEVEL for own in found)
         by_baseline = np.stack(masked).reshape(len(baselines), len(parameters.ratios), -1)
         return MaskedDistributionData(
             n=len(check.checked),
@@ -127,6 +128,7 @@ class MaskedDistribution(DataAnalysis[MaskedDistributionData]):
             layers=found[0].layers,
             masks=parameters.masks,
             told=check.told,
+            alike=_rejected(alike),
             whole=_rejected(whole),
             shuffled=_rejected(shuffled),
             baselines=[
@@ -145,7 +147,7 @@ class MaskedDistribution(DataAnalysis[MaskedDistributionData]):
 
     def evaluations(self, parameters: Parameters) -> int:
         """See :meth:`Analysis.evaluations`: forward passes, of which three count as a gradient."""
-        passes = 2 + len(parameters.ratios) * len(parameters.baselines)
+        passes = 3 + len(parameters.ratios) * len(parameters.baselines)
         return round(passes * FORWARD)
 
     def numbers(self, result: AnalysisResult[MaskedDistributionData]) -> list[Number]:
@@ -161,7 +163,7 @@ class MaskedDistribution(DataAnalysis[MaskedDistributionData]):
     def lines(self, result: AnalysisResult[MaskedDistributionData]) -> list[str]:
         """A line a baseline and ratio, below those of whole and shuffled texts."""
         body = result.body
-        rows = [("none", 0, body.whole), ("shuffled", 0, body.shuffled)]
+        rows = [("as reference", 0, body.alike), ("none", 0, body.whole), ("shuffled", 0, body.shuffled)]
         rows += [(own.baseline, at.ratio, at) for own in body.baselines for at in own.ratios]
         return [
             table(
@@ -265,16 +267,20 @@ class _Check:
 
     def _masf(self) -> tuple[Masf, int]:
         """The reference, and how many layers there are."""
-        own = as_in_training(self.subject.classifier, self.reference, self.settings, self.subject.request.seed)
-        found = features(self.batcher, own)
+        found = self._as_in_training(self.reference, self.subject.request.seed)
         return Masf(found), found.shape[1]
 
-    def _features(self, name: Baseline | Literal["shuffled"], ratio: int) -> Tensor:
+    def _features(self, name: Baseline | Literal["alike", "shuffled"], ratio: int) -> Tensor:
+        if name == "alike":
+            return self._as_in_training(self.checked, self.subject.request.seed + 1)
         pairs = list(zip(self.checked, orders(self.checked, self.subject.request.seed), strict=True))
         if name == "shuffled":
             return features(self.batcher, [shuffled_version(*pair) for pair in pairs])
         versions = [masked_version(self.subject.classifier, *pair, ratio, name) for pair in pairs]
         return features(self.batcher, versions, name)
+
+    def _as_in_training(self, texts: Sequence[Encoding], seed: int) -> Tensor:
+        return features(self.batcher, as_in_training(self.subject.classifier, texts, self.settings, seed))
 
     @cached_property
     def _identity(self) -> list[Any]:

@@ -43,7 +43,7 @@ def told_apart(body: MaskedDistributionData) -> Chart:
         )
     rows += [
         {"baseline": name, **at.model_dump(), "ratio": 0}
-        for name, at in (("none", body.whole), ("shuffled", body.shuffled))
+        for name, at in (("as reference", body.alike), ("none", body.whole), ("shuffled", body.shuffled))
     ]
     figure.update_xaxes(tickformat=".0%", range=[-0.02, 1.02])
     figure.update_yaxes(tickformat=".0%", range=[-0.03, 1.05])

@@ -39,8 +39,8 @@ class MaskedDistributionData(Record):
 
     ``masks``: how the reference texts were masked: as in the model's training (trained), not at all (none), or half of
     them (half). ``told``: whether it is known how the training masked its texts (else it is taken not to have).
-    ``whole``: the checked texts as they are, and ``shuffled`` with their tokens in random order. ``left_out``:
-    baselines that the model lacks, and why.
+    ``alike``: the checked texts masked as the reference texts are, of which chance tells 5% apart; ``whole``: as they
+    are; ``shuffled``: with their tokens in random order. ``left_out``: baselines that the model lacks, and why.
     """
 
     n: int
@@ -48,6 +48,7 @@ class MaskedDistributionData(Record):
     layers: int
     masks: Masks
     told: bool
+    alike: Rejected
     whole: Rejected
     shuffled: Rejected
     baselines: list[OfBaseline]

@@ -79,14 +79,14 @@ def _share(at: RejectedAt) -> str:
 
 
 def _control_words(body: MaskedDistributionData) -> str:
-    """What happens to whole and shuffled texts, and what stood for the training texts."""
+    """What stood for the training texts, and what happens to others like them, to whole and to shuffled texts."""
     stood = {
         "trained": "masked as in its training" if body.told else "unmasked, as nothing tells that its training masked",
         "none": "unmasked",
         "half": "half of them masked",
     }[body.masks]
     return (
-        f"Of {counted(body.n, 'text')} without masks {whole_percent(body.whole.mean)} are (by chance 5%), with their "
-        f"words shuffled {whole_percent(body.shuffled.mean)}. Training texts: {body.reference:,} others of the data "
-        f"set, {stood}."
+        f"For training texts stand {body.reference:,} others of the data set, {stood}. Chance tells 5% apart: of "
+        f"{counted(body.n, 'text')} made like these it is {whole_percent(body.alike.mean)}, of whole ones "
+        f"{whole_percent(body.whole.mean)}, of shuffled ones {whole_percent(body.shuffled.mean)}."
     )

@@ -77,6 +77,7 @@ def test_a_model_that_never_saw_masks_tells_masked_texts_apart(folder: Path) -> 
     assert (plain.told, masked.told) == (False, True)
     for body in (plain, masked):
         assert (body.n, body.reference, body.layers) == (200, 200, 2)
+        assert body.alike.mean < 0.05 + 3 * (2 * 0.05 * 0.95 / 200) ** 0.5
         assert body.whole.mean < 0.05 + 3 * (2 * 0.05 * 0.95 / 200) ** 0.5, "whole texts are like the others"
     one, other = plain.baselines[0], masked.baselines[0]
     for without, with_masks in zip(one.ratios, other.ratios, strict=True):

@@ -54,7 +54,11 @@ def _rows(result: AnalysisResult[MaskedDistributionData]) -> list[dict[str, Any]
     body = result.body
     controls = [
         {"In place of a word": name, "Like training texts": "–", "0%": _share(own)}
-        for name, own in (("The word itself", body.whole), ("Another of its words", body.shuffled))
+        for name, own in (
+            ("As in the texts that stand for the training", body.alike),
+            ("The word itself", body.whole),
+            ("Another of the text's words", body.shuffled),
+        )
     ]
     baselines = [
         {"In place of a word": capital(NAMES[own.baseline]), "Like training texts": short_answer(own)}
