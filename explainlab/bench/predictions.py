@@ -39,11 +39,11 @@ def _measured(classifier: Classifier) -> Row:
     texts = [row.text for row in data]
     tokens = classifier.tokenizer(texts, truncation=True, max_length=classifier.max_tokens)
     ids = sorted(tokens["input_ids"], key=len, reverse=True)
-    size = quickest({size: _bare(classifier, ids[:: len(ids) // TRIAL], size) for size in BATCHES})
+    size = quickest({size: bare_passes(classifier, ids[:: len(ids) // TRIAL], size) for size in BATCHES})
     seconds = fastest(
         {
             "ours": lambda: study.of_data(DataSubject(classifier, data, request, RunContext()), parameters),
-            "floor": _bare(classifier, ids, size),
+            "floor": bare_passes(classifier, ids, size),
             "tokens": lambda: classifier.tokenizer(texts, verbose=False),
         },
         1,
@@ -81,7 +81,7 @@ def _collated(classifier: Classifier, ids: Sequence[list[int]]) -> tuple[Tensor,
     return padded.to(classifier.device), None if mask.all() else mask.to(classifier.device)
 
 
-def _bare(classifier: Classifier, ids: Sequence[list[int]], size: int) -> Callable[[], None]:
+def bare_passes(classifier: Classifier, ids: Sequence[list[int]], size: int) -> Callable[[], None]:
     """Runs bare passes over texts given by their ``ids``, in batches of ``size``."""
     batches = [_collated(classifier, ids[start : start + size]) for start in range(0, len(ids), size)]
 

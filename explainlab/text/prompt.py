@@ -135,11 +135,14 @@ def encode_prompted(
 
 def ids_within(
     tokenizer: PreTrainedTokenizerBase, prompt: Prompt, text: str, text_pair: str | None, max_tokens: int
-) -> list[int]:
-    """The ids of :func:`encode_prompted` for texts that go with the prompt, however long in characters."""
+) -> tuple[list[int], list[bool]]:
+    """The ids of :func:`encode_prompted` for texts that go with the prompt, however long in characters.
+
+    Beside them which of the tokens are the texts' own.
+    """
     _, _, tokens, owners = _placed(tokenizer, prompt, text, text_pair)
-    ids: list[int] = tokens.ids[_kept(owners, max_tokens)].tolist()
-    return ids
+    kept = _kept(owners, max_tokens)
+    return tokens.ids[kept].tolist(), (owners[kept] != _PROMPT).tolist()
 
 
 def _placed(

@@ -31,11 +31,15 @@ class Masked:
 
 @dataclass(frozen=True)
 class Tokens:
-    """Token ids of n texts, and for pairs the segment of every token (else None); ``pad_id`` fills up a batch."""
+    """Token ids of n texts, and for pairs the segment of every token (else None); ``pad_id`` fills up a batch.
+
+    ``own``: where there is a prompt, which tokens are the texts' own (else None: all but special tokens).
+    """
 
     ids: list[list[int]]
     types: list[list[int]] | None
     pad_id: int
+    own: list[list[bool]] | None = None
 
     def masked(self, positions: Sequence[Sequence[int]], token: int) -> Tokens:
         """The same with ``token`` at the ``positions`` of every text."""
@@ -53,6 +57,24 @@ class Tokens:
             batch["token_type_ids"], _ = padded([self.types[row] for row in rows], 0)
         return batch
 
+    def content(self, rows: Sequence[int], special: Tensor) -> Tensor:
+        """bool [batch, longest]: the texts' own tokens; the ids ``special`` are none of them."""
+        ids, attention = padded([self.ids[row] for row in rows], self.pad_id)
+        content = ~torch.isin(ids, special) & attention.bool()
+        if self.own:
+            own, _ = padded([[int(owned) for owned in self.own[row]] for row in rows], 0)
+            content &= own.bool()
+        return content
+
+    def masked_at_random(self, special: Tensor, token: int, seed: int) -> Tokens:
+        """The same with ``token`` in place of a share of each text's own tokens, drawn between none and all."""
+        generator = torch.Generator().manual_seed(seed)
+        places = []
+        for row in range(len(self.ids)):
+            drawn = torch.rand(1 + len(self.ids[row]), generator=generator)
+            places.append(((drawn[1:] < drawn[0]) & self.content([row], special)[0]).nonzero().flatten().tolist())
+        return self.masked(places, token)
+
 
 def tokenized(model: Classifier | Start, examples: Examples) -> Tokens:
     """The tokens of all ``examples`` as ``model`` reads them; longer ones are cut to its most.
@@ -61,8 +83,8 @@ def tokenized(model: Classifier | Start, examples: Examples) -> Tokens:
     """
     if model.prompt:
         parts = zip(examples.texts, examples.pairs or repeat(None), strict=False)
-        limit = model.max_tokens
-        return Tokens([ids_within(model.tokenizer, model.prompt, *part, limit) for part in parts], None, model.pad_id)
+        read = [ids_within(model.tokenizer, model.prompt, *part, model.max_tokens) for part in parts]
+        return Tokens([ids for ids, _ in read], None, model.pad_id, [own for _, own in read])
     texts = (list(examples.texts), list(examples.pairs)) if examples.pairs else (list(examples.texts),)
     encoded = model.tokenizer(*texts, truncation=True, max_length=model.max_tokens)
     return Tokens(encoded["input_ids"], encoded.get("token_type_ids") if examples.pairs else None, model.pad_id)
@@ -91,13 +113,18 @@ def masked(
     """``inputs`` [batch, n] with random ``content`` tokens replaced by ``mask``.
 
     The share of masked tokens is drawn for each text: between 0 and ``mask_share``, or with probability ``heavy_mask``
-    between 0 and 1. ``content`` is bool [batch, n].
+    between 0 and 1. With ``masking`` it is between 0 and 1 for a random half of the texts, and 0 for the others; of an
+    odd number the one in the middle falls to either by chance. ``content`` is bool [batch, n].
     """
 
     def draw(*shape: int) -> Tensor:
         return torch.rand(shape, generator=generator, dtype=torch.float32)
 
     share = draw(len(inputs), 1)
+    if settings.masking:
+        order = torch.randperm(len(inputs), generator=generator)[:, None]
+        share = torch.where(order < (len(inputs) / 2 + draw(1)).floor(), 0.0, share)
+        return inputs.masked_fill((draw(*inputs.shape) < share) & content, mask)
     heavy = draw(len(inputs), 1) < settings.heavy_mask
     share = torch.where(heavy, share, share * settings.mask_share)
     return inputs.masked_fill((draw(*inputs.shape) < share) & content, mask)

@@ -17,11 +17,22 @@ _NAME, _FILES = "epoch-{:04d}.safetensors", "epoch-*.safetensors"
 
 @dataclass(frozen=True)
 class Epoch:
-    """An epoch that is over: its number from 1, the mean loss of its texts, the score on validation data (or None)."""
+    """An epoch that is over: its number from 1, the mean loss of its texts, the score on validation data (or None).
+
+    ``masked``: that on the same data with masks, where training masks half of its texts.
+    """
 
     epoch: int
     loss: float
     validation: float | None
+    masked: float | None = None
+
+    @property
+    def score(self) -> float | None:
+        """What decides which epoch is the best: the mean of the two."""
+        if self.validation is None or self.masked is None:
+            return self.validation
+        return (self.validation + self.masked) / 2
 
 
 class Checkpoints:

@@ -11,6 +11,7 @@ from torch.nn import functional
 from torch.optim import Adam, AdamW
 
 from explainlab.errors import ModelError
+from explainlab.text.encoding import markers
 from explainlab.training.batches import Tokens, masked, position_weights, shuffled_batches
 from explainlab.training.checkpoint import Checkpoints, Epoch
 from explainlab.training.passes import Report, head_logits
@@ -35,8 +36,8 @@ class Diverged(ModelError):
 class Training:
     """A network in training: ``epochs`` are over, ``best_epoch`` (0: none) has the ``best`` weights.
 
-    ``targets`` are class indices, int64 [n]; ``teacher`` its logits [n, classes], or None; ``validate`` measures the
-    measure that decides which epoch is the best (None: the last is).
+    ``targets`` are class indices, int64 [n]; ``teacher`` its logits [n, classes], or None; ``validate`` measures what
+    decides which epoch is the best, without and with masks (None: the last is).
     """
 
     def __init__(
@@ -47,7 +48,7 @@ class Training:
         teacher: Tensor | None,
         settings: TrainingSettings,
         random: OwnRandom,
-        validate: Callable[[], float] | None = None,
+        validate: Callable[[], tuple[float, float | None]] | None = None,
     ) -> None:
         self.epochs: list[Epoch] = []
         self.best_epoch = 0
@@ -56,6 +57,7 @@ class Training:
         self._settings, self._random, self._validate = settings, random, validate
         self._order = torch.Generator().manual_seed(settings.seed)
         self._specials = torch.tensor(start.tokenizer.all_special_ids)
+        self._markers = torch.tensor(sorted(markers(start.tokenizer)))
         self._parameters = {name: p for name, p in start.network.named_parameters() if p.requires_grad}
         self._optimizer = _optimizer(self._parameters, settings)
         self._epoch_steps = math.ceil(len(tokens.ids) / settings.batch_size)
@@ -98,14 +100,12 @@ class Training:
         if not all(bool(weights.isfinite().all()) for weights in self._parameters.values()):
             raise Diverged(number)
         network.eval()
-        measured = self._validate() if self._validate else None
-        self.epochs.append(Epoch(number, total / len(self._tokens.ids), measured))
-        if measured is None or not self.best or measured > self._measured(self.best_epoch):
+        measured = self._validate() if self._validate else (None, None)
+        epoch = Epoch(number, total / len(self._tokens.ids), *measured)
+        self.epochs.append(epoch)
+        if epoch.score is None or not self.best or epoch.score > (self.epochs[self.best_epoch - 1].score or 0.0):
             self.best_epoch = number
             self.best = {name: weights.detach().clone() for name, weights in self._parameters.items()}
-
-    def _measured(self, epoch: int) -> float:
-        return self.epochs[epoch - 1].validation or 0.0
 
     def _step(self, rows: Sequence[int]) -> float:
         """One step of the optimizer; the mean loss of the texts ``rows`` before it."""
@@ -113,7 +113,8 @@ class Training:
         batch = self._tokens.batch(rows)
         ids, attention = batch["input_ids"], batch["attention_mask"]
         if start.mask_id is not None:
-            content = ~torch.isin(ids, self._specials)
+            masking = settings.masking
+            content = self._tokens.content(rows, self._markers) if masking else ~torch.isin(ids, self._specials)
             batch["input_ids"] = masked(ids, content, start.mask_id, settings, self._order)
         uniform = torch.ones(len(rows), 1, dtype=torch.float32)
         weights = position_weights(attention, settings.prefix_weight) if start.causal else uniform

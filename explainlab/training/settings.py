@@ -60,14 +60,18 @@ RECIPES: dict[str, dict[str, Any]] = {
         "schedule": "constant",
         "weight_decay": 1e-5,
     },
+    "masked": {"mask_share": 0.0, "heavy_mask": 0.0, "masking": True},
 }
-"""By name the settings that a recipe changes: that of the embedded models, and those that papers fine-tune with."""
+"""By name the settings that a recipe changes: that of the embedded models, and those that papers fine-tune with.
+
+``masked`` changes how texts are masked, and leaves all else as the usual recipe has it.
+"""
 
 OF_WORDS = ("embedding_size", "embeddings", "min_count", "decoder")
 """Settings of models of whole words."""
 NEW_WEIGHTS = ("size", "layers", "width", "heads", "vocabulary", "dropout", *OF_WORDS)
 """Settings of models that begin with random weights."""
-LATER = ("lora", "lora_rank", "optimizer", "metric", "prompt", *OF_WORDS)
+LATER = ("lora", "lora_rank", "optimizer", "metric", "prompt", "masking", *OF_WORDS)
 """Settings that older trainings did not have: where they are the defaults, these do not know of them."""
 
 
@@ -76,7 +80,7 @@ class TrainingSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    recipe: Literal["embedded", "thesis", "roar", "progressive", "bilstm"] = Field(
+    recipe: Literal["embedded", "thesis", "roar", "progressive", "bilstm", "masked"] = Field(
         "embedded", description="Named values of the settings below; with a base model: thesis."
     )
     label_names: tuple[str, ...] = Field((), description="Class names in index order; empty: the labels, sorted.")
@@ -134,6 +138,11 @@ class TrainingSettings(BaseModel):
     max_tokens: int = Field(128, ge=8, le=8192, description="Longest input in tokens; longer texts are truncated.")
     mask_share: float = Field(0.15, ge=0, le=1, description="Most of a text's tokens masked in training, usually.")
     heavy_mask: float = Field(0.1, ge=0, le=1, description="Share of texts masked at any rate from none to all.")
+    masking: bool = Field(
+        False,
+        description="Half of each batch is read as it is; of each text of the other half a share of the tokens, drawn "
+        "between none and all, is masked. Each epoch is validated on both.",
+    )
     prefix_weight: float = Field(0.5, ge=0, le=1, description="Share of a decoder's loss spread over all positions.")
     seed: int = Field(0, ge=0, lt=2**63, description="Seed of the weights, the order of the texts and the masks.")
     seeds: int = Field(1, ge=1, le=100, description="Models to train, with seeds from this one on.")

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from explainlab.errors import DataError, RequestError
+from explainlab.models.classifier import filler_id
 from explainlab.models.stored.base import base_labels, load_base
 from explainlab.models.stored.building import BUILDING
-from explainlab.models.stored.directory import OF_PAIRS, OF_PROMPT, prompt_in
+from explainlab.models.stored.directory import OF_MASKS, OF_PAIRS, OF_PROMPT, prompt_in
 from explainlab.text.prompt import PAIR_PLACE, Prompt, head_prompt
 from explainlab.training.architectures import ARCHITECTURES
 from explainlab.training.examples import Examples
@@ -46,7 +47,8 @@ def settings_for(base: str, /, **given: object) -> TrainingSettings:
     value out of range, and one that cannot change a model that has weights.
     """
     new = ARCHITECTURES.get(base)
-    recipe = str(given.get("recipe") or (new.recipe if new else "thesis"))
+    usual = new.recipe if new else "thesis"
+    recipe = str(given.get("recipe") or usual)
     if not new and (fixed := [name for name in NEW_WEIGHTS if name in given]):
         raise RequestError(
             f"Training setting {fixed[0]}: it cannot be chosen for {base}, which has weights.",
@@ -57,6 +59,7 @@ def settings_for(base: str, /, **given: object) -> TrainingSettings:
     settings = TrainingSettings.checked(
         {
             **(new.defaults if new else {"max_tokens": 512}),
+            **(RECIPES[usual] if recipe == "masked" else {}),
             **RECIPES.get(recipe, {}),
             **SHAPES.get(str(given.get("size")), {}),
             **given,
@@ -82,6 +85,20 @@ def note_pairs(config: PretrainedConfig, pairs: bool) -> None:
     """Write into ``config`` that the model is trained on ``pairs`` of texts; or no longer, where it says so."""
     if pairs or hasattr(config, OF_PAIRS):
         setattr(config, OF_PAIRS, pairs)
+
+
+def note_masks(config: PretrainedConfig, settings: TrainingSettings) -> None:
+    """Write into ``config`` how texts are masked in training; or no longer, where it says so and they are not."""
+    masks = {name: getattr(settings, name) for name in ("masking", "mask_share", "heavy_mask")}
+    if any(masks.values()):
+        setattr(config, OF_MASKS, masks)
+    elif hasattr(config, OF_MASKS):
+        delattr(config, OF_MASKS)
+
+
+def _mask_id(tokenizer: PreTrainedTokenizerBase, base: str, settings: TrainingSettings) -> int | None:
+    """What stands for a masked token: with ``masking`` what also does so for metrics, where there is no mask token."""
+    return filler_id(tokenizer, base, "mask") if settings.masking else tokenizer.mask_token_id
 
 
 def _prompt(base: str, config: PretrainedConfig, examples: Examples, settings: TrainingSettings) -> Prompt | None:
@@ -120,7 +137,7 @@ def starting_point(base: str, examples: Examples, names: Sequence[str], settings
             loaded.causal,
             max_tokens=most,
             pad_id=loaded.pad_id,
-            mask_id=loaded.tokenizer.mask_token_id,
+            mask_id=_mask_id(loaded.tokenizer, base, settings),
             prompt=_prompt(base, loaded.network.config, examples, settings),
             adapter=adapter,
         )
@@ -136,6 +153,6 @@ def starting_point(base: str, examples: Examples, names: Sequence[str], settings
         causal=new.causal,
         max_tokens=settings.max_tokens,
         pad_id=tokenizer.pad_token_id,
-        mask_id=tokenizer.mask_token_id,
+        mask_id=_mask_id(tokenizer, base, settings),
         prompt=_prompt(base, network.config, examples, settings),
     )

@@ -2,7 +2,8 @@
 
 A decoder's head is trained at *every* position where the recipe says so, so that its predictions within a text are
 meaningful too, and random tokens are replaced by the mask token, so that the masked inputs of attribution methods are
-in distribution: the recipe behind the embedded models. Others are those that papers fine-tune with.
+in distribution: the recipe behind the embedded models. Others are those that papers fine-tune with. ``masking``, which
+goes with any of them, is the fine-tuning of Madsen et al. 2023 (arXiv 2310.07819), section 3.2.
 """
 
 from __future__ import annotations
@@ -22,15 +23,16 @@ from explainlab.errors import DataError, RequestError
 from explainlab.models.devices import choose_device
 from explainlab.models.loading import load_model, model_digest
 from explainlab.request import digest
+from explainlab.text.encoding import markers
 from explainlab.training.architectures import ARCHITECTURES
-from explainlab.training.batches import Masked, tokenized
+from explainlab.training.batches import Masked, Tokens, tokenized
 from explainlab.training.checkpoint import Checkpoints, Epoch, cannot_write
 from explainlab.training.examples import Examples
 from explainlab.training.fit import Diverged, Training
 from explainlab.training.passes import Report, measured_accuracy, predictions, score, teacher_logits
 from explainlab.training.randomness import OwnRandom
 from explainlab.training.settings import LATER, TrainingSettings
-from explainlab.training.start import Start, class_names, note_pairs, settings_for, starting_point
+from explainlab.training.start import Start, class_names, note_masks, note_pairs, settings_for, starting_point
 from explainlab.training.vectors import vectors_digest
 
 _MEASURED = 32
@@ -137,6 +139,7 @@ def train(
     with random.drawing():
         start = starting_point(base, examples, names, settings)
         note_pairs(start.network.config, bool(examples.pairs))
+        note_masks(start.network.config, settings)
         torch.nn.Module.to(start.network, place)
     _require_masks(base, start, settings)
     hidden = masked or Masked()
@@ -213,16 +216,23 @@ def _new_name(architecture: str) -> str:
 
 def _validator(
     start: Start, examples: Examples, targets: Tensor, hidden: Masked, settings: TrainingSettings, report: Report
-) -> Callable[[], float]:
-    """The function that measures the network as it is on the examples, by the settings' metric."""
+) -> Callable[[], tuple[float, float | None]]:
+    """The function that measures the network as it is on the examples, by the settings' metric.
+
+    Where half of the training's texts are masked it does so on both: as they are, and masked by the settings' seed.
+    """
     tokens = tokenized(start, examples)
     tokens = tokens.masked(hidden.validation, hidden.token)
 
-    def validate() -> float:
-        found = predictions(start.network, start.causal, tokens, settings.batch_size, "validation", report)
+    def measure(own: Tokens) -> float:
+        found = predictions(start.network, start.causal, own, settings.batch_size, "validation", report)
         return score(settings.metric, found[1.0], targets)
 
-    return validate
+    if not settings.masking or start.mask_id is None:
+        return lambda: (measure(tokens), None)
+    special = torch.tensor(sorted(markers(start.tokenizer)))
+    hidden_too = tokens.masked_at_random(special, start.mask_id, settings.seed)
+    return lambda: (measure(tokens), measure(hidden_too))
 
 
 def _require_masks(base: str, start: Start, settings: TrainingSettings) -> None:

@@ -18,7 +18,7 @@ from explainlab.analyses.errors.analysis import accuracy_of
 from explainlab.analyses.training.alone import LOCK, alone
 from explainlab.analyses.training.making import Making
 from explainlab.analyses.training.result import Made, MadeModel, TrainingData
-from explainlab.analyses.training.verdict import overview, sentence, validated
+from explainlab.analyses.training.verdict import masked_words, overview, sentence, validated
 from explainlab.analyses.wording import left_out
 from explainlab.attribution.explain import versions
 from explainlab.data import source_digest
@@ -74,7 +74,7 @@ class Training(Making):
     """
 
     class Parameters(declared.Parameters):
-        recipe: Literal["", "embedded", "thesis", "roar", "progressive", "bilstm"] = Field(
+        recipe: Literal["", "embedded", "thesis", "roar", "progressive", "bilstm", "masked"] = Field(
             "", description="Named settings; empty: embedded (a BiLSTM: bilstm), with a base model thesis."
         )
         size: Literal["", "tiny", "mini", "small", "base"] = Field(
@@ -134,7 +134,7 @@ class Training(Making):
     def headline(self, result: AnalysisResult[TrainingData]) -> str:
         """How well the model reads; of several their mean, then each."""
         models = result.body.models
-        each = [sentence(made, made.model.id) for made in models]
+        each = [f"{sentence(made, made.model.id)} {masked_words(made.model)}".strip() for made in models]
         return " ".join(each if len(models) == 1 else [overview(models), *each])
 
     def lines(self, result: AnalysisResult[TrainingData]) -> list[str]:
@@ -260,6 +260,7 @@ def _lines(card: MadeModel) -> list[str]:
     facts = [f"{card.id}: {card.base}, {card.weights:,} weights, recipe {card.recipe}, seed {card.seed}"]
     for epoch in card.epochs:
         accuracy = "" if epoch.validation is None else f", validation {epoch.validation:.4f}"
+        accuracy += "" if epoch.masked is None else f", masked {epoch.masked:.4f}"
         best = " (kept)" if epoch.epoch == card.best_epoch else ""
         facts.append(f"  epoch {epoch.epoch}: loss {epoch.loss:.4f}{accuracy}{best}")
     return facts

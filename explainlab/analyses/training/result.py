@@ -11,11 +11,15 @@ from explainlab.analyses.errors.result import Accuracy
 
 
 class TrainedEpoch(Record):
-    """An epoch: its number from 1, the mean loss of its texts, and the accuracy on validation data (or None)."""
+    """An epoch: its number from 1, the mean loss of its texts, and the accuracy on validation data (or None).
+
+    ``masked``: that on the same data with masks, where half of what was learned from had them.
+    """
 
     epoch: int
     loss: float
     validation: float | None
+    masked: float | None = None
 
 
 class MadeModel(Record):

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from explainlab.analyses.errors.analysis import accuracy_of
 from explainlab.analyses.records import Interval
 from explainlab.analyses.summary import interval
 from explainlab.analyses.training.result import Made, MadeModel
 from explainlab.analyses.wording import counted, interval_words, joined, whole_percent
+
+MOST_LOST = 1.0
+"""Percentage points of accuracy that training on masks may cost (Madsen et al. 2023, section 5)."""
+_OF_MASKS = ("recipe", "masking", "mask_share", "heavy_mask")
+_DECIDES = {"base", "data", "columns", "classes", "validation_data", "rows", "validation_rows", "seed"}
 
 
 def validated(card: MadeModel) -> Made:
@@ -47,9 +53,38 @@ def mean_accuracy(models: Sequence[Made]) -> Interval | None:
     return interval(accuracies) if len(accuracies) == len(models) else None
 
 
+def masked_words(card: MadeModel) -> str:
+    """How well the model of ``card`` reads masked texts; empty unless it was trained and validated on such."""
+    masked = card.epochs[card.best_epoch - 1].masked
+    if masked is None:
+        return ""
+    return (
+        f"With a share of their words masked, drawn between none and all, it reads {whole_percent(masked)} of its "
+        f"{card.validation_rows:,} validation texts right."
+    )
+
+
+def plain_words(card: MadeModel, others: Iterable[MadeModel]) -> str:
+    """What training on masks costs: the accuracy without masks beside that of the same model by the plain recipe.
+
+    That is one of the ``others`` that differs in nothing but the masks. Empty for a model that was trained without.
+    """
+    if not card.settings.get("masking") or (own := validated(card).accuracy) is None:
+        return ""
+    accuracies = [made.accuracy for other in others if _but_for_masks(other) == _but_for_masks(card)
+                  and not other.settings.get("masking") and (made := validated(other)).accuracy]  # fmt: skip
+    plain = next(filter(None, accuracies), None)
+    if plain is None:
+        return "To see what the masks cost, make the same model by the usual recipe."
+    points = 100 * (own.mean - plain.mean)
+    change = "as many as" if not points else f"{abs(points):.1f} points {'more' if points > 0 else 'fewer'} than"
+    within = "" if points >= -MOST_LOST else f": more than the {MOST_LOST:.0f} point that masks should cost"
+    return f"Without masks it reads {change} the model that was made by the plain recipe{within}."
+
+
 def points(models: Sequence[Made]) -> list[str]:
     """What a reader must know beside the accuracies; nothing where there are none."""
-    told, classes = [], len(models[0].model.labels)
+    told, classes = [words for made in models if (words := masked_words(made.model))], len(models[0].model.labels)
     guessing = [str(made.model.seed) for made in models if made.accuracy and made.accuracy.low <= 1 / classes]
     if guessing:
         which = "" if len(models) == 1 else f" with seed {joined(guessing)}"
@@ -57,6 +92,12 @@ def points(models: Sequence[Made]) -> list[str]:
     if any(made.measured_on == "validation" and len(made.model.epochs) > 1 for made in models):
         told.append("The best epoch was chosen on these very texts, so others may be read somewhat worse.")
     return told
+
+
+def _but_for_masks(card: MadeModel) -> dict[str, Any]:
+    """All that decides a training but how texts are masked."""
+    settings = {name: value for name, value in card.settings.items() if name not in _OF_MASKS}
+    return {"settings": settings, **card.model_dump(include=_DECIDES)}
 
 
 def _texts(made: Made) -> str:

@@ -130,6 +130,14 @@ TERMS: Mapping[str, tuple[Term, ...]] = {
             "How far two maps put the features in the same order: 1 the same order, 0 unrelated, −1 the opposite.",
         ),
         Term(
+            "masked-text",
+            "Masked text",
+            "A text of which some tokens are hidden behind a mask token or another filler, or taken out. Whether a "
+            "model knows such texts is checked by what its layers make of them: each is ranked among texts like those "
+            "of its training, unit by unit (Simes), then layer by layer (Fisher), and the 5% that are the least like "
+            "them are told apart (MaSF; Haroush et al. 2022, Madsen et al. 2023).",
+        ),
+        Term(
             "half-precision",
             "Half precision",
             "Numbers in 16 bits in place of 32: a model takes half the memory, and each number keeps three digits "

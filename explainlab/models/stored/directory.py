@@ -24,6 +24,8 @@ OF_PAIRS = "explainlab_pairs"
 """In the config.json of a model that was trained here: whether it was on pairs of texts."""
 OF_PROMPT = "explainlab_prompt"
 """In the config.json of a model that was trained here: the text around its texts, as :func:`prompt_in` reads it."""
+OF_MASKS = "explainlab_masks"
+"""In the config.json of a model that was trained here on masked texts: the settings by which they were masked."""
 FILES = ["*.json", "*.safetensors", "*.txt", "*.model"]
 """What is read of a model: its digest is over these files."""
 VOCABULARIES = ["tokenizer.json", "vocab.*", "*.model"]

@@ -20,6 +20,7 @@ from explainlab.analyses.intermediate_predictions import figures as intermediate
 from explainlab.analyses.wording import counted
 from explainlab.app.beliefs import beliefs_request, no_beliefs
 from explainlab.app.chart import draw_chart, draw_files, files_of, theme
+from explainlab.app.data.masked import draw_masked_line
 from explainlab.app.once import once
 from explainlab.app.page import draw_facts
 from explainlab.app.place import Place
@@ -72,6 +73,7 @@ def draw_text(
         help=explained(" ".join(AREA_HELP.values()), *DIRECTIONS.values()),
     )
     _draw_table(body)
+    draw_masked_line(service, result.request, list(body.prediction.probabilities), "activation")
     st.header(
         "Read from left to right",
         anchor=False,

@@ -36,6 +36,7 @@ from explainlab.analyses.judged_map.result import JudgedText
 from explainlab.analyses.records import metric_of
 from explainlab.analyses.wording import counted
 from explainlab.app.chart import File, draw_chart, draw_files
+from explainlab.app.data.masked import draw_masked_line
 from explainlab.app.heatmap import token_heatmap
 from explainlab.app.once import once
 from explainlab.app.page import draw_facts
@@ -65,6 +66,7 @@ def draw_text(
     sort = _draw_order(body)
     picked = body.winners[sort] if view.picked is None or view.picked >= len(body.candidates) else view.picked
     _draw_table(body, sort, picked)
+    draw_masked_line(service, result.request, list(body.prediction.probabilities), "candidates")
     _draw_open(service, view, result, picked)
     _draw_small(view, result, sort, picked)
     _draw_winners(view, result)

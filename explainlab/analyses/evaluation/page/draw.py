@@ -11,6 +11,7 @@ from explainlab.analyses.evaluation.page import ENTRY
 from explainlab.analyses.evaluation.page import controls as benchmark_controls
 from explainlab.analyses.evaluation.page import main as benchmark_page
 from explainlab.analyses.evaluation.page.main import PAGE
+from explainlab.analyses.evaluation.page.masked import draw_masked
 from explainlab.analyses.evaluation.page.precision import draw_precision
 from explainlab.analyses.evaluation.page.published import draw_published
 from explainlab.analyses.evaluation.page.results import draw_answer, draw_results
@@ -89,5 +90,6 @@ def _draw_one(service: Service, view: BenchmarkView, answer: Answer, card: Model
         draw_results(service, view, result)
         draw_published(evaluated_set(view, [answer]))
         draw_precision(service, view)
+        draw_masked(service, view)
     elif answer.running and answer.job is not None:
         draw_so_far(answer.job)

@@ -23,6 +23,7 @@ from explainlab.analyses.evaluation.verdict import overview, paragraphs, shown_n
 from explainlab.analyses.registry import get_analysis
 from explainlab.app.chart import draw_cells, theme
 from explainlab.app.components import is_narrow
+from explainlab.app.data.masked import draw_masked_line
 from explainlab.app.once import once
 from explainlab.app.page import draw_words
 from explainlab.app.text import plain
@@ -50,6 +51,7 @@ def draw_results(service: Service, view: BenchmarkView, result: AnalysisResult[E
         return
     for kind in kinds_of(result.body):
         _draw_table(view, result, kind)
+    draw_masked_line(service, result.request, (), "benchmark")
     draw_cell(service, view, result.body)
     st.divider()
     draw_by_metric(result)

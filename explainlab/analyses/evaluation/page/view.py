@@ -9,6 +9,7 @@ from pydantic import Field
 
 from explainlab.analyses.evaluation.analysis import Evaluation
 from explainlab.analyses.evaluation.page.chain import Chain
+from explainlab.analyses.masked_distribution.analysis import MaskedDistribution, check_of
 from explainlab.analyses.parameters import RANDOM
 from explainlab.analyses.precision.analysis import Precision
 from explainlab.analyses.registry import complete, new_request
@@ -87,8 +88,12 @@ class BenchmarkView(DataView):
         output = None if self.output == "own" else self.output
         return new_request(question=Precision.id, **shared, **self.subject, output=output, parameters=parameters)
 
+    def masked_request(self) -> Request:
+        """Whether masked texts look like training texts to the model, on the data set."""
+        return check_of(self.request(), self.source)
+
     def shown_requests(self) -> list[Request]:
-        further = [] if len(self.cells) > 1 else [self.precision_request()]
+        further = [] if len(self.cells) > 1 else [self.precision_request(), self.masked_request()]
         return [*self.text_requests(), *further]
 
     def method_labels(self) -> list[str]:
@@ -148,6 +153,9 @@ def shows(request: Request) -> BenchmarkView | None:
     """The view that shows the answer to ``request``; None unless it is about methods on a data set, as asked here."""
     if request.question == Precision.id and request.data is not None:
         return _shows_precision(request)
+    if request.question == MaskedDistribution.id and request.data is not None:
+        values = request.model_dump(include={"model", "columns", "classes", "dtype"}) | {"source": request.data}
+        return checked(BenchmarkView, **{**first_view().model_dump(), **values})
     if request.question != Evaluation.id or request.data is None:
         return None
     parameters = request.parameters

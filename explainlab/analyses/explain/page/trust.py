@@ -14,6 +14,7 @@ from explainlab.analyses.trust.analysis import Trust
 from explainlab.analyses.trust.result import Comparison, TrustText
 from explainlab.analyses.trust.verdict import BETTER, BEYOND, WORSE
 from explainlab.analyses.wording import counted
+from explainlab.app.data.masked import draw_masked_line
 from explainlab.app.place import Answer, Place, Requests
 from explainlab.app.text import plain
 from explainlab.app.words.terms import explained
@@ -91,6 +92,7 @@ def draw_trust(service: Service, key: str, result: Attribution, answer: Answer |
         _place(key).draw_state(service, [answer])
     else:
         _draw_answer(answer.result, key, result)
+        draw_masked_line(service, result.request, list(result.prediction.probabilities), f"trust_{key}")
 
 
 def _is_cheap(result: Attribution) -> bool:

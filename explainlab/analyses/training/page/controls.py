@@ -41,6 +41,7 @@ _RECIPES = {
     "roar": "ROAR",
     "progressive": "Progressive inference",
     "bilstm": "BiLSTM with attention",
+    "masked": "The usual one, on masks too",
 }
 _BASE_HELP = (
     "Its weights go on learning; where the classes differ, its head is new. A directory or a hub id (owner/name; "
@@ -49,7 +50,8 @@ _BASE_HELP = (
 _DATA_HELP = "Labelled texts: the embedded examples, or the path of a CSV, TSV, JSONL or Parquet file."
 _RECIPE_HELP = (
     "Named settings. The usual one is that of the embedded models for random weights (a BiLSTM has its own), and the "
-    "thesis' for a model that has learned: at most 10 epochs, fewer where the last five were no better."
+    "thesis' for a model that has learned: at most 10 epochs, fewer where the last five were no better. On masks too: "
+    "half of the texts have a random share of their words masked, so that metrics that mask ask about nothing new."
 )
 _LORA_HELP = (
     "Small matrices beside the queries and values learn in place of the weights, and the head. They are saved as an "

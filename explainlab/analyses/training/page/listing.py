@@ -10,7 +10,7 @@ import streamlit as st
 from explainlab.analyses.training import figures
 from explainlab.analyses.training.page import main as models_page
 from explainlab.analyses.training.page.results import base_name, draw_card, draw_curves
-from explainlab.analyses.training.verdict import sentence, validated
+from explainlab.analyses.training.verdict import masked_words, plain_words, sentence, validated
 from explainlab.analyses.wording import whole_percent
 from explainlab.app import session
 from explainlab.app.runs.page import timezone
@@ -64,7 +64,9 @@ def _label(model: OwnModel) -> str:
 
 def _draw_model(service: Service, model: OwnModel) -> None:
     user, measured = session.user(), validated(model.card)
-    st.markdown(plain(sentence(measured, "The model")))
+    others = [other.card for other in own_models(user.id)] if model.card.settings.get("masking") else []
+    told = [sentence(measured, "The model"), masked_words(model.card), plain_words(model.card, others)]
+    st.markdown(plain(" ".join(filter(None, told))))
     charts = [figures.loss([measured]), *([figures.validation([measured])] if measured.accuracy else [])]
     draw_curves(charts, f"models_{model.id}")
     draw_card(service, model.card, f"models_{model.id}")

@@ -10,7 +10,7 @@ import streamlit as st
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.figures import figures_of
 from explainlab.analyses.training.result import Made, MadeModel, TrainingData
-from explainlab.analyses.training.verdict import overview, points
+from explainlab.analyses.training.verdict import overview, plain_words, points
 from explainlab.analyses.wording import counted
 from explainlab.app import links, session
 from explainlab.app.chart import draw_chart
@@ -21,7 +21,7 @@ from explainlab.app.view import CarriedText
 from explainlab.figures.chart import Chart
 from explainlab.service import looks
 from explainlab.service.service import Service
-from explainlab.service.store.made import own_names, shown_model
+from explainlab.service.store.made import own_models, own_names, shown_model
 from explainlab.training import ARCHITECTURES
 from explainlab.training.settings import NEW_WEIGHTS
 
@@ -30,7 +30,8 @@ def draw_answer(service: Service, result: AnalysisResult[TrainingData]) -> None:
     """The answer in words, the curves, and the card of the model; of several models a row each."""
     models = result.body.models
     st.markdown(f"**{plain(overview(models))}**")
-    told = points(models)
+    own = [model.card for model in own_models(session.user().id)]
+    told = [*points(models), *dict.fromkeys(filter(None, (plain_words(made.model, own) for made in models)))]
     if told:
         st.markdown("\n".join(f"* {plain(point)}" for point in told))
     draw_curves(list(once(result, figures_of, result).charts.values()), "models_answer")

@@ -1,0 +1,291 @@
+"""Masked distribution: whether masked texts look like training texts to a model, by masking ratio and baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic_core import PydanticCustomError
+from torch import Tensor
+
+from explainlab import declared
+from explainlab.analyses.base import AnalysisResult, Record
+from explainlab.analyses.data_analysis import DataAnalysis, DataSubject
+from explainlab.analyses.errors.analysis import accuracy_of
+from explainlab.analyses.masked_distribution.masf import Masf
+from explainlab.analyses.masked_distribution.result import (
+    Baseline,
+    MaskedDistributionData,
+    Masks,
+    OfBaseline,
+    Rejected,
+    RejectedAt,
+)
+from explainlab.analyses.masked_distribution.verdict import LEVEL, NAMES, verdict
+from explainlab.analyses.masked_distribution.versions import (
+    HALF,
+    PHASE,
+    WHOLE,
+    as_in_training,
+    features,
+    masked_version,
+    orders,
+    shuffled_version,
+    training_masks,
+)
+from explainlab.analyses.numbers import Measure, Number
+from explainlab.analyses.parameters import Counts, Sample, listed, split
+from explainlab.analyses.summary import interval, table
+from explainlab.errors import RequestError, TextError, UnsupportedError
+from explainlab.models.batching import Batcher
+from explainlab.models.classifier import Classifier
+from explainlab.models.context import FORWARD
+from explainlab.request import CompleteRequest, Request, digest
+from explainlab.text.encoding import Encoding
+from explainlab.training import TrainingSettings
+
+MOST_ROWS = 20_000
+LEAST = 20
+"""Fewer reference texts can give no p-value of 5%."""
+_STORED = "masked_distribution/1"  # part of the storage key: rises when the stored format changes
+
+
+def _ratios(ratios: list[int]) -> list[int]:
+    if not ratios or ratios != sorted(set(ratios)) or ratios[0] < 1 or ratios[-1] > 100:
+        raise PydanticCustomError("ratios", "Give masking ratios from 1 to 100 in rising order, each once, as 10,50,90")
+    return ratios
+
+
+def _baselines(names: list[Baseline]) -> list[Baseline]:
+    if not names or len(set(names)) < len(names):
+        raise PydanticCustomError("baselines", "Give one or more baselines, each once")
+    return names
+
+
+Condition = tuple[Baseline | Literal["alike", "shuffled"], int]
+"""What is done to the checked texts: what takes the place of tokens at a ratio in per cent; or the same as to the
+reference texts; or their tokens are put in random order."""
+
+
+class _Found(Record):
+    """The p-values ``p`` [n] of the checked texts under one condition, over so many ``layers``."""
+
+    layers: int
+    p: list[float]
+
+
+class MaskedDistribution(DataAnalysis[MaskedDistributionData]):
+    """The share of texts that MaSF tells apart at 5% from texts like those of the training, with Wilson's interval.
+
+    Half of the rows, drawn by the seed, stand for the training: they are masked as the training masked its texts. Of
+    the others a share of the content tokens is masked, drawn once for all ratios: what is masked at a ratio is so at
+    all higher ones. Features: what every layer hands on in the row that the head reads.
+    """
+
+    class Parameters(declared.Parameters):
+        ratios: Annotated[Counts, BeforeValidator(split), AfterValidator(_ratios)] = Field(
+            list(range(10, 101, 10)), description="Shares of a text's tokens that are masked, in per cent: 10,50,90."
+        )
+        baselines: Annotated[
+            list[Baseline], Field(max_length=5), BeforeValidator(listed), AfterValidator(_baselines)
+        ] = Field(
+            ["mask", "pad", "unk", "zero", "delete"],
+            description="What takes the place of tokens: mask, pad, unk, zero, delete; the answer is about the first.",
+        )
+        masks: Masks = Field(
+            "trained",
+            description="How the reference texts are masked: as in the model's training if its files tell (trained), "
+            "not at all (none), or half of them at any ratio (half).",
+        )
+        rows: int = Field(
+            1_000, ge=1, le=MOST_ROWS, description="Texts of a data set: half are the reference, half are checked."
+        )
+        sample: Sample = "first"
+
+    id = "masked_distribution"
+    label = "Masked texts in distribution"
+    source = "Madsen et al. 2023 (arXiv 2310.07819), section 3.3; MaSF: Haroush et al. 2022"
+    definition = (
+        "share of texts with p ≤ 5%: p of Fisher's -2 Σ ln p_l over layers l, p_l of Simes' min_i n p_(i) / i over "
+        "units, p of a unit on two sides; all are ranks among the reference texts"
+    )
+    DataBody = MaskedDistributionData
+
+    def of_data(self, subject: DataSubject, parameters: Parameters) -> MaskedDistributionData:
+        check = _Check.of(subject, parameters)
+        baselines, left_out = _known(subject.classifier, parameters.baselines)
+        conditions: list[Condition] = [(baseline, ratio) for baseline in baselines for ratio in parameters.ratios]
+        found = check.all([("alike", 0), ("mask", 0), ("shuffled", 0), *conditions])
+        alike, whole, shuffled, *masked = (np.array(own.p) <= LEVEL for own in found)
+        by_baseline = np.stack(masked).reshape(len(baselines), len(parameters.ratios), -1)
+        return MaskedDistributionData(
+            n=len(check.checked),
+            reference=len(check.reference),
+            layers=found[0].layers,
+            masks=parameters.masks,
+            told=check.told,
+            alike=_rejected(alike),
+            whole=_rejected(whole),
+            shuffled=_rejected(shuffled),
+            baselines=[
+                OfBaseline(
+                    baseline=baseline,
+                    ratios=[
+                        RejectedAt(ratio=ratio, **_rejected(own).model_dump())
+                        for ratio, own in zip(parameters.ratios, rejected, strict=True)
+                    ],
+                    overall=interval(rejected.mean(axis=0).tolist()),
+                )
+                for baseline, rejected in zip(baselines, by_baseline, strict=True)
+            ],
+            left_out=left_out,
+        )
+
+    def evaluations(self, parameters: Parameters) -> int:
+        """See :meth:`Analysis.evaluations`: forward passes, of which three count as a gradient."""
+        passes = 3 + len(parameters.ratios) * len(parameters.baselines)
+        return round(passes * FORWARD)
+
+    def numbers(self, result: AnalysisResult[MaskedDistributionData]) -> list[Number]:
+        """By baseline the share of the ratios at which a text is told apart."""
+        body = result.body
+        measure = Measure("told_apart", "Masked texts told apart", False, ".1%")
+        return [Number(measure, own.overall, body.n, own.baseline, NAMES[own.baseline]) for own in body.baselines]
+
+    def headline(self, result: AnalysisResult[MaskedDistributionData]) -> str:
+        """Up to which share masked texts look like training texts, and what chance does."""
+        return " ".join([verdict(result.body), *(f"Left out: {reason}" for reason in result.body.left_out)])
+
+    def lines(self, result: AnalysisResult[MaskedDistributionData]) -> list[str]:
+        """A line a baseline and ratio, below those of whole and shuffled texts."""
+        body = result.body
+        rows = [("as reference", 0, body.alike), ("none", 0, body.whole), ("shuffled", 0, body.shuffled)]
+        rows += [(own.baseline, at.ratio, at) for own in body.baselines for at in own.ratios]
+        return [
+            table(
+                [
+                    {
+                        "baseline": baseline,
+                        "masked": f"{ratio}%",
+                        "told apart": f"{own.mean:.3f} [{own.low:.3f}, {own.high:.3f}]",
+                        "n": body.n,
+                    }
+                    for baseline, ratio, own in rows
+                ]
+            )
+        ]
+
+
+def check_of(request: Request, data: str) -> CompleteRequest:
+    """The check of the model of ``request`` on the data set ``data`` that pages ask for, whatever else it asks."""
+    fields = request.model_dump(include={"model", "dtype"})
+    fields |= request.model_dump(include={"columns", "classes"}) if data == request.data else {}
+    asked = Request(question=MaskedDistribution.id, **fields, data=data, parameters={"sample": "random"})
+    return MaskedDistribution().complete(asked)
+
+
+def _known(classifier: Classifier, baselines: Sequence[Baseline]) -> tuple[list[Baseline], list[str]]:
+    """Those of ``baselines`` that the model has, and why it lacks the others; raises RequestError for none."""
+    known, left_out = [], []
+    for baseline in baselines:
+        try:
+            if baseline in ("mask", "pad", "unk"):
+                classifier.filler_id(baseline)
+            known.append(baseline)
+        except UnsupportedError as error:
+            left_out.append(f"{baseline}: {error.problem}")
+    if not known:
+        raise RequestError(f"No baseline is left. {left_out[0]}", "Add mask, zero or delete.")
+    return known, left_out
+
+
+def _rejected(rejected: np.ndarray) -> Rejected:
+    """The count and the share of ``rejected`` bool [n]."""
+    return Rejected(count=int(rejected.sum()), **accuracy_of(int(rejected.sum()), len(rejected)).model_dump())
+
+
+@dataclass(eq=False)
+class _Check:
+    """The texts of the ``reference``, masked by ``settings``, and those that are ``checked``.
+
+    ``told``: whether the model's files tell how its training masked its texts.
+    """
+
+    subject: DataSubject
+    batcher: Batcher
+    reference: Sequence[Encoding]
+    checked: Sequence[Encoding]
+    settings: TrainingSettings
+    told: bool
+
+    @classmethod
+    def of(cls, subject: DataSubject, parameters: MaskedDistribution.Parameters) -> _Check:
+        """The rows that the model can read, in two halves; raises :class:`RequestError` for too few."""
+        told, texts = training_masks(subject.classifier), []
+        for row in subject.rows:
+            try:
+                texts.append(subject.classifier.encode(row.text, row.text_pair))
+            except TextError as error:
+                subject.skipped.append((row.number, error.problem))
+        half = len(texts) // 2
+        if half < LEAST:
+            raise RequestError(
+                f"{len(texts):,} texts are too few: half of them are the reference, of at least {LEAST}.",
+                "Ask for more rows, or name a larger file.",
+            )
+        order = np.random.default_rng(subject.request.seed).permutation(len(texts)).tolist()
+        settings = {"trained": told or WHOLE, "none": WHOLE, "half": HALF}[parameters.masks]
+        batcher = Batcher(subject.classifier, subject.context)
+        first, second = ([texts[i] for i in part] for part in (order[:half], order[half:]))
+        return cls(subject, batcher, first, second, settings, told is not None)
+
+    def all(self, conditions: Sequence[Condition]) -> list[_Found]:
+        """What is found under each of ``conditions``; what the subject's context remembers is not run."""
+        context = self.subject.context
+        keys = [digest([_STORED, *self._identity, *condition]) for condition in conditions]
+        known = {key: _Found.model_validate(note) for key, note in context.recall_all(keys).items()}
+        waiting = [place for place, key in enumerate(keys) if key not in known]
+        if waiting:
+            work = FORWARD * sum(map(len, self.checked))
+            context.expect(work * len(waiting) + FORWARD * sum(map(len, self.reference)))
+            with self.batcher.span(0, 1, 1 + len(waiting)):
+                masf, layers = self._masf()
+        for done, place in enumerate(waiting, 1):
+            context.part(work)
+            with self.batcher.span(done, done + 1, 1 + len(waiting)):
+                p = masf.p_values(self._features(*conditions[place]))
+            known[keys[place]] = _Found(layers=layers, p=p.tolist())
+            context.keep(keys[place], known[keys[place]].model_dump())
+        self.batcher.finish(PHASE)
+        self.subject.forward += len(self.reference) + len(conditions) * len(self.checked)
+        self.subject.warnings += self.batcher.warnings
+        return [known[key] for key in keys]
+
+    def _masf(self) -> tuple[Masf, int]:
+        """The reference, and how many layers there are."""
+        found = self._as_in_training(self.reference, self.subject.request.seed)
+        return Masf(found), found.shape[1]
+
+    def _features(self, name: Baseline | Literal["alike", "shuffled"], ratio: int) -> Tensor:
+        if name == "alike":
+            return self._as_in_training(self.checked, self.subject.request.seed + 1)
+        pairs = list(zip(self.checked, orders(self.checked, self.subject.request.seed), strict=True))
+        if name == "shuffled":
+            return features(self.batcher, [shuffled_version(*pair) for pair in pairs])
+        versions = [masked_version(self.subject.classifier, *pair, ratio, name) for pair in pairs]
+        return features(self.batcher, versions, name)
+
+    def _as_in_training(self, texts: Sequence[Encoding], seed: int) -> Tensor:
+        return features(self.batcher, as_in_training(self.subject.classifier, texts, self.settings, seed))
+
+    @cached_property
+    def _identity(self) -> list[Any]:
+        """All that decides the p-values beside the condition."""
+        classifier = self.subject.classifier
+        texts = [[text.ids.tolist() for text in part] for part in (self.reference, self.checked)]
+        masks = self.settings.model_dump(include={"masking", "mask_share", "heavy_mask"})
+        return [classifier.digest, str(classifier.dtype), self.subject.request.seed, masks, digest(texts)]
