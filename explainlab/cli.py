@@ -30,7 +30,7 @@ from explainlab.options import (
     own,
     print_body,
 )
-from explainlab.reporting import reporter
+from explainlab.reporting import Reporter, in_sight
 from explainlab.result import Result, with_verdict
 
 app = typer.Typer(
@@ -302,7 +302,7 @@ def train(
         reader=reader_for(LOCAL.id),
         checkpoints=checkpoints,
         device=device,
-        report=reporter(sys.stderr.isatty()),
+        report=Reporter(in_sight()),
         **assignments(assigned),
     )
     bodies = [
@@ -345,13 +345,18 @@ def main() -> None:
 def _ask(device: str | None, **fields: Any) -> Any:
     """The answer to the request of these ``fields``, from the store or computed here."""
     from explainlab.analyses.registry import new_request
+    from explainlab.notebook.telling import Told
     from explainlab.service.service import open_service
 
     request = new_request(**fields)
     service = open_service(device)
     if service.notice:
         typer.echo(service.notice, err=True)
-    return service.run(request)
+    report = Reporter(in_sight())
+    try:
+        return service.run(request, lambda context: Told(context, report))
+    finally:
+        report.close()
 
 
 def _print_cells(models: list[str], data: list[str] | None, answer: Any, as_json: bool, text: Any = None) -> None:
