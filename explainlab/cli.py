@@ -10,7 +10,7 @@ import typer
 
 from explainlab.declared import assignments
 from explainlab.errors import ExplainLabError, RequestError
-from explainlab.instance import export, settings
+from explainlab.instance import dashboard, export, settings
 from explainlab.options import (
     Column,
     Device,
@@ -41,6 +41,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
+OF_THE_APP = {"alembic", "altair", "authlib", "httpx", "plotly", "psycopg", "sqlalchemy", "streamlit"}
+"""What the library alone is installed without."""
 _UsageError: Any = next(cls for cls in typer.BadParameter.__mro__ if cls.__name__ == "ClickException")
 
 
@@ -325,6 +327,7 @@ def bench(
     print_body(body, as_json, [])
 
 
+app.command("app")(dashboard)
 app.command()(settings)
 app.command()(export)
 
@@ -337,6 +340,10 @@ def main() -> None:
         code = _complain(error.format_message())
     except ExplainLabError as error:
         code = _complain(str(error))
+    except ModuleNotFoundError as error:
+        if (error.name or "explainlab").split(".")[0] not in OF_THE_APP:
+            raise
+        code = _complain(f"This needs {error.name}. Install it: pip install 'explainlab[app]'.")
     except (typer.Abort, KeyboardInterrupt):
         code = 130
     sys.exit(code or 0)

@@ -146,8 +146,8 @@ def evaluate_one(
 
     ``limit`` is the number of rows (default: :data:`MOST_ROWS`), drawn as ``sample`` says: random, first or all.
     Methods have their options after colons (``"lime:samples=500"``); ``settings`` by id hold for what these do not say.
-    ``attributions`` were made elsewhere: JSON files, or attributions in memory, of which each method needs one for every
-    text that is drawn. ``columns``, ``classes``, ``context`` and ``common``
+    ``attributions`` were made elsewhere: JSON files, or attributions in memory, one for every text that is drawn.
+    ``columns``, ``classes``, ``context`` and ``common``
     (target, output, unit, seed) are as in :func:`study_one`.
     ``result.body.rows`` is the table. Raises :class:`DataError` for a row that cannot be used, unless ``skip_bad``.
     """

@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import Any
 
 from explainlab.errors import RequestError, ResourceError
-from explainlab.settings import ROOT, settings
+from explainlab.settings import PACKAGE, settings
 from explainlab.workers.channel import ChannelClosed, Message
 from explainlab.workers.process import Link, Process
 from explainlab.workers.worker import Worker
@@ -66,7 +66,7 @@ class _ActorLink(Link):
         from explainlab.workers.actor import Actor
 
         needs = {"num_gpus": 1, "num_cpus": 1} if gpu else {"num_cpus": threads}
-        environment = {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": str(threads or 1)}
+        environment = {"PYTHONPATH": str(PACKAGE.parent), "OMP_NUM_THREADS": str(threads or 1)}
         actor: Any = Actor
         self._actor = actor.options(runtime_env={"env_vars": environment}, **needs).remote(json.dumps(first), threads)
         self._came: deque[str] = deque()

@@ -26,7 +26,7 @@ from explainlab.models.context import RunContext
 from explainlab.models.devices import choose_device
 from explainlab.request import CompleteRequest
 from explainlab.result import Result
-from explainlab.settings import ROOT
+from explainlab.settings import PACKAGE
 from explainlab.workers.channel import Channel, ChannelClosed, Message
 from explainlab.workers.pool import Loaded
 from explainlab.workers.version import source_digest
@@ -215,7 +215,7 @@ class _Pipes(Link):
     def __init__(self, first: Message, threads: int, hear: Callable[[Message], None]) -> None:
         super().__init__(hear)
         environment = dict(os.environ)
-        environment["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), environment.get("PYTHONPATH")]))
+        environment["PYTHONPATH"] = os.pathsep.join(filter(None, [str(PACKAGE.parent), environment.get("PYTHONPATH")]))
         if threads:
             environment["OMP_NUM_THREADS"] = str(threads)
         self.process = subprocess.Popen(
