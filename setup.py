@@ -29,7 +29,6 @@ setup(
             *(f"assets/{name}/**/*" for name in ("components", "examples", "models", "notebooks", "templates")),
         ],
     },
-    exclude_package_data={INSTALLED: ["setup.py"]},
     install_requires=library,
     extras_require={"app": app},
 )
