@@ -72,6 +72,7 @@ def run_bench(names: list[str], say: Say) -> dict[str, Any]:
         benchmark,
         faithfulness,
         integration,
+        library,
         methods,
         opening,
         predictions,
@@ -99,6 +100,7 @@ def run_bench(names: list[str], say: Say) -> dict[str, Any]:
         "sanity": sanity.rows,
         "roar": roar.rows,
         "scale": scale.rows,
+        "library": library.rows,
     }
     unknown = [name for name in names if name not in parts]
     if unknown:
