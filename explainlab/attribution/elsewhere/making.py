@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from explainlab.attribution.elsewhere.maps import read_map, spans_of
 from explainlab.attribution.explain import versions
-from explainlab.attribution.foreign import read_map, spans_of
 from explainlab.attribution.given import GivenFeature, GivenMap
 from explainlab.attribution.records import Attribution
 from explainlab.attribution.subject import Subject
