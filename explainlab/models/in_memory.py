@@ -29,7 +29,9 @@ def own_copy(network: PreTrainedModel) -> PreTrainedModel:
     """
     shared: dict[int, Any] = {id(buffer): buffer for buffer in network.buffers()}
     shared |= {id(own): nn.Parameter(own.detach(), requires_grad=False) for own in network.parameters()}
-    return copy.deepcopy(network, shared).eval()
+    own = copy.deepcopy(network, shared)
+    own.eval()
+    return own
 
 
 def own_tokenizer(tokenizer: Any) -> PreTrainedTokenizerBase:
@@ -94,7 +96,7 @@ def classifier_of(network: PreTrainedModel, tokenizer: Any, limits: Limits, labe
     config: Any = own.config
     model_type, digest = model_type_of(config), digest_of(network, words)
     name = f"{PREFIX}{config.model_type}-{digest[:8]}"
-    place = own.get_input_embeddings().weight.device
+    place = next(own.parameters()).device
     return Classifier(
         id=name,
         source=SOURCE,

@@ -60,12 +60,12 @@ def show(what: Result | Iterable[Attribution], palette: str = DEFAULT, interacti
     several = [what] if isinstance(what, Attribution) else list(what) if isinstance(what, Iterable) else []
     if not several or not all(isinstance(one, Attribution) for one in several):
         raise RequestError("This cannot be shown.", "Give an attribution, a list of them, or the result of a study.")
-    return _fragment(palette, **_maps(several, palette))  # type: ignore[arg-type]
+    return _fragment(palette, **_maps(several, palette))
 
 
 def static(result: Result) -> str:
     """The static HTML of a ``result``, which notebooks show by themselves."""
-    return show(result, interactive=False).html  # type: ignore[arg-type]
+    return show(result, interactive=False).html
 
 
 def _maps(attributions: Sequence[Attribution], palette: str) -> dict[str, Any]:

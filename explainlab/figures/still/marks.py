@@ -28,7 +28,7 @@ class Place(NamedTuple):
     color: str
 
 
-def tag(name: str, content: str = "", **attributes: Any) -> Markup:
+def tag(name: str, content: str = "", /, **attributes: Any) -> Markup:
     """An element of an SVG; names have - in place of _, and what is None is left out."""
     written = "".join(
         f' {key.replace("_", "-")}="{escape(f"{value:.2f}" if isinstance(value, float) else value)}"'

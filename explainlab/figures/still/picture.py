@@ -68,6 +68,8 @@ class _Drawing:
                 whole = [float(value) for value in own]
                 ends += [end for pair in edges(whole) for end in pair]
             values += list(own)
+            if trace.type == "bar" and not along:
+                ends += [value + half for value in own if not isinstance(value, str) for half in (-0.5, 0.5)]
             error = getattr(trace, f"error_{name}", None)
             if error is not None and error.array is not None:
                 least = error.arrayminus if error.arrayminus is not None else error.array
