@@ -11,7 +11,7 @@ import typer
 
 from explainlab.declared import assignments
 from explainlab.errors import ExplainLabError, RequestError
-from explainlab.instance import export, settings, worker, workers
+from explainlab.instance import dashboard, export, settings, worker, workers
 from explainlab.options import (
     Column,
     Device,
@@ -35,7 +35,7 @@ from explainlab.options import (
     print_cells,
     print_result,
 )
-from explainlab.reporting import reporter
+from explainlab.reporting import Reporter, in_sight
 
 app = typer.Typer(
     name="explainlab",
@@ -45,6 +45,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
+OF_THE_APP = {"alembic", "altair", "authlib", "httpx", "plotly", "psycopg", "sqlalchemy", "streamlit"}
+"""What the library alone is installed without."""
 _UsageError: Any = next(cls for cls in typer.BadParameter.__mro__ if cls.__name__ == "ClickException")
 
 
@@ -315,7 +317,7 @@ def train(
     if architecture and architecture not in ARCHITECTURES:
         raise RequestError(f"Unknown architecture {architecture!r}.", f"Known: {', '.join(ARCHITECTURES)}.")
 
-    given: Any = {"checkpoints": checkpoints, "report": reporter(sys.stderr.isatty()), **assignments(assigned)}
+    given: Any = {"checkpoints": checkpoints, "report": Reporter(in_sight()), **assignments(assigned)}
     fleet, start = workers_for(engine, workers, device), architecture or base or ""
     if fleet:
         trained = trained_by(fleet, data, start, out, **given)
@@ -344,6 +346,7 @@ def bench(
     print_body(body, as_json, [])
 
 
+app.command("app")(dashboard)
 app.command()(settings)
 app.command()(export)
 app.command()(workers)
@@ -358,6 +361,10 @@ def main() -> None:
         code = _complain(error.format_message())
     except ExplainLabError as error:
         code = _complain(str(error))
+    except ModuleNotFoundError as error:
+        if (error.name or "explainlab").split(".")[0] not in OF_THE_APP:
+            raise
+        code = _complain(f"This needs {error.name}. Install it: pip install 'explainlab[app]'.")
     except (typer.Abort, KeyboardInterrupt):
         code = 130
     sys.exit(code or 0)
@@ -366,6 +373,7 @@ def main() -> None:
 def _ask(device: str | None, workers: Sequence[Any], **fields: Any) -> Any:
     """The answer to the request of these ``fields``, from the store, or computed here or by ``workers``."""
     from explainlab.analyses.registry import new_request
+    from explainlab.notebook.telling import Told
     from explainlab.service.fleet.command import answered
     from explainlab.service.service import open_service
 
@@ -373,7 +381,11 @@ def _ask(device: str | None, workers: Sequence[Any], **fields: Any) -> Any:
     service = open_service(device, workers)
     if service.notice:
         typer.echo(service.notice, err=True)
-    return answered(service, request)
+    report = Reporter(in_sight())
+    try:
+        return answered(service, request, lambda context: Told(context, report), report)
+    finally:
+        report.close()
 
 
 def _complain(message: str) -> int:

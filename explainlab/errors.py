@@ -23,6 +23,10 @@ class ExplainLabError(Exception):
     def __str__(self) -> str:
         return f"{self.problem} {self.remedy}".strip()
 
+    def _render_traceback_(self) -> list[str]:
+        """What IPython prints in place of a traceback: one line."""
+        return [f"{type(self).__name__}: {' '.join(str(self).split())}"]
+
 
 class ModelError(ExplainLabError):
     """A model that does not exist, cannot be loaded or run, or is not trusted."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
@@ -40,6 +43,19 @@ def worker(
 
     typer.echo(f"This machine works for the cluster at {address}, until Ctrl+C.", err=True)
     join(address)
+
+
+def dashboard(
+    options: Annotated[list[str] | None, typer.Argument(help="Streamlit's own, such as --server.port=8600.")] = None,
+) -> None:
+    """Open the app in the browser; options after -- are Streamlit's."""
+    from explainlab.errors import UnsupportedError
+    from explainlab.settings import ROOT
+
+    if find_spec("streamlit") is None:
+        raise UnsupportedError("The app needs Streamlit.", "Install it: pip install 'explainlab[app]'.")
+    command = [sys.executable, "-m", "streamlit", "run", str(ROOT / "app.py"), *(options or [])]
+    raise typer.Exit(subprocess.call(command))
 
 
 def export(

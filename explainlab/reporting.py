@@ -1,25 +1,70 @@
-"""How far a command is."""
+"""How far a command, or a call of the library, is."""
 
 from __future__ import annotations
 
+import sys
 import time
+import warnings
 from collections.abc import Callable
+from typing import Any
 
-import typer
+_EACH = 10.0
+"""Seconds between two lines of a log."""
+LATEST = 2.0
+"""Seconds without a bar: what is shorter draws none."""
 
-_EACH = 10.0  # seconds
+
+def in_sight() -> bool:
+    """Whether somebody sees a bar move: on a terminal, or in a notebook."""
+    return sys.stderr.isatty() or "ipykernel" in sys.modules
 
 
-def reporter(terminal: bool, now: Callable[[], float] = time.monotonic) -> Callable[[int, int, str], None]:
-    """Tells on stderr how far a command is: a ``terminal`` in one line that changes; else a line after each 10 s."""
-    told = now()
+class Reporter:
+    """Tells how far one is: by a ``bar`` after 2 s, or else by a line on stderr after each 10 s.
 
-    def report(done: int, total: int, phase: str) -> None:
-        nonlocal told
-        if terminal:
-            typer.echo(f"\r{phase}: {done} of {total}", err=True, nl=done == total)
-        elif now() - told >= _EACH:
-            told = now()
-            typer.echo(f"{phase}: {done} of {total}", err=True)
+    Call it with what is done, out of how much, and the name of the phase: each has a bar of its own, which goes with
+    it.
+    """
 
-    return report
+    def __init__(self, bar: bool, now: Callable[[], float] = time.monotonic) -> None:
+        self._as_bar, self._now = bar, now
+        self._began = self._told = now()
+        self._bar: Any = None
+        self._phase: tuple[str, int] = ("", 0)
+
+    def __call__(self, done: int, total: int, phase: str) -> None:
+        if self._as_bar:
+            self._move(done, total, phase)
+        elif self._now() - self._told >= _EACH:
+            self._told = self._now()
+            print(f"{phase}: {done} of {total}", file=sys.stderr)
+
+    def say(self, line: str) -> None:
+        """Write a ``line`` on stderr, above the bar."""
+        if self._bar is None:
+            print(line, file=sys.stderr)
+        else:
+            self._bar.write(line, file=sys.stderr)
+
+    def close(self) -> None:
+        """Take the bar away."""
+        if self._bar is not None:
+            self._bar.close()
+            self._bar = None
+
+    def _move(self, done: int, total: int, phase: str) -> None:
+        if self._phase != (phase, total):
+            self.close()
+            self._phase = phase, total
+        if self._bar is not None:
+            self._bar.update(done - self._bar.n)
+        elif done < total and self._now() - self._began >= LATEST:
+            self._bar = _tqdm()(total=total, desc=phase, initial=done, leave=False, dynamic_ncols=True)
+
+
+def _tqdm() -> Any:
+    """The bar of this place; a notebook without widgets gets that of a terminal, without a warning."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from tqdm.auto import tqdm
+    return tqdm

@@ -6,6 +6,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from typing import Any, TypeVar
 
 from explainlab.request import Request
@@ -61,6 +62,11 @@ class Result(ABC):
     def with_warning(self: T, warning: str) -> T:
         """The same result with one more warning."""
         return replace(self, warnings=(*self.warnings, warning))
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows. By name, as figures are above results: :mod:`explainlab.notebook.showing`."""
+        html: str = import_module("explainlab.notebook.showing").static(self)
+        return html
 
     def answering(self: T, request: Request) -> T:
         """The same result as the answer to ``request``, which may call the model by another name."""

@@ -14,7 +14,10 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from explainlab.errors import RequestError, first_refused
 from explainlab.limits import Limited, Limits
 
-ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = Path(__file__).resolve().parent
+INSTALLED = PACKAGE / "installed"
+ROOT = INSTALLED if INSTALLED.is_dir() else PACKAGE.parent
+"""The folder of app.py, pages and assets: the project's, or what an installed package has of it."""
 ASSETS = ROOT / "assets"
 HOSTED_JOB_SECONDS = 3600
 """The limit of a job's time where an instance is hosted and sets none."""

@@ -1,15 +1,15 @@
-"""How far a command is: one line on a terminal, and few plain ones in a log."""
+"""How far a command is: a bar on a terminal, and few plain lines in a log."""
 
 from __future__ import annotations
 
 import pytest
 
-from explainlab.reporting import reporter
+from explainlab.reporting import LATEST, Reporter
 
 
 def test_a_log_gets_a_line_after_each_ten_seconds(capsys: pytest.CaptureFixture[str]) -> None:
     seconds = [100.0]
-    report = reporter(False, lambda: seconds[-1])
+    report = Reporter(False, lambda: seconds[-1])
     told = {}
     for done in range(1, 36):
         seconds.append(100.0 + done)
@@ -20,8 +20,17 @@ def test_a_log_gets_a_line_after_each_ten_seconds(capsys: pytest.CaptureFixture[
     }
 
 
-def test_a_terminal_has_one_line_that_changes(capsys: pytest.CaptureFixture[str]) -> None:
-    report = reporter(True)
-    for done in (1, 2):
-        report(done, 2, "training")
-    assert capsys.readouterr().err == "\rtraining: 1 of 2\rtraining: 2 of 2\n"
+def test_a_terminal_has_a_bar_after_two_seconds(capsys: pytest.CaptureFixture[str]) -> None:
+    seconds = [0.0]
+    report = Reporter(True, lambda: seconds[-1])
+    report(1, 3, "training")
+    assert not capsys.readouterr().err
+    seconds.append(LATEST)
+    report(2, 3, "training")
+    assert "training:  67%" in capsys.readouterr().err
+    report.say("a line")
+    assert "a line\n" in capsys.readouterr().err
+    report(1, 3, "judging")  # the bar of the phase before is gone
+    shown = capsys.readouterr().err
+    assert "judging:  33%" in shown
+    report.close()

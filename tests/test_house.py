@@ -41,7 +41,20 @@ MAY_USE: dict[str, set[str]] = {
     "logs": set(),
     "workers": {"analyses", "training", "attribution", "metrics", "data", "models", "text"},
     "service": {"workers", "analyses", "training", "attribution", "metrics", "data", "models", "text"},
+    "notebook": {
+        "reporting",
+        "service",
+        "figures",
+        "analyses",
+        "training",
+        "attribution",
+        "metrics",
+        "data",
+        "models",
+        "text",
+    },
     "bench": {
+        "notebook",
         "figures",
         "workers",
         "service",
@@ -70,6 +83,7 @@ MAY_USE: dict[str, set[str]] = {
     "reporting": set(),
     "cli": {
         "instance",
+        "notebook",
         "options",
         "reporting",
         "bench",
@@ -84,12 +98,13 @@ MAY_USE: dict[str, set[str]] = {
         "text",
     },
     "__main__": {"cli"},
-    "__init__": {"attribution", "metrics", "models", "analyses", "training", "data"},
+    "__init__": {"notebook", "attribution", "metrics", "models", "data"},
 }
 """The rooms that each room may import, as in the table of explainlab/README.md."""
 ENGINE = ("text", "models", "metrics", "attribution", "data", "training")
 ABOVE_ENGINE = {
-    "analyses", "workers", "service", "figures", "app", "testing", "bench", "cli", "instance", "options", "reporting",
+    "analyses", "workers", "service", "figures", "app", "testing", "bench", "cli", "instance", "notebook", "options",
+    "reporting",
 }  # fmt: skip
 
 LIBRARY = sorted(PACKAGE.rglob("*.py"))

@@ -14,7 +14,7 @@ from explainlab.attribution.explain import versions
 from explainlab.attribution.registry import MethodRequest, get_method
 from explainlab.data import leaves_out, source_digest
 from explainlab.declared import Parameters, parse
-from explainlab.errors import RequestError
+from explainlab.errors import RequestError, UnsupportedError
 from explainlab.models import loading
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
@@ -25,6 +25,8 @@ from explainlab.spill import Packable, Packed
 from explainlab.training import ARCHITECTURES
 
 if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
     from explainlab.analyses.numbers import Number
 
 
@@ -86,6 +88,23 @@ class AnalysisResult(Result, Generic[B]):
         if self.request.data is None:
             return ""
         return str(self.sample or f"at most the first {self.request.parameters['rows']:,}")
+
+    def plot(self, name: str = "") -> go.Figure:
+        """Its Plotly figure called ``name``, or else the first.
+
+        Raises :class:`RequestError` for another name, or where it has none, and :class:`UnsupportedError` without
+        Plotly.
+        """
+        try:
+            from explainlab.analyses.figures import figures_of
+        except ModuleNotFoundError as error:
+            raise UnsupportedError(f"Charts need {error.name}.", "pip install 'explainlab[app]'") from None
+        figures = figures_of(self)
+        if not figures.charts:
+            raise RequestError(f"This result has no chart. {figures.none}".strip())
+        if name and name not in figures.charts:
+            raise RequestError(f"There is no chart '{name}'.", f"There are: {', '.join(figures.charts)}.")
+        return figures.charts[name or next(iter(figures.charts))].figure
 
     def to_json(self) -> dict[str, Any]:
         """See :meth:`explainlab.result.Result.to_json`."""

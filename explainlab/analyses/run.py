@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from explainlab.analyses.base import AnalysisResult
@@ -10,6 +15,8 @@ from explainlab.analyses.cells import cells, cells_of, require_data
 from explainlab.analyses.evaluation.analysis import Evaluation
 from explainlab.analyses.parameters import MOST_ROWS
 from explainlab.analyses.registry import answer, answer_alone, get_study, named_base, new_request
+from explainlab.attribution.records import Attribution
+from explainlab.attribution.registry import request_label
 from explainlab.data import read_dataset
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import Momentary, RunContext
@@ -131,7 +138,7 @@ def evaluate_one(
     sample: str = "random",
     skip_bad: bool = False,
     settings: Mapping[str, Mapping[str, Any]] | None = None,
-    attributions: Sequence[str] = (),
+    attributions: Sequence[str | Attribution] = (),
     context: RunContext | None = None,
     **common: Any,
 ) -> AnalysisResult[Any]:
@@ -139,12 +146,12 @@ def evaluate_one(
 
     ``limit`` is the number of rows (default: :data:`MOST_ROWS`), drawn as ``sample`` says: random, first or all.
     Methods have their options after colons (``"lime:samples=500"``); ``settings`` by id hold for what these do not say.
-    ``attributions`` are JSON files of attributions made elsewhere; ``columns``, ``classes``, ``context`` and ``common``
+    ``attributions`` were made elsewhere: JSON files, or attributions in memory, one for every text that is drawn.
+    ``columns``, ``classes``, ``context`` and ``common``
     (target, output, unit, seed) are as in :func:`study_one`.
     ``result.body.rows`` is the table. Raises :class:`DataError` for a row that cannot be used, unless ``skip_bad``.
     """
     context = context or Momentary()
-    parameters = evaluation_parameters(methods, metrics, limit, sample, settings or {}, attributions)
     if not skip_bad:
         read_dataset(
             data,
@@ -154,16 +161,34 @@ def evaluate_one(
             classes=classes,
             reader=context.reader,
         )
-    return study_one(
-        classifier,
-        Evaluation.id,
-        data=data,
-        columns=columns,
-        classes=classes,
-        context=context,
-        **common,
-        **parameters,
-    )
+    with _as_files(attributions) as files:
+        parameters = evaluation_parameters(methods, metrics, limit, sample, settings or {}, files)
+        return study_one(
+            classifier,
+            Evaluation.id,
+            data=data,
+            columns=columns,
+            classes=classes,
+            context=context,
+            **common,
+            **parameters,
+        )
+
+
+@contextmanager
+def _as_files(attributions: Sequence[str | Attribution]) -> Iterator[list[str]]:
+    """The files of ``attributions``; those in memory are written for the time of a run, a file a method."""
+    in_memory: dict[str, list[Attribution]] = {}
+    for one in attributions:
+        if isinstance(one, Attribution):
+            in_memory.setdefault(re.sub(r"\W+", "_", request_label(one.request)), []).append(one)
+    with TemporaryDirectory(prefix="explainlab-") as folder:
+        files = [one for one in attributions if isinstance(one, str)]
+        for name, own in in_memory.items():
+            path = Path(folder) / f"{name}.json"
+            path.write_text(json.dumps([one.to_json() for one in own]), encoding="utf-8")
+            files.append(str(path))
+        yield files
 
 
 def evaluation_parameters(

@@ -7,7 +7,7 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from explainlab.settings import ROOT
+from explainlab.settings import PACKAGE, ROOT
 
 if TYPE_CHECKING:
     from explainlab.app.page import AnalysisPage
@@ -54,8 +54,7 @@ def analysis_pages() -> dict[PageEntry, AnalysisPage]:
 @cache
 def _declared() -> dict[PageEntry, str]:
     """Every entry with the package that declares it as ``ENTRY``."""
-    library = ROOT / "explainlab"
-    folders = [file.parent for pattern in _FOLDERS for file in library.glob(f"{pattern}/__init__.py")]
-    modules = [import_module(".".join(folder.relative_to(ROOT).parts)) for folder in folders]
+    folders = [file.parent for pattern in _FOLDERS for file in PACKAGE.glob(f"{pattern}/__init__.py")]
+    modules = [import_module(".".join(folder.relative_to(PACKAGE.parent).parts)) for folder in folders]
     declared = {module.ENTRY: module.__name__ for module in modules if hasattr(module, "ENTRY")}
     return dict(sorted(declared.items(), key=lambda item: item[0].order))

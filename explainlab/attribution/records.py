@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from explainlab.models.classifier import Prediction
-from explainlab.request import Request
+from explainlab.models.classifier import Classifier, Prediction
+from explainlab.request import Output, Request, Unit
 from explainlab.result import Cost, Result
 from explainlab.text.units import Feature
+
+if TYPE_CHECKING:
+    import shap
 
 CANCELS = 0.001
 """Where F(x) - F(x′) is less than this share of Σ|φ|, an error relative to it means nothing."""
@@ -140,6 +143,56 @@ class Attribution(Result):
         frame["share"] = self.shares
         frame["rank"] = pd.Series(self.ranks).where(~frame["special"]).astype("Int64")
         return frame
+
+    @classmethod
+    def from_scores(
+        cls,
+        scores: Any,
+        classifier: Classifier,
+        text: str | None = None,
+        *,
+        tokens: Sequence[str] | None = None,
+        target: str | int = "predicted",
+        method: str = "",
+        output: Output = "probability",
+        unit: Unit = "token",
+        signed: bool | None = None,
+    ) -> Attribution:
+        """The map of another library, to be drawn, compared and judged as ours.
+
+        ``scores``: a ``shap.Explanation`` of one text, an explanation of ferret, the JSON of inseq (a path, or read),
+        or numbers with their ``tokens``, such as a tensor of Captum: see
+        :func:`explainlab.attribution.elsewhere.maps.read_map`. ``text`` is needed where they do not hold it.
+        ``method`` names the map, ``output`` is what it explains; ``signed``: whether its scores have signs (None: if
+        any is negative). Scores of parts of a feature are added up, those of special tokens are left out. One pass
+        asks the classifier what it predicts.
+
+        Raises :class:`RequestError` for tokens that are not those of the text, or that cross the border of a feature
+        of this classifier: a coarser ``unit`` helps.
+        """
+        from explainlab.attribution.elsewhere.making import attribution_of
+
+        return attribution_of(
+            scores,
+            classifier,
+            text,
+            tokens=tokens,
+            target=target,
+            method=method,
+            output=output,
+            unit=unit,
+            signed=signed,
+        )
+
+    def to_shap(self) -> shap.Explanation:
+        """The scores of the text as SHAP's ``Explanation`` of one text, for its plots: ``shap.plots.text``.
+
+        The base value is the explained probability less the sum of the scores; of a logit, which is not known, 0.
+        Raises :class:`UnsupportedError` where ``shap`` is not installed.
+        """
+        from explainlab.attribution.elsewhere.making import explanation_of
+
+        return explanation_of(self)
 
     def rows_in_parts(self) -> Iterator[list[dict[str, Any]]]:
         """See :meth:`explainlab.result.Result.rows_in_parts`."""

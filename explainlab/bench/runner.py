@@ -75,6 +75,7 @@ def run_bench(names: list[str], say: Say, fleet: Sequence[Worker] = ()) -> dict[
         benchmark,
         faithfulness,
         integration,
+        library,
         masked,
         methods,
         opening,
@@ -104,6 +105,7 @@ def run_bench(names: list[str], say: Say, fleet: Sequence[Worker] = ()) -> dict[
         "sanity": sanity.rows,
         "roar": roar.rows,
         "scale": partial(scale.rows, fleet),
+        "library": library.rows,
     }
     unknown = [name for name in names if name not in parts]
     if unknown:

@@ -37,6 +37,7 @@ class StudyFigures:
     """The pictures of one analysis: charts ``of_text`` and ``of_data`` (None: it has no such result), and ``maps``.
 
     ``none`` says when there is no chart. ``files`` of a data set's result are more that it can be read in, by name.
+    ``component`` makes the document of the page's own component of a result, in a palette; empty for a result without.
     """
 
     of_text: Callable[[Any], Iterable[Chart]] | None = None
@@ -44,6 +45,7 @@ class StudyFigures:
     maps: Callable[[Any], Iterable[Map]] = lambda result: ()
     none: str = ""
     files: Callable[[Any], Mapping[str, str]] = lambda result: {}
+    component: Callable[[Any, str], str] = lambda result, palette: ""
 
     def draw(self, result: Result) -> Figures:
         """All pictures of ``result``."""

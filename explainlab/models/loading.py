@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypeAlias, get_args
 
 import torch
-from transformers import PreTrainedConfig, PreTrainedTokenizerBase
+from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 from transformers.utils import logging as transformers_logging
 
 from explainlab.errors import ExplainLabError, MemoryShortage, ModelError, RequestError, UnsupportedError
@@ -21,6 +21,7 @@ from explainlab.models.classifier import Classifier
 from explainlab.models.completion import PREFIX as COMPLETION
 from explainlab.models.completion import answer_tokens, split_id, take_head
 from explainlab.models.devices import choose_device, is_out_of_memory
+from explainlab.models.in_memory import SOURCE, classifier_of, require_usable
 from explainlab.models.model_types import model_type_of
 from explainlab.models.stored.directory import FILES, OF_PAIRS, prompt_in, read_config
 from explainlab.models.stored.places import PREFIX, files_here, files_of, locate
@@ -81,16 +82,30 @@ def model_digest(model_id: str) -> str:
 
 
 def load_model(
-    model_id: str, device: str | None = None, dtype: str = "float32", limits: Limits = DEFAULT_LIMITS
+    model: str | PreTrainedModel,
+    device: str | None = None,
+    dtype: str | None = None,
+    limits: Limits = DEFAULT_LIMITS,
+    *,
+    tokenizer: PreTrainedTokenizerBase | None = None,
 ) -> Classifier:
     """Load ``embedded:NAME``, a directory, a hub id, or any of them with a template (``completion:TEMPLATE:MODEL``).
 
-    It goes onto ``device`` (default: the best here), and accepts no more than ``limits``.
+    It goes onto ``device`` (default: the best here) in ``dtype`` (default: float32), and accepts no more than
+    ``limits``. ``model`` may also be a classifier of transformers in memory, with its ``tokenizer``: it is explained as
+    in evaluation mode, on its own device and in its own number format, and nothing of it is changed. Its weights are
+    shared: where it is trained on, load it again.
 
     Raises :class:`ModelError` for a model that does not exist, has no safetensors, no tokenizer or no classification
-    head, is of an unsupported type, or cannot be fetched, and for label words that it cannot answer with;
-    :class:`RequestError` for an unknown device or dtype.
+    head, is of an unsupported type, or cannot be fetched, for label words that it cannot answer with, and for one in
+    memory that is quantised, spread over devices, or whose tokenizer keeps no offsets; :class:`RequestError` for an
+    unknown device or dtype, or one that is not that of a model in memory.
     """
+    if not isinstance(model, str):
+        return _in_memory(model, tokenizer, device, dtype, limits)
+    if tokenizer is not None:
+        raise RequestError(f"{model} has a tokenizer of its own.", "Leave tokenizer out.")
+    model_id, dtype = model, dtype or "float32"
     if dtype not in get_args(Dtype):
         raise RequestError(f"There is no dtype '{dtype}'.", f"Use {', '.join(get_args(Dtype))}.")
     template, _ = split_id(model_id)
@@ -98,9 +113,9 @@ def load_model(
     config = _config(model_id, files, template)
     model_type = model_type_of(config, speaks=template is not None)
     labels = tuple(template.labels) if template else _labels(model_id, config)
-    tokenizer = read_tokenizer(model_id, files)
-    max_tokens = most_tokens(model_id, config, tokenizer)
-    answers = answer_tokens(template, tokenizer, max_tokens) if template else {}
+    words = read_tokenizer(model_id, files)
+    max_tokens = most_tokens(model_id, config, words)
+    answers = answer_tokens(template, words, max_tokens) if template else {}
     network, device_of_inputs = load_weights(
         model_id,
         files,
@@ -109,23 +124,32 @@ def load_model(
         dtype=getattr(torch, dtype),
         device=choose_device(device),
     )
-    model = model_type.adapter(network, model_type.architecture, device_of_inputs)
-    _require_rows(model_id, tokenizer, model.word_embeddings.num_embeddings)
+    adapted = model_type.adapter(network, model_type.architecture, device_of_inputs)
+    _require_rows(model_id, words, adapted.word_embeddings.num_embeddings)
     if template:
         take_head(network, list(answers.values()), device_of_inputs)
     classifier = Classifier(
         id=model_id,
         source=(files.adapter or files).source,
         digest=_digest_of(files, template),
-        model=model,
-        tokenizer=tokenizer,
+        model=adapted,
+        tokenizer=words,
         labels=labels,
         max_tokens=max_tokens,
-        pad_id=next(i for i in (tokenizer.pad_token_id, config.pad_token_id, 0) if i is not None),
+        pad_id=next(i for i in (words.pad_token_id, config.pad_token_id, 0) if i is not None),
         limits=limits,
         prompt=template.prompt if template else prompt_in(model_id, config),
         pairs=bool(getattr(config, OF_PAIRS, False)),
     )
+    _require_working(classifier)
+    return classifier
+
+
+def _in_memory(network: Any, tokenizer: Any, device: str | None, dtype: str | None, limits: Limits) -> Classifier:
+    require_usable(network, device, dtype)
+    labels = _labels(type(network).__name__, network.config)
+    classifier = classifier_of(network, tokenizer, limits, labels)
+    _require_rows(classifier.id, classifier.tokenizer, classifier.model.word_embeddings.num_embeddings)
     _require_working(classifier)
     return classifier
 
@@ -138,6 +162,11 @@ def in_dtype(classifier: Classifier, dtype: Dtype) -> Classifier:
     that cannot be computed with in ``dtype``, and :class:`MemoryShortage` where there is no room.
     """
     name = classifier.id
+    if classifier.source == SOURCE:
+        raise UnsupportedError(
+            "A model in memory cannot be read again in another number format.",
+            "Write it with save_pretrained, and load that directory.",
+        )
     if classifier.quantised:
         raise UnsupportedError(f"The weights of {name} are quantised.", "Choose the model in full precision.")
     if classifier.spread:

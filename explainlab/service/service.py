@@ -194,13 +194,14 @@ class Service(Access):
         """The key of the job of :meth:`submit_set`; raises as :meth:`find`."""
         return set_key([_allowed(request, user) for request in requests])
 
-    def run(self, request: Request) -> Result:
+    def run(self, request: Request, watch: Callable[[RunContext], RunContext] = lambda context: context) -> Result:
         """The result of ``request``, stored or computed on the caller's thread, not while the engine runs jobs.
 
-        For users with a shell on this machine: models and files are not restricted.
+        For users with a shell on this machine: models and files are not restricted. ``watch`` puts a context around
+        that of the run, which tells how far it is.
         """
         request = asked_by(request, LOCAL)
-        return self._answer(request, RunContext(reader_of(request)), lambda: (LOCAL.id,))
+        return self._answer(request, watch(RunContext(reader_of(request))), lambda: (LOCAL.id,))
 
     def cut_short(self, user: User) -> list[Unanswered]:
         """Requests of ``user`` that earlier servers left unanswered, unless answered by now.

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from queue import SimpleQueue
 
-from explainlab.settings import ROOT
+from explainlab.settings import PACKAGE
 from explainlab.workers.channel import Channel, ChannelClosed, Message
 
 _END_SECONDS = 5.0
@@ -34,7 +34,7 @@ class Link:
         self.inboxes: dict[int, SimpleQueue[Message | None]] = {}
         self.lost = self.ready = False
         self._hear, self._gone = hear, gone
-        paths = filter(None, [str(ROOT), os.environ.get("PYTHONPATH")])
+        paths = filter(None, [str(PACKAGE.parent), os.environ.get("PYTHONPATH")])
         self.process = subprocess.Popen(
             [sys.executable, "-m", *module],
             stdin=subprocess.PIPE,

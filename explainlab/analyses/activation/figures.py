@@ -221,4 +221,12 @@ def method_attribution(request: Request, body: ActivationText, method: MethodSco
     return body.attribution(method_request(request, method.id, settings), method.scores, signed=method.signed)
 
 
-FIGURES = StudyFigures(lambda result: [activation_curves(result.body)], _of_data, _heatmaps)
+def _component(result: AnalysisResult[ActivationText | ActivationData], palette: str) -> str:
+    from explainlab.analyses.activation.scrubber import activation_scrubber  # it draws with what is above
+
+    if not isinstance(result.body, ActivationText):
+        return ""
+    return activation_scrubber(result.request, result.body, palette).to_html()
+
+
+FIGURES = StudyFigures(lambda result: [activation_curves(result.body)], _of_data, _heatmaps, component=_component)

@@ -16,6 +16,7 @@ from explainlab.analyses.integration.data_figures import (
     within_limit,
 )
 from explainlab.analyses.integration.result import Doubling, IntegrationErrorData, IntegrationErrorText
+from explainlab.analyses.integration.step_morph import step_morph
 from explainlab.attribution.quadrature import Rule
 from explainlab.figures.chart import STYLES, Chart, layout, limit_line, log_percent, log_steps, shown
 from explainlab.figures.declared import Map, StudyFigures, keyed
@@ -136,9 +137,18 @@ def _heatmaps(result: AnalysisResult[IntegrationErrorText]) -> list[Map]:
     return [Map(f"{drawn.method}, adaptive", drawn)]
 
 
+def _component(result: AnalysisResult[IntegrationErrorText | IntegrationErrorData], palette: str) -> str:
+    body = result.body
+    if not isinstance(body, IntegrationErrorText) or not body.rows:
+        return ""
+    rule = next((rule for rule, steps in body.ideal_steps.items() if steps is not None), body.rows[0].rule)
+    return step_morph(result.request, body, rule, result.request.parameters["tolerance"], palette).to_html()
+
+
 FIGURES = StudyFigures(
     of_text=_charts,
     of_data=_data_charts,
     maps=_heatmaps,
+    component=_component,
     none="The output hardly changes from the baseline to the text: no error relative to that change is defined.",
 )

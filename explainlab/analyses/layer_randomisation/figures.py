@@ -160,4 +160,11 @@ def _down_to(mode: Mode, unit: str) -> str:
     return f"all random down to {unit}" if mode == "cascading" else f"{unit} random"
 
 
-FIGURES = StudyFigures(_charts, _charts, _heatmaps)
+def _component(result: AnalysisResult[RandomisationText | RandomisationData], palette: str) -> str:
+    from explainlab.analyses.layer_randomisation.unit_morph import unit_morph  # it draws with what is above
+
+    body = result.body
+    return unit_morph(result.request, body, palette).to_html() if isinstance(body, RandomisationText) else ""
+
+
+FIGURES = StudyFigures(_charts, _charts, _heatmaps, component=_component)

@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.parameters import RANDOM
+from explainlab.analyses.roar.masked_texts import masked_texts
 from explainlab.analyses.roar.result import CurvePoint, NodeFacts, NodeStatus, RoarData
 from explainlab.analyses.roar.verdict import (
     METRICS,
@@ -378,4 +379,7 @@ def _charts(result: AnalysisResult[RoarData]) -> list[Chart]:
     return [*charts, costs(body)] if body.costs else charts
 
 
-FIGURES = StudyFigures(of_data=_charts)
+FIGURES = StudyFigures(
+    of_data=_charts,
+    component=lambda result, _: masked_texts(result.body).to_html() if result.body.texts else "",
+)

@@ -48,13 +48,19 @@ def workers_for(engine: str | None, count: int | None, device: str | None) -> li
     return _until_the_end(processes(settings().workers, device)) if settings().workers else []
 
 
-def answered(service: Service, request: Request) -> Result:
+def answered(
+    service: Service,
+    request: Request,
+    watch: Callable[[RunContext], RunContext] = lambda context: context,
+    report: Callable[[int, int, str], None] = lambda *_: None,
+) -> Result:
     """The result of ``request``, for who has a shell on this machine: stored, computed in this process, or by workers.
 
-    Raises what the run raises.
+    ``watch`` puts a context around a run in this process; ``report`` is told how far one of workers is. Raises what the
+    run raises.
     """
     if isinstance(service.workers[0], Answering):
-        return service.run(request)
+        return service.run(request, watch)
     asked = asked_by(request, LOCAL)
     with service.engine.together():
         job = service.engine.submit(job_key(asked), asked, LOCAL, not is_batch(asked), record=False)
@@ -62,6 +68,7 @@ def answered(service: Service, request: Request) -> Result:
     try:
         while not service.engine.wait(job, _LOOK_SECONDS):
             job.seen = time.monotonic()
+            report(job.progress.done, job.progress.total, job.progress.phase)
     except KeyboardInterrupt:
         service.cancel(job.key)
         raise

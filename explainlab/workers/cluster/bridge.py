@@ -14,7 +14,7 @@ import threading
 import time
 from typing import Any
 
-from explainlab.settings import ROOT
+from explainlab.settings import PACKAGE
 from explainlab.workers.channel import Channel, ChannelClosed, Message
 from explainlab.workers.cluster.address import answers
 
@@ -70,7 +70,7 @@ class Bridge:
 
         from explainlab.workers.cluster.actor import Actor
 
-        environment = {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": str(self._threads or 1)}
+        environment = {"PYTHONPATH": str(PACKAGE.parent), "OMP_NUM_THREADS": str(self._threads or 1)}
         needs = {"num_cpus": self._threads} if self._threads else {"num_cpus": 1, "num_gpus": 1}
         actor: Any = Actor
         placed = actor.options(runtime_env={"env_vars": environment}, **needs).remote(

@@ -8,7 +8,7 @@ import sys
 from importlib.util import find_spec
 
 from explainlab.errors import RequestError, ResourceError
-from explainlab.settings import ROOT
+from explainlab.settings import PACKAGE
 from explainlab.workers.cluster.address import answers, require_private
 
 _STORE_BYTES = 100 * 2**20  # Ray's own store of objects, in which nothing of ours is
@@ -30,7 +30,10 @@ def join(address: str) -> None:
     require_private(address)
     if not answers(address):
         raise ResourceError(f"No Ray cluster answers at {address}.", "Start one there, or correct the address.")
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), os.getenv("PYTHONPATH")]))}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(filter(None, [str(PACKAGE.parent), os.getenv("PYTHONPATH")])),
+    }
     options = ["--address", address, "--block", "--disable-usage-stats", "--object-store-memory", str(_STORE_BYTES)]
     command = [sys.executable, "-c", _START, "start", *options]
     joined = subprocess.Popen(command, env=environment, stdout=sys.stderr)

@@ -14,7 +14,7 @@ from importlib.util import find_spec
 import torch
 
 from explainlab.errors import ResourceError
-from explainlab.settings import ROOT, settings
+from explainlab.settings import PACKAGE, settings
 from explainlab.workers.cluster.address import LOOPBACK, answers, require_private
 from explainlab.workers.process import Process
 
@@ -78,6 +78,6 @@ def start_head(port: str, environment: Mapping[str, str]) -> subprocess.Popen[by
     """The process of a cluster of this machine: it ends with this process, or when its stdin is closed."""
     return subprocess.Popen(
         [sys.executable, "-m", "explainlab.workers.cluster.head", port],
-        env={**os.environ, **environment, "PYTHONPATH": str(ROOT)},
+        env={**os.environ, **environment, "PYTHONPATH": str(PACKAGE.parent)},
         stdin=subprocess.PIPE,
     )

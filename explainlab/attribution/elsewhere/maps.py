@@ -1,0 +1,202 @@
+"""Maps of other libraries as scored spans of a text: SHAP, Captum, inseq and ferret.
+
+None of them is imported: an object is known by what it has.
+"""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from explainlab.errors import DataError, RequestError
+
+_MARKS = ("##", "Ġ", "▁", "</w>", "Ċ")
+"""What tokenizers write at the ends of their pieces."""
+
+
+@dataclass(frozen=True)
+class ForeignMap:
+    """``scores`` float64 [n] of ``tokens``, which follow each other in ``text`` (None: it is not said).
+
+    ``method``: what the other library calls the method; empty where it does not say.
+    """
+
+    tokens: tuple[str, ...]
+    scores: np.ndarray
+    text: str | None = None
+    method: str = ""
+
+
+def read_map(scores: Any, tokens: Sequence[str] | None, classes: Sequence[str], target: int) -> ForeignMap:
+    """The map in ``scores``, of the class with index ``target`` of ``classes``:
+
+    * a ``shap.Explanation`` of one text; of several outputs the column called as the class, else the one at its index;
+    * a ``ferret`` explanation: text, tokens, scores;
+    * what ``inseq`` saves: a path to its JSON, or that as a mapping. It is the map of the first generated token;
+    * numbers with ``tokens``: a list, an array or a tensor [n], [1, n] or, as Captum gives for embeddings, [1, n, d],
+      of which the last dimension is summed.
+
+    Raises :class:`RequestError` for another form, another number of tokens, and numbers that are not finite, and
+    :class:`DataError` for a file that is not inseq's.
+    """
+    if isinstance(scores, str | Path):
+        scores = _json(Path(scores))
+    if isinstance(scores, Mapping):
+        return _inseq(scores)
+    if hasattr(scores, "values") and hasattr(scores, "base_values"):
+        return _checked(_shap(scores, classes, target))
+    if hasattr(scores, "scores") and hasattr(scores, "tokens"):
+        method = str(getattr(scores, "explainer", "") or "ferret")
+        return _checked(ForeignMap(tuple(scores.tokens), _numbers(scores.scores), scores.text, method))
+    if tokens is None:
+        raise RequestError("These scores do not say what they are of.", "Give their tokens: tokens=[...].")
+    return _checked(ForeignMap(tuple(map(str, tokens)), _numbers(scores)))
+
+
+def spans_of(tokens: Sequence[str], text: str) -> list[tuple[int, int] | None]:
+    """Where each of ``tokens`` is in ``text``: half-open spans, one after another; None for what adds no characters.
+
+    Marks of tokenizers, case and accents are overlooked, as uncased tokenizers drop them. A token in brackets, as
+    ``[CLS]`` and ``<s>``, that is not in the text at its place is a special one. Raises :class:`RequestError` for any
+    other that is not there.
+    """
+    folded, places = _folded(text)
+    spans: list[tuple[int, int] | None] = []
+    at = 0
+    for number, token in enumerate(tokens):
+        wanted = _folded(_bare(token))[0].strip()
+        if not wanted:
+            spans.append(None)
+            continue
+        while at < len(folded) and folded[at].isspace():
+            at += 1
+        if folded.startswith(wanted, at):
+            spans.append((places[at], places[at + len(wanted) - 1] + 1))
+            at += len(wanted)
+        elif _is_special(token):
+            spans.append(None)
+        else:
+            here = text[places[at] :] if at < len(places) else ""
+            raise RequestError(
+                f"Token {number} of the scores, {token!r}, is not what the text goes on with: {here[:30]!r}.",
+                "Give the scores of this very text, with all its tokens in their order.",
+            )
+    return spans
+
+
+def _shap(explanation: Any, classes: Sequence[str], target: int) -> ForeignMap:
+    values, data = np.asarray(explanation.values), explanation.data
+    if isinstance(data, str) or values.dtype == object or (len(values) == 1 and not isinstance(data[0], str)):
+        values, data = np.asarray(values[0]), data[0]  # a batch of one text
+    if values.ndim == 2:
+        names = [str(name) for name in _listed(explanation.output_names)]
+        column = names.index(classes[target]) if classes[target] in names else target
+        if not column < values.shape[1]:
+            raise RequestError(
+                f"The explanation has {values.shape[1]} outputs, none of them '{classes[target]}'.",
+                "Give the column of one class: explanation[..., i].",
+            )
+        values = values[:, column]
+    pieces = tuple(map(str, data))
+    return ForeignMap(pieces, _numbers(values), "".join(pieces).strip() or None, "SHAP")
+
+
+def _listed(names: Any) -> list[Any]:
+    if names is None or isinstance(names, str):
+        return [names] if names else []
+    return list(names)
+
+
+def _inseq(record: Mapping[str, Any]) -> ForeignMap:
+    """The first generated token's map of the first sequence; of an encoder-decoder over the source."""
+    try:
+        record = _plain(record)
+        sequence = _plain(record["sequence_attributions"][0])
+        info = _plain(record.get("info") or {})
+        of_source = sequence.get("source_attributions")
+        own = of_source if of_source is not None else sequence["target_attributions"]
+        values = np.array(_plain(own), dtype=np.float64)
+        tokens = [_plain(token)["token"] for token in sequence["source" if of_source is not None else "target"]]
+    except (KeyError, IndexError, TypeError, ValueError) as error:
+        raise DataError(
+            f"This is not what inseq saves: {type(error).__name__}, {error}.", "Save it with out.save('map.json')."
+        ) from None
+    if values.ndim == 3:
+        values = np.linalg.norm(values, axis=-1)  # inseq's own way from the parts of an embedding to a token
+    first = values[:, 0] if values.ndim == 2 else values
+    if of_source is None:
+        tokens = tokens[: int(info.get("attr_pos_start") or np.isfinite(first).sum())]
+    return _checked(
+        ForeignMap(tuple(map(str, tokens)), first[: len(tokens)], None, str(info.get("attribution_method") or "inseq"))
+    )
+
+
+def _plain(value: Any) -> Any:
+    """What inseq writes around a record or an array, taken off."""
+    if isinstance(value, Mapping) and "attributes" in value:
+        return value["attributes"]
+    return value["__ndarray__"] if isinstance(value, Mapping) and "__ndarray__" in value else value
+
+
+def _json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, ValueError) as error:
+        raise DataError(f"{path.name} cannot be read: {error}.", "Give a JSON file that inseq has saved.") from None
+
+
+def _numbers(scores: Any) -> np.ndarray:
+    """float64 [n] of a list, an array or a tensor [n], [1, n] or [1, n, d]."""
+    if hasattr(scores, "detach"):
+        scores = scores.detach().cpu().double().numpy()
+    try:
+        values = np.asarray(scores, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise RequestError(
+            f"A {type(scores).__name__} holds no map that is known here.",
+            "Give numbers with their tokens, a shap.Explanation, ferret's explanation or inseq's JSON.",
+        ) from None
+    if values.ndim == 3 or (values.ndim == 2 and values.shape[0] > 1):
+        values = values.sum(axis=-1)
+    values = values[0] if values.ndim == 2 and values.shape[0] == 1 else values
+    if values.ndim != 1:
+        raise RequestError(f"Scores of the shape {values.shape} are no map.", "Give one score a token: [n].")
+    return values
+
+
+def _checked(found: ForeignMap) -> ForeignMap:
+    if len(found.tokens) != len(found.scores):
+        raise RequestError(
+            f"There are {len(found.scores)} scores for {len(found.tokens)} tokens.", "Give one score a token."
+        )
+    if not np.isfinite(found.scores).all():
+        raise RequestError("Some scores are not finite numbers.", "Give finite ones.")
+    return found
+
+
+def _bare(token: str) -> str:
+    for mark in _MARKS:
+        token = token.replace(mark, "", 1) if token.strip(mark) else token
+    return token
+
+
+def _folded(text: str) -> tuple[str, list[int]]:
+    """``text`` without case and accents, and the place of each of its characters in ``text``."""
+    letters, places = [], []
+    for place, letter in enumerate(text):
+        for own in unicodedata.normalize("NFKD", letter).casefold():
+            if not unicodedata.combining(own):
+                letters.append(own)
+                places.append(place)
+    return "".join(letters), places
+
+
+def _is_special(token: str) -> bool:
+    token = token.strip()
+    return (token[:1], token[-1:]) in {("[", "]"), ("<", ">")}

@@ -1,0 +1,126 @@
+"""A classifier of a network and a tokenizer that are in memory already, and that stay as they were."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+from typing import Any
+
+import torch
+from torch import nn
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from explainlab.errors import ModelError, RequestError
+from explainlab.limits import Limits
+from explainlab.models.classifier import Classifier
+from explainlab.models.model_types import model_type_of
+from explainlab.models.stored.tokenizer import most_tokens
+
+PREFIX = "memory:"
+"""Begins the ids of models that were given in memory."""
+SOURCE = "memory"
+
+
+def own_copy(network: PreTrainedModel) -> PreTrainedModel:
+    """The modules of ``network`` once more, in evaluation mode, around the same numbers, which need no gradients.
+
+    Nothing of ``network`` is changed: its modes, hooks, gradients and flags are those of other objects. Tied weights
+    stay tied. Hooks that it has are part of what it computes, and are called here too.
+    """
+    shared: dict[int, Any] = {id(buffer): buffer for buffer in network.buffers()}
+    shared |= {id(own): nn.Parameter(own.detach(), requires_grad=False) for own in network.parameters()}
+    own = copy.deepcopy(network, shared)
+    own.eval()
+    return own
+
+
+def own_tokenizer(tokenizer: Any) -> PreTrainedTokenizerBase:
+    """A copy of ``tokenizer`` that pads and cuts on the right.
+
+    Raises :class:`ModelError` for what is no tokenizer of transformers, or keeps no character offsets.
+    """
+    if not isinstance(tokenizer, PreTrainedTokenizerBase):
+        problem = "A model in memory needs its tokenizer" + (
+            "." if tokenizer is None else f", not a {type(tokenizer).__name__}."
+        )
+        raise ModelError(problem, "Give it: load_model(model, tokenizer=tokenizer).")
+    if not tokenizer.is_fast:
+        raise ModelError(
+            f"A {type(tokenizer).__name__} keeps no character offsets.", "Give the fast one: AutoTokenizer loads it."
+        )
+    own = copy.deepcopy(tokenizer)
+    own.padding_side = own.truncation_side = "right"
+    return own
+
+
+def require_usable(network: Any, device: str | None, dtype: str | None) -> None:
+    """Raise for a network in memory that cannot be explained as it is.
+
+    :class:`ModelError` for what is no classifier of transformers, quantised, spread over devices or without weights;
+    :class:`RequestError` for a ``device`` or ``dtype`` that is not its own: it is not moved.
+    """
+    name = type(network).__name__
+    if not isinstance(network, PreTrainedModel):
+        raise ModelError(
+            f"A {name} is no model of transformers.",
+            "Give a PreTrainedModel (of peft, what merge_and_unload returns), an id, or a directory.",
+        )
+    if not name.endswith("ForSequenceClassification"):
+        raise ModelError(f"A {name} is no classifier.", "Give a model for sequence classification.")
+    weights = list(network.parameters())
+    if any(type(own) is not nn.Parameter or not own.is_floating_point() for own in weights):
+        raise ModelError(
+            f"The weights of this {name} are quantised.", "Give the model in full precision, or load it by its id."
+        )
+    places = {str(own.device) for own in weights}
+    if len(places) > 1 or getattr(network, "hf_device_map", None):
+        raise ModelError(f"This {name} is spread over {', '.join(sorted(places))}.", "Load it by its id.")
+    if "meta" in places:
+        raise ModelError(f"This {name} has no weights: it is on the device meta.", "Load its weights first.")
+    _require_own("device", device, places.pop(), "Move the model with .to(...) before, or leave device out.")
+    formats = {str(own.dtype).removeprefix("torch.") for own in weights}
+    if len(formats) > 1:
+        raise ModelError(
+            f"This {name} mixes {', '.join(sorted(formats))}.", "Convert it to one format with .to(dtype)."
+        )
+    _require_own("dtype", dtype, formats.pop(), "Convert the model with .to(dtype) before, or leave dtype out.")
+
+
+def classifier_of(network: PreTrainedModel, tokenizer: Any, limits: Limits, labels: tuple[str, ...]) -> Classifier:
+    """The classifier of a ``network`` of transformers with these ``labels``, and its ``tokenizer``, on its own device.
+
+    The weights are shared, not copied: where they are trained on, load the model again, as its digest is that of now.
+    The network is one that :func:`require_usable` accepts. Raises as :func:`own_tokenizer`.
+    """
+    own, words = own_copy(network), own_tokenizer(tokenizer)
+    config: Any = own.config
+    model_type, digest = model_type_of(config), digest_of(network, words)
+    name = f"{PREFIX}{config.model_type}-{digest[:8]}"
+    place = next(own.parameters()).device
+    return Classifier(
+        id=name,
+        source=SOURCE,
+        digest=digest,
+        model=model_type.adapter(own, model_type.architecture, place),
+        tokenizer=words,
+        labels=labels,
+        max_tokens=most_tokens(name, config, words),
+        pad_id=next(i for i in (words.pad_token_id, config.pad_token_id, 0) if i is not None),
+        limits=limits,
+    )
+
+
+def digest_of(network: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> str:
+    """SHA-256 over the configuration, the weights and the vocabulary: what identifies a model in memory."""
+    total = hashlib.sha256(network.config.to_json_string(use_diff=False).encode())
+    for name, tensor in sorted(network.state_dict().items()):
+        total.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        total.update(memoryview(tensor.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy()))
+    backend: Any = tokenizer
+    total.update(backend.backend_tokenizer.to_str().encode())
+    return total.hexdigest()
+
+
+def _require_own(name: str, asked: str | None, has: str, remedy: str) -> None:
+    if asked is not None and asked != has and f"{asked}:0" != has:
+        raise RequestError(f"The {name} of the model is {has}, not {asked}.", remedy)

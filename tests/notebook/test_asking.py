@@ -1,0 +1,104 @@
+"""Asking from a notebook: progress, a word before what is long, and what is kept of what was stopped."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+import explainlab
+from explainlab.analyses.run import study as plain_study
+from explainlab.errors import DataError, RequestError
+from explainlab.models.context import RunContext
+from explainlab.notebook import asking
+from explainlab.notebook.keeping import Kept
+from explainlab.notebook.telling import LONG, Told, duration
+from explainlab.reporting import Reporter
+from tests.conftest import Zoo
+
+
+class Stopping(Told):
+    """Presses Ctrl-C once some work has been done."""
+
+    after = 0
+
+    def spend(self, work: float) -> None:
+        super().spend(work)
+        Stopping.after -= 1
+        if Stopping.after == 0:
+            raise KeyboardInterrupt
+
+
+def test_what_was_finished_is_kept_and_the_same_call_goes_on(zoo: Zoo, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = zoo("bert")
+    asked: dict[str, Any] = {"data": "embedded:sentiment", "rows": 12, "methods": ["occlusion"], "sample": "first"}
+    whole = plain_study(model, "activation", **asked)
+    monkeypatch.setattr(asking, "Told", Stopping)
+    Stopping.after = 10
+    with pytest.raises(KeyboardInterrupt):
+        explainlab.study(model, "activation", **asked)
+    assert len(asking._stopped) == 1
+    finished = asking._stopped[0]._file.execute("SELECT count(*) FROM notes").fetchone()[0]
+    assert finished
+    Stopping.after = 10_000
+    again = explainlab.study(model, "activation", **asked)
+    spent = 10_000 - Stopping.after
+    assert not asking._stopped
+    for own, other in zip(again.body.texts, whole.body.texts, strict=True):
+        assert own.text == other.text
+        assert own.auc["occlusion"] == pytest.approx(other.auc["occlusion"], abs=1e-6)
+    Stopping.after = 10_000
+    explainlab.study(model, "activation", **asked)
+    assert spent < 10_000 - Stopping.after, "what was finished was not run again"
+
+
+def test_a_memory_of_the_callers_own_is_used(zoo: Zoo) -> None:
+    context = RunContext()
+    explainlab.study(
+        zoo("bert"), "activation", data="embedded:sentiment", rows=2, methods=["gradient"], context=context
+    )
+    assert context._memory
+
+
+def test_a_long_run_says_so_before_and_a_short_one_is_silent(capsys: pytest.CaptureFixture[str],
+                                                             monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+    seconds = [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: seconds[-1])
+    for pace in (0.9 * LONG / 100, 3 * LONG / 100):
+        told = Told(RunContext(), Reporter(False))
+        told.expect(100.0)
+        for _ in range(4):
+            seconds.append(seconds[-1] + pace)
+            told.spend(1.0)
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_the_words_for_a_time() -> None:
+    assert [duration(s) for s in (61, 200, 5300, 7300, 90_000)] == [
+        "about 1 minute", "about 3 minutes", "about 88 minutes", "about 2 hours", "about 25 hours",
+    ]  # fmt: skip
+
+
+def test_the_memory_on_disk_does_what_the_other_does() -> None:
+    kept = Kept()
+    keys = [f"{i}" for i in range(1_200)]
+    kept.keep_all({key: {"a": [1.0, "ü", None]} for key in keys})
+    kept.keep_all({"0": {"a": 2}})
+    assert kept.recall("0") == {"a": [1.0, "ü", None]}
+    kept.keep_all({"0": {"a": 2}}, renew=True)
+    assert kept.recall("0") == {"a": 2}
+    assert kept.recall_all([*keys, "x"]).keys() == set(keys)
+    kept.keep_results({"r": {"b": 1}})
+    assert kept.recall_results(["r", "s"]) == {"r": {"b": 1}}
+
+
+def test_an_error_in_a_notebook_is_one_line() -> None:
+    error = RequestError("There is no\nmethod 'x'.", "Use another.")
+    assert error._render_traceback_() == ["RequestError: There is no method 'x'. Use another."]
+    assert DataError("Gone.")._render_traceback_() == ["DataError: Gone."]
+
+
+def test_errors_come_through_as_they_are(zoo: Zoo) -> None:
+    with pytest.raises(explainlab.ExplainLabError, match="nonsense"):
+        explainlab.explain(zoo("bert"), "good", "nonsense")

@@ -1,0 +1,109 @@
+"""The wheel in an empty folder: the README's example runs from anywhere, and without what only the app needs."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from explainlab.settings import ROOT
+
+MOST_BYTES = 25_000_000
+NOT_OF_THE_LIBRARY = ("streamlit", "sqlalchemy", "alembic", "plotly", "altair", "psycopg", "authlib")
+BLOCKED = """
+import sys
+for name in {names}:
+    sys.modules[name] = None  # as if it was not installed
+"""
+
+pytestmark = pytest.mark.skipif(find_spec("setuptools") is None, reason="needs setuptools to build the wheel")
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Built from a copy, as a build leaves files behind."""
+    folder = tmp_path_factory.mktemp("wheel")
+    source = folder / "source"
+    source.mkdir()
+    for name in ("explainlab", "assets", "pages", ".streamlit"):
+        shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__", "secrets.toml"))
+    for name in ("app.py", "setup.py", "pyproject.toml", "requirements.txt", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, source)
+    build = ["wheel", "--no-build-isolation", "--no-deps", "-w", str(folder), str(source)]
+    subprocess.run([sys.executable, "-m", "pip", *build], check=True, capture_output=True)
+    (path,) = folder.glob("*.whl")
+    return path
+
+
+@pytest.fixture(scope="module")
+def site(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder that the wheel is installed into, without what it depends on."""
+    folder = tmp_path_factory.mktemp("site")
+    install = ["install", "--no-deps", "--no-compile", "--target", str(folder), str(wheel)]
+    subprocess.run([sys.executable, "-m", "pip", *install], check=True, capture_output=True)
+    return folder
+
+
+def run(code: str, site: Path, folder: Path) -> subprocess.CompletedProcess[str]:
+    """What Python says to ``code``, in a folder of its own."""
+    environment = {**os.environ, "PYTHONPATH": str(site), "EXPLAINLAB_HOME": str(folder / "home")}
+    return subprocess.run(
+        [sys.executable, "-c", code], cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+
+
+def test_the_wheel_is_light(wheel: Path) -> None:
+    assert wheel.stat().st_size < MOST_BYTES
+
+
+def test_the_first_example_of_the_readme_runs_there_without_the_app(site: Path, tmp_path: Path) -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    example = re.search(r"## The library\n.*?```python\n(.*?)```", readme, re.DOTALL)[1]  # type: ignore[index]
+    first = example.partition("\nstudy = ")[0]
+    told = "\nprint(explainlab.__file__, len(result._repr_html_()) > 1000)"
+    ran = run(BLOCKED.format(names=NOT_OF_THE_LIBRARY) + first + told, site, tmp_path)
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.split() == [str(site / "explainlab" / "__init__.py"), "True"]
+
+
+def test_what_it_lacks_is_one_line(site: Path, tmp_path: Path) -> None:
+    main = "\nfrom explainlab.cli import main\nsys.argv[1:] = {arguments}\nmain()"
+    blocked = BLOCKED.format(names=NOT_OF_THE_LIBRARY)
+    for arguments in (["app"], ["models"]):
+        ran = run(blocked + main.format(arguments=arguments), site, tmp_path)
+        assert ran.returncode == 2
+        assert not ran.stdout
+        assert "pip install 'explainlab[app]'" in ran.stderr
+        assert ran.stderr.count("\n") == 1
+
+
+def test_pages_and_components_are_in_it(site: Path, tmp_path: Path) -> None:
+    code = """
+from explainlab.app.entries import entries
+from explainlab.figures.export import component_file
+from explainlab.settings import ROOT
+from pathlib import Path
+assert len(entries()) >= 10 and all(Path(entry.path).is_file() for entry in entries())
+assert (ROOT / "app.py").is_file() and (ROOT / ".streamlit" / "config.toml").is_file()
+assert component_file("tokens.js")
+"""
+    ran = run(code, site, tmp_path)
+    assert ran.returncode == 0, ran.stderr
+
+
+def test_the_command_is_there(site: Path) -> None:
+    (entry,) = site.glob("explainlab-*.dist-info/entry_points.txt")
+    assert "explainlab = explainlab.cli:main" in entry.read_text(encoding="utf-8")
+    assert (site / "explainlab" / "py.typed").is_file()
+
+
+def test_the_import_itself_loads_nothing_heavy(site: Path, tmp_path: Path) -> None:
+    heavy = {"torch", "transformers", "pandas", "captum", "numpy", "pydantic"}
+    code = f"import sys, explainlab\nassert dir(explainlab)\nprint({heavy} & {{*sys.modules}})"
+    assert run(code, site, tmp_path).stdout.strip() == "set()"
