@@ -107,7 +107,7 @@ class Process:
             restarts=self.restarts,
             sent=self._link.channel.sent,
             received=self._link.channel.received,
-            problem=self._refusal if self._refused else self._state.get("away", ""),
+            problem=self._refusal if self._refused else str(self._state.get("away", "")),
         )
 
     @property

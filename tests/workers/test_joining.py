@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
 import sys
 from importlib.util import find_spec
 
+import psutil
 import pytest
 
 from explainlab.errors import ExplainLabError, RequestError, ResourceError
-from explainlab.settings import settings
+from explainlab.settings import ROOT, settings
 from explainlab.workers.cluster import joining
 from explainlab.workers.cluster.joining import join
 
@@ -48,3 +51,21 @@ def test_it_stays_as_long_as_ray_does_and_tells_where_that_fails(monkeypatch: py
         join("127.0.0.1:1")
     monkeypatch.setattr(joining, "_START", f"import sys; assert sys.argv[1:3] == ['start', '--address'], {sys.argv!r}")
     join("127.0.0.1:1")
+
+
+_WAITING = """
+from explainlab.workers import joining
+joining.answers = lambda _: True
+joining._START = "import os, time; print(os.getpid(), flush=True); time.sleep(600)"
+joining.join("127.0.0.1:1")
+"""
+
+
+@NEEDS_RAY
+def test_it_leaves_with_ctrl_c() -> None:
+    command = subprocess.Popen([sys.executable, "-c", _WAITING], stderr=subprocess.PIPE, text=True, cwd=ROOT)
+    assert command.stderr is not None
+    joined = int(command.stderr.readline())
+    command.send_signal(signal.SIGINT)
+    assert command.wait(60)
+    assert not psutil.pid_exists(joined)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import threading
@@ -32,6 +33,7 @@ def main(port: str) -> None:
         sys.stdin.buffer.read()
         head.terminate()  # it ends all that belongs to it
 
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is for its server, which ends it
     threading.Thread(target=end_with_server, daemon=True).start()
     head.wait()
 
