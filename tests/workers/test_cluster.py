@@ -7,8 +7,8 @@ import pytest
 from explainlab.errors import RequestError, ResourceError
 from explainlab.settings import settings
 from explainlab.workers.cluster import workers as cluster_module
-from explainlab.workers.cluster.address import require_private
-from explainlab.workers.cluster.workers import cluster, require_answer
+from explainlab.workers.cluster.address import require_answer, require_private
+from explainlab.workers.cluster.workers import cluster
 
 
 @pytest.mark.parametrize("address", ["", "auto", "ray://head:10001", "8.8.8.8:6379", "ray://[2606:4700::1111]:10001"])

@@ -24,6 +24,7 @@ from explainlab.service.users import LOCAL
 from explainlab.settings import settings
 from explainlab.training import Trained, out_directories, settings_for
 from explainlab.workers.answering import Answering
+from explainlab.workers.cluster.address import require_answer
 from explainlab.workers.local import configured, here, processes
 from explainlab.workers.worker import Worker
 
@@ -44,7 +45,7 @@ def workers_for(engine: str | None, count: int | None, device: str | None) -> li
     if settings().engine == "ray":
         if device is not None:
             raise RequestError("Ray chooses the device of its workers.", "Leave --device out, or take --engine local.")
-        return _until_the_end(configured())
+        return _until_the_end(_answering())
     return _until_the_end(processes(settings().workers, device)) if settings().workers else []
 
 
@@ -121,7 +122,7 @@ def all_workers() -> dict[str, Any]:
     told = Store(settings().store_url).lease.told()
     if told:
         return merged(told)
-    workers = configured() or [here()]
+    workers = _answering() or [here()]
     try:
         _await_ready(workers)
         body: dict[str, Any] = json.loads(workers_json(workers))
@@ -147,10 +148,17 @@ def _everywhere(value: object) -> object:
     return os.path.abspath(value) if isinstance(value, str) and os.path.exists(value) else value
 
 
+def _answering() -> list[Worker]:
+    """The workers that the settings ask for, of a cluster that is there."""
+    if settings().engine == "ray":
+        require_answer()
+    return configured()
+
+
 def _await_ready(workers: Sequence[Worker]) -> None:
     """Wait until ``workers`` have been started, or that has taken too long."""
     until = time.monotonic() + _START_SECONDS
-    while any(worker.condition.state == "starting" for worker in workers) and time.monotonic() < until:
+    while any(worker.condition.state in ("starting", "away") for worker in workers) and time.monotonic() < until:
         time.sleep(0.1)
 
 

@@ -6,11 +6,18 @@ import ipaddress
 import socket
 from contextlib import suppress
 
-from explainlab.errors import RequestError
+from explainlab.errors import RequestError, ResourceError
 from explainlab.settings import settings
 
 LOOPBACK = "127.0.0.1"
 _KNOCK_SECONDS = 3.0
+
+
+def require_answer() -> None:
+    """Raise :class:`ResourceError` where nothing listens at the address of the settings."""
+    address = settings().ray_address
+    if address and not answers(address):
+        raise ResourceError(f"No Ray cluster answers at {address}.", "Start one there, or correct the address.")
 
 
 def require_private(address: str) -> None:

@@ -15,7 +15,7 @@ import torch
 
 from explainlab.errors import ResourceError
 from explainlab.settings import PACKAGE, settings
-from explainlab.workers.cluster.address import LOOPBACK, answers, require_private
+from explainlab.workers.cluster.address import LOOPBACK, require_private
 from explainlab.workers.process import Process
 
 _MB = 2**20
@@ -48,13 +48,6 @@ def cluster(count: int | None = None) -> list[Process]:
         )
         for number in range(wanted)
     ]
-
-
-def require_answer() -> None:
-    """Raise :class:`ResourceError` where nothing listens at the address of the settings."""
-    address = settings().ray_address
-    if address and not answers(address):
-        raise ResourceError(f"No Ray cluster answers at {address}.", "Start one there, or correct the address.")
 
 
 def _address() -> tuple[str, dict[str, str]]:
