@@ -7,7 +7,6 @@ import re
 import shutil
 import subprocess
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -21,8 +20,6 @@ import sys
 for name in {names}:
     sys.modules[name] = None  # as if it was not installed
 """
-
-pytestmark = pytest.mark.skipif(find_spec("setuptools") is None, reason="needs setuptools to build the wheel")
 
 
 @pytest.fixture(scope="module")

@@ -105,7 +105,7 @@ def load_model(
         return _in_memory(model, tokenizer, device, dtype, limits)
     if tokenizer is not None:
         raise RequestError(f"{model} has a tokenizer of its own.", "Leave tokenizer out.")
-    model_id, dtype = model, dtype or "float32"
+    model_id, dtype = model, "float32" if dtype is None else dtype
     if dtype not in get_args(Dtype):
         raise RequestError(f"There is no dtype '{dtype}'.", f"Use {', '.join(get_args(Dtype))}.")
     template, _ = split_id(model_id)
