@@ -241,9 +241,10 @@ class Service(Access):
             result = self._compute(request, context, context.place)
         else:
             result = self._answer(request, context, context.keepers, context.place)
-        pace = context.estimate.taken(time.monotonic())
+        ended = time.monotonic()
+        pace = context.estimate.taken(ended)
         if pace is not None and context.keepers():
-            self.paces.learn(request, pace)
+            self.paces.learn(request, pace, context.estimate.speed(ended))
         for user in context.readers:
             self.record(request, result, user)
         return result

@@ -1,0 +1,195 @@
+"""A plan: what a job will take, told before it starts, from shapes and from what earlier jobs took."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Literal
+
+import torch
+
+from explainlab.analyses.base import Analysis
+from explainlab.analyses.registry import get_analysis
+from explainlab.analyses.text_analysis import TextAnalysis
+from explainlab.attribution.method import Extent, expected_work
+from explainlab.attribution.registry import get_method, methods
+from explainlab.data import read_dataset
+from explainlab.errors import TextError
+from explainlab.models.batching import batch_size
+from explainlab.models.classifier import Classifier
+from explainlab.models.context import PassCount
+from explainlab.models.footprint import batch_bytes
+from explainlab.models.loading import outline
+from explainlab.reader import Reader
+from explainlab.request import CompleteRequest
+from explainlab.service.looks import Look, desk
+from explainlab.service.paces import Paces
+from explainlab.service.questions import job_key
+from explainlab.service.users import User
+from explainlab.text.encoding import Encoding
+
+Basis = Literal["question", "model", "unknown"]
+_LOOKED_AT = 100
+"""Rows at the beginning of a data set whose lengths stand for those of all."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What answering takes: ``forward`` passes, of which ``backward`` have gradients, counted per single input.
+
+    ``exact``: neither more nor fewer; else at most so many, or ``about`` where earlier jobs told how many are needed.
+    ``batch``: inputs at once; ``peak``: bytes of tensors at once beyond the model, whose weights take ``model`` bytes.
+    ``work`` is what the job will expect, in tokens of passes with gradients, about ``texts`` texts. ``seconds`` are
+    None where nothing tells; else ``basis`` says what ``runs`` earlier runs were about.
+    """
+
+    forward: float
+    backward: float
+    exact: bool
+    batch: int
+    peak: int
+    model: int
+    work: float
+    texts: int
+    about: bool = False
+    seconds: float | None = None
+    basis: Basis = "unknown"
+    runs: int = 0
+
+    @property
+    def passes(self) -> float:
+        """All passes, those back through the model too."""
+        return self.forward + self.backward
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where passes will run: on ``device``, with so many bytes ``free`` (None: not known)."""
+
+    device: str
+    free: int | None
+
+
+def look(requests: Sequence[CompleteRequest], place: Place, user: User) -> Look[tuple[Plan, ...]]:
+    """The plans of ``requests`` as to passes and memory, read on a thread of its own; see :func:`planned`.
+
+    Nothing is loaded but tokenizers. Its answer raises as :func:`outlined`.
+    """
+    key = ("plan", place.device, *map(job_key, requests))
+
+    def read(reader: Reader) -> tuple[Plan, ...]:
+        return tuple(plan for request in requests if (plan := outlined(request, place, reader)) is not None)
+
+    return desk.look(Look(key, user, requests[0].data or "", read))
+
+
+def outlined(request: CompleteRequest, place: Place, reader: Reader) -> Plan | None:
+    """The plan of ``request`` but for its seconds.
+
+    None for a model that would have to be fetched, for a question without one, and for as many rows as a data set has.
+    Raises as :func:`explainlab.models.loading.outline`, :meth:`Classifier.encode` and
+    :func:`explainlab.data.read_dataset`.
+    """
+    analysis = get_analysis(request.question)
+    known = isinstance(analysis, TextAnalysis) or analysis.id in methods()
+    unknown = place.device != "cpu" and place.free is None
+    if not known or unknown or request.parameters.get("sample") == "all":
+        return None
+    classifier = outline(request.model, request.dtype)
+    encodings = [] if classifier is None else _encodings(classifier, request, reader)
+    if classifier is None or not encodings:
+        return None
+    texts = _texts(request, len(encodings))
+    parameters, each, depth = analysis.parameters(request), texts / len(encodings), classifier.model.depth
+    passes, work = PassCount(), 0.0
+    for encoding in encodings:
+        tokens, extent = len(encoding), Extent.of(encoding, request.unit)
+        passes += analysis.passes(parameters, extent, depth) * each
+        counted = extent if request.data is None else Extent(tokens, tokens)  # as the job does
+        own = analysis.passes(parameters, counted, depth)
+        work += expected_work(own, tokens, classifier.architecture) * each
+    length, gradients = max(map(len, encodings)), passes.backward > 0
+    count = max(1, round(passes.backward if gradients else passes.forward))
+    batch = batch_size(classifier, length, count, gradients, on=torch.device(place.device), free=place.free)
+    return Plan(
+        forward=passes.forward + texts * classifier.architecture.speaks,
+        backward=passes.backward,
+        exact=request.data is None and _fixed(analysis, parameters) and not classifier.architecture.speaks,
+        batch=batch,
+        peak=_peak(classifier, length, batch, gradients),
+        model=classifier.bytes,
+        work=work,
+        texts=texts,
+    )
+
+
+def timed(plan: Plan, request: CompleteRequest, paces: Paces) -> Plan:
+    """``plan``, of ``request``, with the seconds and the passes that earlier jobs tell.
+
+    Jobs of the same question tell both. Jobs of other questions to the same model tell the seconds of passes whose
+    number is known.
+    """
+    pace = paces.nearest(request)
+    if pace is not None:
+        known = replace(plan, seconds=pace.seconds * plan.work, basis="question", runs=pace.runs)
+        if plan.exact:
+            return known
+        return replace(known, forward=plan.forward * pace.spent, backward=plan.backward * pace.spent, about=True)
+    speed = paces.speed(request) if plan.exact else None
+    return plan if speed is None else replace(plan, seconds=speed.seconds * plan.work, basis="model", runs=speed.runs)
+
+
+def together(plans: Sequence[Plan]) -> Plan:
+    """The plan of jobs one after another: of one model, or each time of another one."""
+    known = [plan.seconds for plan in plans if plan.seconds is not None]
+    return Plan(
+        forward=sum(plan.forward for plan in plans),
+        backward=sum(plan.backward for plan in plans),
+        exact=all(plan.exact for plan in plans),
+        about=all(plan.exact or plan.about for plan in plans),
+        batch=max(plan.batch for plan in plans),
+        peak=max(plan.peak for plan in plans),
+        model=max(plan.model for plan in plans),
+        work=sum(plan.work for plan in plans),
+        texts=sum(plan.texts for plan in plans),
+        seconds=sum(known) if len(known) == len(plans) else None,
+        basis="model" if any(plan.basis == "model" for plan in plans) else plans[0].basis,
+        runs=min(plan.runs for plan in plans),
+    )
+
+
+def _texts(request: CompleteRequest, read: int) -> int:
+    """How many texts ``request`` is about, where so many of its first rows can be read."""
+    if request.data is None:
+        return 1
+    rows: int = request.parameters["rows"]
+    return rows if read >= min(rows, _LOOKED_AT) else read
+
+
+def _encodings(classifier: Classifier, request: CompleteRequest, reader: Reader) -> list[Encoding]:
+    """The text, or the first of the data set that can be read."""
+    if request.data is None:
+        return [classifier.encode(request.single_text, request.text_pair)]
+    rows = min(_LOOKED_AT, request.parameters["rows"])
+    named = {"columns": request.columns, "classes": request.classes}
+    read = read_dataset(request.data, None, limit=rows, skip_bad=True, reader=reader, **named)
+    encodings = []
+    for row in read.rows:
+        try:
+            encodings.append(classifier.encode(row.text, row.text_pair))
+        except TextError:  # left out by the job too
+            continue
+    return encodings
+
+
+def _fixed(analysis: Analysis, parameters: object) -> bool:
+    """Whether the passes are known exactly: of a method that neither ends early nor leaves out equal inputs."""
+    if analysis.id not in methods():
+        return False
+    return not (analysis.adaptive(parameters) or get_method(analysis.id).distinct)
+
+
+@lru_cache(maxsize=256)
+def _peak(classifier: Classifier, length: int, batch: int, gradients: bool) -> int:
+    return batch_bytes(classifier, length, batch, gradients)
