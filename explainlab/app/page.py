@@ -23,7 +23,7 @@ from explainlab.app.data.mapping import draw_mapping
 from explainlab.app.entries import PageEntry, analysis_pages, entries
 from explainlab.app.frame import name_tab
 from explainlab.app.place import Answer, Place
-from explainlab.app.plan import draw_plan
+from explainlab.app.plans.draw import draw_plan
 from explainlab.app.question import Question
 from explainlab.app.sets.further import draw_further
 from explainlab.app.sets.opening import draw_way_back, section_of
@@ -213,7 +213,7 @@ class AnalysisPage(Place):
             return self._settle_waiting(service, draft, requests)
         if not ready:
             st.caption(_STALE.format(button=self.button))
-            draw_plan(service, requests)
+            draw_plan(service, lambda: requests)
         view = draft if ready else before.model_copy(update={name: getattr(draft, name) for name in self.drawn})
         view = _with_data(view, self._data(service, view, draft))
         if (same or not ready) and view.data_requests() == before.data_requests():
@@ -252,7 +252,7 @@ class AnalysisPage(Place):
         draw_mapping(self.question, None)
         draw_further(self.question, None)
         st.caption(cost())
-        self._draw_data_plan(service)
+        draw_plan(service, lambda: self.draft().data_requests())
         requests = view.data_requests()
         if len(requests) > 1:
             answers = self.answer_set(service, requests)
@@ -313,18 +313,11 @@ class AnalysisPage(Place):
             words += f" At the pace of the text above: about {duration(seconds_each * each * rows)}."
         return f"{words}{cells_words(view)} All other settings are those above."
 
-    def _draw_data_plan(self, service: Service) -> None:
-        """What the data set that is chosen now will take."""
-        with suppress(ExplainLabError):  # told above
-            draft = self.draft()
-            if draft.data.source and draft.data_requests() != self.view.data_requests():
-                draw_plan(service, draft.data_requests())
-
     def _settle_waiting(self, service: Service, draft: Any, requests: Sequence[Request]) -> Any:
         """The view of the controls, whose ``requests`` nobody has made yet: what is stored of it is shown."""
         if not _all_stored(service, requests):
             st.info(_WAITS.format(button=self.button), icon=":material/play_arrow:")
-            draw_plan(service, requests)
+            draw_plan(service, lambda: requests)
         view = _with_data(draft, self._data(service, draft, draft))
         self.prefill(view, requests)
         return view

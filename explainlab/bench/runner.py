@@ -74,6 +74,7 @@ def run_bench(names: list[str], say: Say) -> dict[str, Any]:
         integration,
         methods,
         opening,
+        plan,
         predictions,
         progressive,
         roar,
@@ -99,6 +100,7 @@ def run_bench(names: list[str], say: Say) -> dict[str, Any]:
         "sanity": sanity.rows,
         "roar": roar.rows,
         "scale": scale.rows,
+        "plan": plan.rows,
     }
     unknown = [name for name in names if name not in parts]
     if unknown:

@@ -16,6 +16,7 @@ from torch.utils._pytree import tree_leaves
 
 from explainlab.models.classifier import Classifier
 from explainlab.models.inputs import Unpadded
+from explainlab.models.replay import Replay
 
 
 def batch_bytes(outline: Classifier, length: int, rows: int, gradients: bool) -> int:
@@ -33,6 +34,16 @@ def batch_bytes(outline: Classifier, length: int, rows: int, gradients: bool) ->
         logits = outline.logits(inputs, embeddings)
         if gradients:
             torch.autograd.grad(logits.sum(), embeddings)
+    return live.peak
+
+
+def replay_bytes(outline: Classifier, length: int, rows: int, layer: int) -> int:
+    """As :func:`batch_bytes`, of ``rows`` replays above ``layer`` of one text, with gradients at its attention."""
+    ids = np.zeros(length, dtype=np.int64)
+    with _Live(outline.model.network) as live:
+        replay = Replay(outline, Unpadded(ids, ids))
+        points = replay.attention(layer)[:, replay.rows(layer)].repeat(rows, 1, 1, 1).requires_grad_()
+        torch.autograd.grad(replay.logits(layer, points).sum(), points)
     return live.peak
 
 
@@ -56,8 +67,9 @@ class _Live(TorchDispatchMode):
     """
 
     def __init__(self, network: nn.Module) -> None:
-        super().__init__()
-        self.peak = self._now = 0
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.peak: int = 0
+        self._now: int = 0
         self._sizes: dict[int, int] = {}
         self._own = {own.untyped_storage()._cdata for own in (*network.parameters(), *network.buffers())}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
@@ -19,8 +20,9 @@ from explainlab.errors import TextError
 from explainlab.models.batching import batch_size
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import PassCount
-from explainlab.models.footprint import batch_bytes
+from explainlab.models.footprint import batch_bytes, replay_bytes
 from explainlab.models.loading import outline
+from explainlab.models.replay import rows_read
 from explainlab.reader import Reader
 from explainlab.request import CompleteRequest
 from explainlab.service.looks import Look, desk
@@ -30,8 +32,8 @@ from explainlab.service.users import User
 from explainlab.text.encoding import Encoding
 
 Basis = Literal["question", "model", "unknown"]
-_LOOKED_AT = 100
-"""Rows at the beginning of a data set whose lengths stand for those of all."""
+_COUNTED, _LOOKED_AT = 1_000, 100
+"""Rows at the beginning of a data set that are counted, and those whose lengths stand for those of all."""
 
 
 @dataclass(frozen=True)
@@ -97,10 +99,9 @@ def outlined(request: CompleteRequest, place: Place, reader: Reader) -> Plan | N
     if not known or unknown or request.parameters.get("sample") == "all":
         return None
     classifier = outline(request.model, request.dtype)
-    encodings = [] if classifier is None else _encodings(classifier, request, reader)
+    texts, encodings = (0, []) if classifier is None else _texts(classifier, request, reader)
     if classifier is None or not encodings:
         return None
-    texts = _texts(request, len(encodings))
     parameters, each, depth = analysis.parameters(request), texts / len(encodings), classifier.model.depth
     passes, work = PassCount(), 0.0
     for encoding in encodings:
@@ -109,18 +110,19 @@ def outlined(request: CompleteRequest, place: Place, reader: Reader) -> Plan | N
         counted = extent if request.data is None else Extent(tokens, tokens)  # as the job does
         own = analysis.passes(parameters, counted, depth)
         work += expected_work(own, tokens, classifier.architecture) * each
-    length, gradients = max(map(len, encodings)), passes.backward > 0
-    count = max(1, round(passes.backward if gradients else passes.forward))
-    batch = batch_size(classifier, length, count, gradients, on=torch.device(place.device), free=place.free)
+    count = max(1, round(passes.backward or passes.forward))
+    layers = get_method(analysis.id).replayed(parameters, depth) if analysis.id in methods() else ()
+    batch, peak = _largest(classifier, max(map(len, encodings)), count, passes.backward > 0, layers, place)
     return Plan(
         forward=passes.forward + texts * classifier.architecture.speaks,
         backward=passes.backward,
         exact=request.data is None and _fixed(analysis, parameters) and not classifier.architecture.speaks,
         batch=batch,
-        peak=_peak(classifier, length, batch, gradients),
+        peak=peak,
         model=classifier.bytes,
         work=work,
         texts=texts,
+        about=_roughly(analysis, parameters),
     )
 
 
@@ -133,7 +135,7 @@ def timed(plan: Plan, request: CompleteRequest, paces: Paces) -> Plan:
     pace = paces.nearest(request)
     if pace is not None:
         known = replace(plan, seconds=pace.seconds * plan.work, basis="question", runs=pace.runs)
-        if plan.exact:
+        if not _guessed(request):
             return known
         return replace(known, forward=plan.forward * pace.spent, backward=plan.backward * pace.spent, about=True)
     speed = paces.speed(request) if plan.exact else None
@@ -159,37 +161,58 @@ def together(plans: Sequence[Plan]) -> Plan:
     )
 
 
-def _texts(request: CompleteRequest, read: int) -> int:
-    """How many texts ``request`` is about, where so many of its first rows can be read."""
+def _texts(classifier: Classifier, request: CompleteRequest, reader: Reader) -> tuple[int, list[Encoding]]:
+    """How many texts ``request`` is about, and the text, or some of the data set that can be read."""
     if request.data is None:
-        return 1
-    rows: int = request.parameters["rows"]
-    return rows if read >= min(rows, _LOOKED_AT) else read
-
-
-def _encodings(classifier: Classifier, request: CompleteRequest, reader: Reader) -> list[Encoding]:
-    """The text, or the first of the data set that can be read."""
-    if request.data is None:
-        return [classifier.encode(request.single_text, request.text_pair)]
-    rows = min(_LOOKED_AT, request.parameters["rows"])
+        return 1, [classifier.encode(request.single_text, request.text_pair)]
+    asked: int = request.parameters["rows"]
+    counted = min(asked, _COUNTED)
     named = {"columns": request.columns, "classes": request.classes}
-    read = read_dataset(request.data, None, limit=rows, skip_bad=True, reader=reader, **named)
+    rows = read_dataset(request.data, None, limit=counted, skip_bad=True, reader=reader, **named).rows
     encodings = []
-    for row in read.rows:
-        try:
+    for row in rows[:_LOOKED_AT]:
+        with suppress(TextError):  # left out by the job too
             encodings.append(classifier.encode(row.text, row.text_pair))
-        except TextError:  # left out by the job too
-            continue
-    return encodings
+    return asked if len(rows) == counted else len(rows), encodings
 
 
 def _fixed(analysis: Analysis, parameters: object) -> bool:
     """Whether the passes are known exactly: of a method that neither ends early nor leaves out equal inputs."""
-    if analysis.id not in methods():
+    if analysis.id not in methods() or _roughly(analysis, parameters):
         return False
     return not (analysis.adaptive(parameters) or get_method(analysis.id).distinct)
 
 
+def _guessed(request: CompleteRequest) -> bool:
+    """Whether how many passes are needed is seen in what earlier jobs spent, rather than known before."""
+    analysis = get_analysis(request.question)
+    return analysis.id not in methods() or analysis.adaptive(analysis.parameters(request))
+
+
+def _roughly(analysis: Analysis, parameters: object) -> bool:
+    """Whether there may be more passes: a baseline is chosen first, or early ends of several methods are guessed."""
+    chosen = getattr(parameters, "baseline", "") == "max_entropy"
+    return chosen or (analysis.id not in methods() and analysis.adaptive(parameters))
+
+
+def _largest(
+    classifier: Classifier, length: int, count: int, gradients: bool, layers: Sequence[int], place: Place
+) -> tuple[int, int]:
+    """The inputs and the bytes of the largest batch of ``count`` inputs of ``length`` tokens; see :class:`Plan`.
+
+    Those above ``layers`` are replays: of the last layer they run the rows that reach the head.
+    """
+    depth, device = classifier.model.depth, torch.device(place.device)
+    rows = [rows_read(classifier.architecture, layer, depth, length) for layer in layers]
+    tokens = max((own.stop - own.start for own in rows), default=length)
+    each = max(1, count // max(1, len(layers)))
+    batch = batch_size(classifier, tokens, each, gradients, on=device, free=place.free)
+    return batch, _bytes(classifier, length, batch, gradients, min(layers, default=0))
+
+
 @lru_cache(maxsize=256)
-def _peak(classifier: Classifier, length: int, batch: int, gradients: bool) -> int:
+def _bytes(classifier: Classifier, length: int, batch: int, gradients: bool, layer: int) -> int:
+    """Of a batch of passes, or of replays above ``layer`` where there is one."""
+    if layer:
+        return replay_bytes(classifier, length, batch, layer)
     return batch_bytes(classifier, length, batch, gradients)

@@ -8,7 +8,6 @@ import explainlab
 from explainlab.analyses.registry import new_request
 from explainlab.attribution.registry import get_method, methods
 from explainlab.errors import ExplainLabError, TextError
-from explainlab.models.classifier import Classifier
 from explainlab.reader import ANYBODY
 from explainlab.request import CompleteRequest, Request
 from explainlab.service.estimate import Pace
@@ -58,8 +57,8 @@ def test_fixed_passes_are_those_that_are_counted_and_others_at_most(model: str, 
 
 
 @pytest.mark.parametrize("rule", ["left", "midpoint", "right", "trapezoid", "gauss_legendre"])
-def test_every_fixed_rule_has_its_passes(encoder: Classifier, rule: str) -> None:
-    parameters = {"rule": rule, "steps": 5}
+def test_every_fixed_rule_has_its_passes(rule: str) -> None:
+    encoder, parameters = explainlab.load_model(ENCODER), {"rule": rule, "steps": 5}
     for name in ("integrated_gradients", "sequential_integrated_gradients"):
         cost = explainlab.explain(encoder, TEXT, name, **parameters).cost
         plan = plan_of(asked(name, parameters=parameters))
@@ -97,9 +96,11 @@ def test_a_text_that_cannot_be_read_is_refused_as_when_it_is_asked() -> None:
             outlined(asked(text=text), HERE, ANYBODY)
 
 
-def test_a_text_that_is_too_long_for_the_model_is_planned_as_it_is_cut(encoder: Classifier) -> None:
+def test_a_text_that_is_too_long_for_the_model_is_planned_as_it_is_cut() -> None:
     plan = plan_of(asked(text="film " * 2_000))
-    assert plan.forward == encoder.max_tokens - 2 + 1, "every token but the special ones, and the text"
+    assert plan.forward == explainlab.load_model(ENCODER).max_tokens - 2 + 1, (
+        "every token but the special ones, and the text"
+    )
     assert plan.batch >= 1
 
 

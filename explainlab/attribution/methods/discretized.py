@@ -72,6 +72,7 @@ class DiscretizedIntegratedGradients(Method):
     family: ClassVar = "Paths"
     source: ClassVar = "Sanyal & Ren 2021, definition of DIG; anchors as in their code"
     definition: ClassVar = "φᵢ = Σ_d Σ_k ∂F(xᵏ)/∂xᵢ · (xᵢᵏ⁺¹ - xᵢᵏ), x⁰ = x′, xᵐ⁺¹ = x, monotone, xᵏ near words"
+    distinct: ClassVar = True
     needs: ClassVar = ("gradients",)
 
     @classmethod

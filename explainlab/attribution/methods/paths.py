@@ -144,6 +144,7 @@ class GradientShap(Method):
     definition: ClassVar = "φᵢ = mean over draws of Σ_d (x̃ᵢ - bᵢ) · ∂F(b + α(x̃ - b))/∂xᵢ, α ~ U[0, 1], b ∈ {x′, x}"
     needs: ClassVar = ("gradients",)
     random: ClassVar = True
+    distinct: ClassVar = True
 
     @classmethod
     def passes(cls, parameters: Parameters, text: Extent, depth: int) -> PassCount:

@@ -129,6 +129,7 @@ class MultiPass(Method):
     source: ClassVar = "Kariyappa et al. 2024 (MP-PI), Algorithm 1, Eq. 11, 13, 16; Eq. 14 and 17 corrected"
     definition: ClassVar = "φ = argmin Σ_S w(S) (p_S − F(∅) − Σ_{i∈S} φᵢ)², Σφ = F(x) − F(∅), S read in all passes"
     random: ClassVar = True
+    distinct: ClassVar = True
     needs: ClassVar = ("causal decoder",)
     output: ClassVar = "logit"
 

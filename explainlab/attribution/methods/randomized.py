@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from explainlab.attribution.diffusion import PRESETS, Maps
@@ -15,7 +15,7 @@ from explainlab.attribution.random_maps import (
     IntegratedMaps,
     SequentialMaps,
     layer_numbers,
-    replayed,
+    share_replayed,
 )
 from explainlab.attribution.selection import select
 from explainlab.attribution.subject import Subject
@@ -103,8 +103,12 @@ class Rpi(BestOfMany):
     def drawn(cls, parameters: AttentionParameters, text: Extent, depth: int) -> tuple[int, PassCount]:
         layers = layer_numbers(parameters.layers, depth)
         points = parameters.samples * (parameters.steps + 1 - PRESETS[parameters.preset].first_node)
-        spare = points * sum(1 - replayed(layer, depth) for layer in layers)
+        spare = points * sum(1 - share_replayed(layer, depth) for layer in layers)
         return parameters.samples * len(layers), PassCount(1) + PassCount.gradients(points * len(layers), spare)
+
+    @classmethod
+    def replayed(cls, parameters: AttentionParameters, depth: int) -> Sequence[int]:
+        return layer_numbers(parameters.layers, depth)
 
     def maps(self, subject: Subject, parameters: AttentionParameters) -> Maps:
         return AttentionMaps(subject, parameters, self.product)

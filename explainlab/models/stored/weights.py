@@ -150,7 +150,8 @@ def empty_network(
     network: transformers.PreTrainedModel
     with BUILDING, torch.device("meta"):
         network = factory.from_config(copy.deepcopy(config), dtype=dtype)
-    return network.requires_grad_(False).eval()
+    network.requires_grad_(False).eval()
+    return network
 
 
 def require_weights(model_id: str, files: Files, config: Any) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import streamlit as st
 
@@ -28,14 +28,14 @@ _BASES = {
 }
 
 
-def draw_plan(service: Service, requests: Sequence[Request]) -> None:
-    """Draw what those of ``requests`` take that are not stored; nothing where that is not known, or none is left.
+def draw_plan(service: Service, make: Callable[[], Sequence[Request]]) -> None:
+    """Draw what those of the requests of ``make`` take that are neither stored nor being answered.
 
-    What is refused is told when it is asked.
+    Nothing where that is not known, or none is left. What is refused is told elsewhere, or when it is asked.
     """
     user = session.user()
     try:
-        asked = [asked_by(request, user) for request in requests if not service.has(request, user)]
+        asked = [asked_by(request, user) for request in make() if _is_new(service, request)]
         for request in asked:
             service.require(request, user)
         if not asked or len(asked) > _MOST:
@@ -46,6 +46,13 @@ def draw_plan(service: Service, requests: Sequence[Request]) -> None:
         return
     there = is_there(look)
     st.fragment(_draw, run_every=None if there else _POLL_SECONDS)(service, asked, look)
+
+
+def _is_new(service: Service, request: Request) -> bool:
+    """Whether there is neither a result nor a job that makes it."""
+    user = session.user()
+    job = service.job(request, user)
+    return not (service.has(request, user) or (job is not None and not job.progress.finished))
 
 
 def plan_words(plan: Plan) -> str:
