@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import ctypes
+import os
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
-from functools import partial
+from functools import lru_cache, partial
+from multiprocessing import get_context
 from typing import Any
 
-from explainlab.analyses.registry import new_request
+from explainlab.analyses.registry import answer, new_request
 from explainlab.attribution.registry import get_method
 from explainlab.bench.runner import Row, examples, memory_beyond_mb, model_name, text_of, timed
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import Momentary
-from explainlab.models.devices import choose_device
 from explainlab.models.loading import load_model
 from explainlab.reader import ANYBODY
 from explainlab.request import CompleteRequest
@@ -29,8 +30,8 @@ METHODS = ("gradient", "integrated_gradients", "kernel_shap", "occlusion", "rpi"
 EARLIER, TOKENS = 30, 45
 """The tokens of the text of an earlier run, and of the one that is planned."""
 EARLIER_ROWS, ROWS = 10, 50
-_MMAP_THRESHOLD, _SMALL, _USUAL = -3, 2**16, 2**25
-"""glibc's setting, in bytes: from which size on memory goes back when it is freed; it grows to the usual by itself."""
+_SETTING, _THRESHOLD = "MALLOC_MMAP_THRESHOLD_", str(2**16)
+"""glibc's: from how many bytes on memory is a piece of its own."""
 _MB = 2**20
 
 
@@ -38,12 +39,13 @@ def rows() -> Iterator[Row]:
     """A row for each model and method, and for an evaluation of a data set."""
     shared = ROOT.parent / "shared" / "models" / "minilm-sst2"
     models = ["embedded:bert-mini-sst2", "embedded:gpt2-mini-ag-news"]
-    for model in [str(shared), *models] if shared.is_dir() else models:
-        classifier = load_model(model)
-        for name in METHODS:
-            if not get_method(name).unsupported(classifier.architecture):
-                yield _measured(classifier, name, *_of_texts(classifier, name))
-        yield _measured(classifier, f"evaluation of {ROWS} texts", *_of_rows(classifier))
+    with _measuring() as pool:
+        for model in [str(shared), *models] if shared.is_dir() else models:
+            classifier = load_model(model)
+            for name in METHODS:
+                if not get_method(name).unsupported(classifier.architecture):
+                    yield _measured(pool, classifier, name, *_of_texts(classifier, name))
+            yield _measured(pool, classifier, f"evaluation of {ROWS} texts", *_of_rows(classifier))
 
 
 def _of_texts(classifier: Classifier, method: str) -> tuple[CompleteRequest, CompleteRequest]:
@@ -65,8 +67,10 @@ def _asked(classifier: Classifier, question: str, **fields: Any) -> CompleteRequ
     return asked_by(new_request(question=question, model=classifier.id, **fields), LOCAL)
 
 
-def _measured(classifier: Classifier, name: str, earlier: CompleteRequest, later: CompleteRequest) -> Row:
-    """One earlier run, the plan of the later one, and that run: alone for the time, and twice more for the memory."""
+def _measured(
+    pool: ProcessPoolExecutor, classifier: Classifier, name: str, earlier: CompleteRequest, later: CompleteRequest
+) -> Row:
+    """One earlier run, the plan of the later one, and that run: here for the time, in the ``pool`` for the memory."""
     before = Service(Store("sqlite://"))
     service, (worker, *_) = Service(Store("sqlite://"), workers=before.workers), before.workers
     _answered(before, earlier)
@@ -75,31 +79,24 @@ def _measured(classifier: Classifier, name: str, earlier: CompleteRequest, later
     plan = planning.timed(plan, later, before.paces)
     result, seconds = timed(lambda: _answered(service, later))
 
-    def run() -> None:
-        worker.answer([later], Momentary())
-
-    device = choose_device(worker.device)
-    _, plain = memory_beyond_mb(device, run)
-    with _returning():
-        _, peak = memory_beyond_mb(device, run)
+    peak = pool.submit(_peak_mb, later).result()
     worker.close()
     return Row(
         name="plan",
         work=f"{model_name(classifier)}, {name}",
-        device=device.type,
+        device=classifier.device.type,
         seconds=seconds,
         peak_memory_mb=peak,
-        facts=_facts(plan, result, seconds, peak, plain),
+        facts=_facts(plan, result, seconds, peak),
     )
 
 
-def _facts(plan: Plan, result: Any, seconds: float, peak: float, plain: float) -> dict[str, float]:
+def _facts(plan: Plan, result: Any, seconds: float, peak: float) -> dict[str, float]:
     passes = result.cost.forward + result.cost.backward
     return {
         "passes, forecast to measured": plan.passes / passes,
         "MB forecast": plan.peak / _MB,
         "MB measured": peak,
-        "MB with what malloc keeps": plain,
         "memory, forecast to measured": plan.peak / _MB / peak,
         "s forecast": plan.seconds or 0.0,
         "time, forecast to measured": (plan.seconds or 0.0) / seconds,
@@ -115,14 +112,30 @@ def _answered(service: Service, request: CompleteRequest) -> Any:
 
 
 @contextmanager
-def _returning() -> Iterator[None]:
-    """What is freed inside goes back to the system at once, so that a process shows what its tensors take."""
-    option = getattr(ctypes.CDLL(None), "mallopt", None)  # glibc's
-    if option is None:
-        yield
-        return
-    option(_MMAP_THRESHOLD, _SMALL)
+def _measuring() -> Iterator[ProcessPoolExecutor]:
+    """A process in which memory that is freed goes back to the system at once, so that tensors are what is seen.
+
+    glibc keeps what was freed in pieces, and reads this setting when a process starts.
+    """
+    before = os.environ.get(_SETTING)
+    os.environ[_SETTING] = _THRESHOLD
     try:
-        yield
+        with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+            pool.submit(os.getpid).result()
+            yield pool
     finally:
-        option(_MMAP_THRESHOLD, _USUAL)
+        os.environ.pop(_SETTING)
+        if before is not None:
+            os.environ[_SETTING] = before
+
+
+def _peak_mb(request: CompleteRequest) -> float:
+    """MB that answering ``request`` takes beyond the model, the second time."""
+    classifier = _loaded(request.model)
+    answer(classifier, request, Momentary())
+    return memory_beyond_mb(classifier.device, lambda: answer(classifier, request, Momentary()))[1]
+
+
+@lru_cache(maxsize=1)
+def _loaded(model: str) -> Classifier:
+    return load_model(model)

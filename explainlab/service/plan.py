@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -13,6 +13,7 @@ import torch
 from explainlab.analyses.base import Analysis
 from explainlab.analyses.registry import get_analysis
 from explainlab.analyses.text_analysis import TextAnalysis
+from explainlab.analyses.wording import counted, duration
 from explainlab.attribution.method import Extent, expected_work
 from explainlab.attribution.registry import get_method, methods
 from explainlab.data import read_dataset
@@ -32,6 +33,11 @@ from explainlab.service.users import User
 from explainlab.text.encoding import Encoding
 
 Basis = Literal["question", "model", "unknown"]
+_BASES: Mapping[Basis, str] = {
+    "question": "from {runs} of these settings on this kind of device",
+    "model": "from this model's speed in {runs} of other settings on this kind of device",
+    "unknown": "no earlier run on this kind of device tells it",
+}
 _COUNTED, _LOOKED_AT = 1_000, 100
 """Rows at the beginning of a data set that are counted, and those whose lengths stand for those of all."""
 
@@ -63,6 +69,28 @@ class Plan:
     def passes(self) -> float:
         """All passes, those back through the model too."""
         return self.forward + self.backward
+
+    @property
+    def words(self) -> str:
+        """The plan in a line."""
+        amount = "" if self.exact else "about " if self.about else "at most "
+        count = max(1, round(self.passes))
+        passes = "1 pass" if count == 1 else f"{count:,} passes"
+        batch = "one at a time" if self.batch == 1 else f"in batches of {self.batch:,}"
+        line = f"{amount}{passes} {batch}, {_size(self.peak)} beside the model, {_time(self.seconds)}."
+        return f"{line[0].upper()}{line[1:]}"
+
+    @property
+    def meaning(self) -> str:
+        """What its numbers mean, and where they come from."""
+        basis = _BASES[self.basis].format(runs=counted(self.runs, "earlier run"))
+        alike = "" if self.texts == 1 else f" The {self.texts:,} texts are taken to be as long as the first."
+        return (
+            f"Passes: {round(self.forward):,} forward, {round(self.backward):,} back through the model, each of one "
+            "text; what is stored already is not computed again. Memory: the most that the tensors of a batch take at "
+            f"once, by their shapes, beside the model's {_size(self.model)}; the system may keep more. Time: {basis}; "
+            f"loading the model is not counted.{alike}"
+        )
 
 
 @dataclass(frozen=True)
@@ -107,8 +135,8 @@ def outlined(request: CompleteRequest, place: Place, reader: Reader) -> Plan | N
     for encoding in encodings:
         tokens, extent = len(encoding), Extent.of(encoding, request.unit)
         passes += analysis.passes(parameters, extent, depth) * each
-        counted = extent if request.data is None else Extent(tokens, tokens)  # as the job does
-        own = analysis.passes(parameters, counted, depth)
+        expected = extent if request.data is None else Extent(tokens, tokens)  # as the job does
+        own = analysis.passes(parameters, expected, depth)
         work += expected_work(own, tokens, classifier.architecture) * each
     count = max(1, round(passes.backward or passes.forward))
     layers = get_method(analysis.id).replayed(parameters, depth) if analysis.id in methods() else ()
@@ -166,14 +194,14 @@ def _texts(classifier: Classifier, request: CompleteRequest, reader: Reader) -> 
     if request.data is None:
         return 1, [classifier.encode(request.single_text, request.text_pair)]
     asked: int = request.parameters["rows"]
-    counted = min(asked, _COUNTED)
+    most = min(asked, _COUNTED)
     named = {"columns": request.columns, "classes": request.classes}
-    rows = read_dataset(request.data, None, limit=counted, skip_bad=True, reader=reader, **named).rows
+    rows = read_dataset(request.data, None, limit=most, skip_bad=True, reader=reader, **named).rows
     encodings = []
     for row in rows[:_LOOKED_AT]:
         with suppress(TextError):  # left out by the job too
             encodings.append(classifier.encode(row.text, row.text_pair))
-    return asked if len(rows) == counted else len(rows), encodings
+    return asked if len(rows) == most else len(rows), encodings
 
 
 def _fixed(analysis: Analysis, parameters: object) -> bool:
@@ -216,3 +244,14 @@ def _bytes(classifier: Classifier, length: int, batch: int, gradients: bool, lay
     if layer:
         return replay_bytes(classifier, length, batch, layer)
     return batch_bytes(classifier, length, batch, gradients)
+
+
+def _time(seconds: float | None) -> str:
+    if seconds is None:
+        return "time not known yet"
+    return "under 1 s" if seconds < 1 else f"about {duration(seconds)}"
+
+
+def _size(size: float) -> str:
+    """So many bytes, in MB or GB."""
+    return f"{max(1, round(size / 1e6)):,} MB" if size < 1e9 else f"{size / 1e9:.1f} GB"

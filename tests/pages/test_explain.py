@@ -114,8 +114,7 @@ def test_what_changed_controls_will_take_is_told_beside_the_button_until_they_ar
     (plan,) = await_plan(app)
     tokens = len(load_model(first_view().model).encode(first_view().text)) - 2
     assert plan.value.startswith(f"{tokens + 1} passes in ")
-    assert "1 forward, 0 back" in plan.help
-    assert "this model's speed" in plan.help or "no earlier run" in plan.help
+    assert f"{tokens + 1} forward" in plan.help
     next(button for button in app.button if button.label == "Explain").click().run()
     answered(app)
     assert not planned(app)

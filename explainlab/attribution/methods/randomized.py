@@ -108,6 +108,7 @@ class Rpi(BestOfMany):
 
     @classmethod
     def replayed(cls, parameters: AttentionParameters, depth: int) -> Sequence[int]:
+        """See :meth:`Method.replayed`."""
         return layer_numbers(parameters.layers, depth)
 
     def maps(self, subject: Subject, parameters: AttentionParameters) -> Maps:
