@@ -27,7 +27,8 @@ def batch_bytes(outline: Classifier, length: int, rows: int, gradients: bool) ->
     """
     ids = np.zeros(length, dtype=np.int64)
     inputs = outline.inputs([Unpadded(ids, ids)]).repeat(rows)
-    with torch.set_grad_enabled(gradients), _Fused(), _Live(outline.model.network) as live:
+    live = _Live(outline.model.network)
+    with torch.set_grad_enabled(gradients), _Fused(), live:
         embeddings = outline.embed(inputs.ids)
         if gradients:
             embeddings.requires_grad_()
@@ -40,7 +41,8 @@ def batch_bytes(outline: Classifier, length: int, rows: int, gradients: bool) ->
 def replay_bytes(outline: Classifier, length: int, rows: int, layer: int) -> int:
     """As :func:`batch_bytes`, of ``rows`` replays above ``layer`` of one text, with gradients at its attention."""
     ids = np.zeros(length, dtype=np.int64)
-    with _Live(outline.model.network) as live:
+    live = _Live(outline.model.network)
+    with live:
         replay = Replay(outline, Unpadded(ids, ids))
         points = replay.attention(layer)[:, replay.rows(layer)].repeat(rows, 1, 1, 1).requires_grad_()
         torch.autograd.grad(replay.logits(layer, points).sum(), points)

@@ -195,8 +195,8 @@ def _texts(classifier: Classifier, request: CompleteRequest, reader: Reader) -> 
         return 1, [classifier.encode(request.single_text, request.text_pair)]
     asked: int = request.parameters["rows"]
     most = min(asked, _COUNTED)
-    named = {"columns": request.columns, "classes": request.classes}
-    rows = read_dataset(request.data, None, limit=most, skip_bad=True, reader=reader, **named).rows
+    columns, classes = request.columns, request.classes
+    rows = read_dataset(request.data, limit=most, skip_bad=True, columns=columns, classes=classes, reader=reader).rows
     encodings = []
     for row in rows[:_LOOKED_AT]:
         with suppress(TextError):  # left out by the job too
