@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from explainlab.analyses.base import method_work
+from explainlab.analyses.base import method_passes
 from explainlab.analyses.parameters import Outputs
 from explainlab.analyses.registry import request_key
 from explainlab.attribution.baselines import data_digest
 from explainlab.attribution.explain import attribute_subjects, dtype_of, request_for
-from explainlab.attribution.method import Method
+from explainlab.attribution.method import Extent, Method
 from explainlab.attribution.passes import fix_targets
 from explainlab.attribution.records import Attribution
 from explainlab.attribution.registry import (
@@ -104,7 +104,8 @@ def _computed(method: Method, subjects: Sequence[Subject], requests: Sequence[Co
 def _work(subject: Subject, name: str, settings: Mapping[str, Any]) -> float:
     """The work that the attribution is expected to take."""
     tokens = len(subject.encoding)
-    return tokens * method_work(complete_method(name, settings), tokens, subject.classifier.model.depth)
+    method, depth = complete_method(name, settings), subject.classifier.model.depth
+    return tokens * method_passes(method, Extent(tokens, tokens), depth).work
 
 
 def fingerprint_of(methods: Sequence[MethodRequest], reader: Reader) -> str:

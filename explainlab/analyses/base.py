@@ -5,19 +5,21 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from math import inf
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
 from explainlab.attribution.baselines import data_digest
 from explainlab.attribution.explain import versions
+from explainlab.attribution.method import Extent
 from explainlab.attribution.registry import MethodRequest, get_method
 from explainlab.data import leaves_out, source_digest
 from explainlab.declared import Parameters, parse
 from explainlab.errors import RequestError, UnsupportedError
 from explainlab.models import loading
 from explainlab.models.classifier import Classifier
-from explainlab.models.context import RunContext
+from explainlab.models.context import PassCount, RunContext
 from explainlab.reader import Reader
 from explainlab.request import RECORD_VERSION, CompleteRequest, Kind, Output, Request, digest
 from explainlab.result import PART, Cost, Result
@@ -161,11 +163,12 @@ ADAPTIVE = 50.0
 """About the gradients that an adaptive method takes; its most would outweigh all else that a text takes."""
 
 
-def method_work(method: MethodRequest, n: int, depth: int) -> float:
-    """The work of ``method`` beside others: see :meth:`Analysis.work`."""
+def method_passes(method: MethodRequest, text: Extent, depth: int) -> PassCount:
+    """The passes of ``method`` beside others: see :meth:`Analysis.passes`."""
     own = get_method(method.method)
-    work = own.work(method.parameters, n, depth)
-    return min(work, ADAPTIVE) if own.adaptive(method.parameters) else work
+    passes = own.passes(method.parameters, text, depth)
+    most = ADAPTIVE if own.adaptive(method.parameters) else inf
+    return passes if passes.work <= most else passes * (most / passes.work)
 
 
 class Analysis(ABC):
@@ -222,13 +225,18 @@ class Analysis(ABC):
     def evaluations(self, parameters: Any) -> int:
         """About how many gradients one text costs, known before anything has run."""
 
-    def work(self, parameters: Any, n: int, depth: int) -> float:
-        """Most passes for a text of ``n`` tokens, counted as by :meth:`explainlab.attribution.method.Method.work`.
+    def passes(self, parameters: Any, text: Extent, depth: int) -> PassCount:
+        """Most passes for a text of this extent in a model of ``depth`` layers.
 
         Those of the methods that the parameters name, or :meth:`evaluations` where there are none.
         """
         methods = self.method_requests(parameters)
-        return sum(method_work(method, n, depth) for method in methods) or self.evaluations(parameters)
+        each = [method_passes(method, text, depth) for method in methods]
+        return sum(each, PassCount()) if each else PassCount.gradients(self.evaluations(parameters))
+
+    def work(self, parameters: Any, n: int, depth: int) -> float:
+        """The work of the :meth:`passes` for a text of ``n`` tokens, each of them a feature."""
+        return self.passes(parameters, Extent(n, n), depth).work
 
     def adaptive(self, parameters: Any) -> bool:
         """Whether it often ends long before its most passes, as its methods do."""

@@ -14,6 +14,7 @@ import numpy as np
 from explainlab.analyses.base import Analysis, AnalysisResult, Record, Skipped
 from explainlab.analyses.data_analysis import dataset_of, warnings_of
 from explainlab.attribution import passes
+from explainlab.attribution.method import Extent, expected_work
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row, without_marks
 from explainlab.errors import RequestError, TextError
@@ -102,8 +103,10 @@ class TextAnalysis(Analysis, Generic[T, D]):
         if request.data is not None:
             return self._of_data(classifier, request, context)
         parameters = self.parameters(request)
-        tokens = len(classifier.encode(request.single_text, request.text_pair))
-        context.expect(self._work(classifier, parameters, tokens), not self.adaptive(parameters))
+        encoding = classifier.encode(request.single_text, request.text_pair)
+        passes = self.passes(parameters, Extent.of(encoding, request.unit), classifier.model.depth)
+        work = expected_work(passes, len(encoding), classifier.architecture)
+        context.expect(work, not self.adaptive(parameters))
         return self._of_group(classifier, [request], context)[0]
 
     def read(self, record: Mapping[str, Any]) -> AnalysisResult[Any]:
@@ -111,8 +114,9 @@ class TextAnalysis(Analysis, Generic[T, D]):
         return self._read(record, self.TextBody if record.get("text") is not None else self.DataBody)
 
     def _work(self, classifier: Classifier, parameters: Any, tokens: int) -> float:
-        """The work that a text of ``tokens`` tokens is expected to take."""
-        return tokens * self.work(parameters, tokens, classifier.model.depth)
+        """The most work that a text of ``tokens`` tokens is expected to take."""
+        passes = self.passes(parameters, Extent(tokens, tokens), classifier.model.depth)
+        return expected_work(passes, tokens, classifier.architecture)
 
     def _of_group(
         self, classifier: Classifier, requests: Sequence[CompleteRequest], context: RunContext

@@ -23,6 +23,7 @@ from explainlab.app.data.mapping import draw_mapping
 from explainlab.app.entries import PageEntry, analysis_pages, entries
 from explainlab.app.frame import name_tab
 from explainlab.app.place import Answer, Place
+from explainlab.app.plans.draw import draw_plan
 from explainlab.app.question import Question
 from explainlab.app.sets.further import draw_further
 from explainlab.app.sets.opening import draw_way_back, section_of
@@ -212,6 +213,7 @@ class AnalysisPage(Place):
             return self._settle_waiting(service, draft, requests)
         if not ready:
             st.caption(_STALE.format(button=self.button))
+            draw_plan(service, lambda: requests)
         view = draft if ready else before.model_copy(update={name: getattr(draft, name) for name in self.drawn})
         view = _with_data(view, self._data(service, view, draft))
         if (same or not ready) and view.data_requests() == before.data_requests():
@@ -250,6 +252,7 @@ class AnalysisPage(Place):
         draw_mapping(self.question, None)
         draw_further(self.question, None)
         st.caption(cost())
+        draw_plan(service, lambda: self.draft().data_requests())
         requests = view.data_requests()
         if len(requests) > 1:
             answers = self.answer_set(service, requests)
@@ -314,6 +317,7 @@ class AnalysisPage(Place):
         """The view of the controls, whose ``requests`` nobody has made yet: what is stored of it is shown."""
         if not _all_stored(service, requests):
             st.info(_WAITS.format(button=self.button), icon=":material/play_arrow:")
+            draw_plan(service, lambda: requests)
         view = _with_data(draft, self._data(service, draft, draft))
         self.prefill(view, requests)
         return view

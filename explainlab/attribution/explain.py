@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from explainlab.attribution import passes
-from explainlab.attribution.method import Method, Outcome
+from explainlab.attribution.method import Extent, Method, Outcome, expected_work
 from explainlab.attribution.records import Attribution
 from explainlab.attribution.registry import complete, get_method
 from explainlab.attribution.subject import Original, Subject
@@ -19,7 +19,7 @@ from explainlab.declared import parse, require_within
 from explainlab.errors import ModelError
 from explainlab.models.batching import Batcher, Mark
 from explainlab.models.classifier import Classifier
-from explainlab.models.context import FORWARD, RunContext
+from explainlab.models.context import RunContext
 from explainlab.request import CompleteRequest, Dtype, Output, Request, checked
 from explainlab.result import Cost
 from explainlab.text.encoding import Encoding
@@ -80,10 +80,9 @@ def answer_targets(
     parameters = parse(method, whole[0].parameters)
     method.require(classifier, parameters)
     encoding = classifier.encode(whole[0].single_text, whole[0].text_pair)
-    tokens = len(encoding)
-    work = len(whole) * method.work(parameters, tokens, classifier.model.depth)
-    work += FORWARD if classifier.architecture.speaks else 0  # the label share of the text
-    context.expect(work * tokens, not method.adaptive(parameters))
+    passes = method.passes(parameters, Extent.of(encoding, whole[0].unit), classifier.model.depth) * len(whole)
+    work = expected_work(passes, len(encoding), classifier.architecture)
+    context.expect(work, not method.adaptive(parameters))
     return attribute_many(classifier, [encoding] * len(whole), method, whole, context)
 
 

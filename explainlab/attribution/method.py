@@ -6,7 +6,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
@@ -19,7 +19,10 @@ from explainlab.errors import RequestError, UnsupportedError, first_refused
 from explainlab.limits import Limits
 from explainlab.models.architectures import Architecture
 from explainlab.models.classifier import Classifier
-from explainlab.request import Output
+from explainlab.models.context import PassCount
+from explainlab.request import Output, Unit
+from explainlab.text.encoding import Encoding
+from explainlab.text.units import group
 
 if TYPE_CHECKING:
     from explainlab.attribution.registry import MethodRequest
@@ -38,8 +41,6 @@ Evaluations = Annotated[int, Field(ge=1), AtMost("max_evaluations")]
 Candidates = Annotated[int, Field(ge=1, le=10_000), AtMost("max_candidates")]
 """A number of attributions of one text to choose among."""
 
-USUAL_TOKENS, USUAL_LAYERS = 20, 6
-"""The text and the model by which speeds are told."""
 _TENS = 100.0
 SPEEDS = (
     (1.0, "one pass"),
@@ -94,6 +95,31 @@ def require_affordable(work: str, evaluations: int, limits: Limits) -> None:
         )
 
 
+class Extent(NamedTuple):
+    """How long a text is: its ``tokens`` that are no special ones, and the ``features`` that are scored."""
+
+    tokens: int
+    features: int
+
+    @classmethod
+    def of(cls, encoding: Encoding, unit: Unit) -> Extent:
+        """That of an ``encoding`` whose features are ``unit``s."""
+        return cls(int(encoding.content.sum()), len(group(encoding, unit).content))
+
+
+def expected_work(passes: PassCount, tokens: int, architecture: Architecture) -> float:
+    """The work of ``passes`` over a text of ``tokens`` tokens: see :meth:`explainlab.models.context.RunContext.expect`.
+
+    A language model reads the label share of the text by one more.
+    """
+    return tokens * (passes + PassCount(architecture.speaks)).work
+
+
+USUAL_TOKENS, USUAL_LAYERS = 20, 6
+"""The text and the model by which speeds are told."""
+USUAL_TEXT = Extent(USUAL_TOKENS, USUAL_TOKENS)
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What a method computed for the n features of its subject.
@@ -134,8 +160,9 @@ class Method(InPlainWords, ABC):
     the numbers change (it is part of the store's key). ``needs``: names of :attr:`Classifier.capabilities`.
     ``inside``: whether it reads or changes what a model computes inside, also where ``needs`` does not tell.
     ``signed``: whether a negative score is evidence against the target. ``random``: whether another seed can give other
-    scores. ``definition``: the formula in one line, shown on the page. ``parameters`` are always an instance of the
-    class' own ``Parameters``; a subclass may annotate them so.
+    scores. ``distinct``: it runs equal inputs once, so its passes are fewer where some are equal. ``definition``: the
+    formula in one line, shown on the page. ``parameters`` are always an instance of the class' own ``Parameters``; a
+    subclass may annotate them so.
     """
 
     id: ClassVar[str]
@@ -149,6 +176,7 @@ class Method(InPlainWords, ABC):
     version: ClassVar[int] = 1
     signed: ClassVar[bool] = True
     random: ClassVar[bool] = False
+    distinct: ClassVar[bool] = False
     needs: ClassVar[tuple[str, ...]] = ()
     inside: ClassVar[bool] = False
     output: ClassVar[Output] = "probability"
@@ -187,12 +215,22 @@ class Method(InPlainWords, ABC):
         return frozenset()
 
     @classmethod
-    def work(cls, parameters: Any, n: int, depth: int) -> float:
-        """Most passes for a text of ``n`` tokens in a model of ``depth`` layers, counted in gradients: one by default.
+    def passes(cls, parameters: Any, text: Extent, depth: int) -> PassCount:
+        """The passes for a text of this extent in a model of ``depth`` layers: one gradient unless overridden.
 
-        A forward pass is :data:`explainlab.models.context.FORWARD` of a gradient.
+        They are exact, but most where the method is :meth:`adaptive` or :attr:`distinct`.
         """
-        return 1.0
+        return PassCount.gradients(1)
+
+    @classmethod
+    def replayed(cls, parameters: Any, depth: int) -> Sequence[int]:
+        """The layers, bottom first, above which its gradients are replayed; none unless overridden."""
+        return ()
+
+    @classmethod
+    def work(cls, parameters: Any, n: int, depth: int) -> float:
+        """The work of the :meth:`passes` for a text of ``n`` tokens, each of them a feature."""
+        return cls.passes(parameters, Extent(n, n), depth).work
 
     @classmethod
     def speed(cls) -> str:

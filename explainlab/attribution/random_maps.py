@@ -115,7 +115,7 @@ class AttentionMaps(Maps):
             np.add.at(scores[:, : shares.shape[1]], draw, shares)
 
         lengths = np.full(len(draws) * steps, attention.shape[1])
-        share = replayed(layer, self.replay.depth)
+        share = share_replayed(layer, self.replay.depth)
         for _ in self.subject.batcher.over(lengths, run, gradients=True, phase=f"layer {layer}", share=share):
             pass
         return scores
@@ -169,7 +169,7 @@ def layer_numbers(layers: str, depth: int) -> list[int]:
     return sorted({number if number > 0 else depth + 1 + number for number in numbers})
 
 
-def replayed(layer: int, depth: int) -> float:
+def share_replayed(layer: int, depth: int) -> float:
     """The share of a pass's work that a replay above ``layer`` of ``depth`` does; the last layer is hardly anything."""
     return max(depth - layer, LEAST_REPLAYED) / depth
 

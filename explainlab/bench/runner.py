@@ -79,6 +79,7 @@ def run_bench(names: list[str], say: Say, fleet: Sequence[Worker] = ()) -> dict[
         masked,
         methods,
         opening,
+        plan,
         predictions,
         progressive,
         roar,
@@ -105,6 +106,7 @@ def run_bench(names: list[str], say: Say, fleet: Sequence[Worker] = ()) -> dict[
         "sanity": sanity.rows,
         "roar": roar.rows,
         "scale": partial(scale.rows, fleet),
+        "plan": plan.rows,
         "library": library.rows,
     }
     unknown = [name for name in names if name not in parts]

@@ -10,7 +10,7 @@ from typing import Any
 import explainlab.metrics as package
 from explainlab.declared import Parameters, discovered, named, options, parse
 from explainlab.metrics.metric import AnyMetric, Metric, Repeating
-from explainlab.models.context import FORWARD
+from explainlab.models.context import PassCount
 
 FAMILIES = ("Perturbation", "Activation", "Stability", "Rationale")
 """The families in the order shown; any other follows."""
@@ -110,9 +110,9 @@ def _written(value: object) -> str:
     return "+".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
-def evaluation_work(metrics: Iterable[MetricRequest], n: int) -> float:
-    """The work of evaluating an attribution of ``n`` features by ``metrics`` at most, in gradients."""
-    return FORWARD * sum(get_metric(request.metric).inputs(request.parameters, n) for request in metrics)
+def evaluation_passes(metrics: Iterable[MetricRequest], n: int) -> PassCount:
+    """The passes of evaluating an attribution of ``n`` features by ``metrics`` at most."""
+    return PassCount(sum(get_metric(request.metric).inputs(request.parameters, n) for request in metrics))
 
 
 def explanations(metrics: Iterable[MetricRequest]) -> int:

@@ -14,6 +14,7 @@ from math import ceil
 from typing import NamedTuple, TypeVar
 
 import numpy as np
+import torch
 
 from explainlab.errors import MemoryShortage
 from explainlab.models.classifier import Classifier
@@ -33,6 +34,28 @@ class Mark(NamedTuple):
 
     seconds: float
     halvings: int
+
+
+def batch_size(
+    classifier: Classifier,
+    length: int,
+    count: int,
+    gradients: bool,
+    rows: int = 1,
+    most: int = sys.maxsize,
+    on: torch.device | None = None,
+    free: int | None = None,
+) -> int:
+    """How many of ``count`` inputs of ``length`` tokens the next batch has: as many as fit, or fewer, to divide them
+    evenly. An input is ``rows`` texts; ``most`` are known to fit.
+
+    ``on`` is where the passes will run (None: where the classifier is), with so many ``free`` bytes (None: asked for).
+    """
+    if count == 1:
+        return 1
+    needed = classifier.model.bytes_per_token(length, gradients)
+    fit = batch_tokens(on or classifier.device, needed, classifier.limits.batch_tokens, free) // (length * rows)
+    return ceil(count / ceil(count / max(1, min(fit, most))))
 
 
 class Batcher:
@@ -104,7 +127,8 @@ class Batcher:
         while start < count:
             self.check_cancelled()
             length = int(lengths[start])
-            part = slice(start, start + self._size(length, count - start, gradients, rows))
+            size = batch_size(self.classifier, length, count - start, gradients, rows, self._fit[gradients])
+            part = slice(start, start + size)
             fits = True
             try:
                 with self._alone():
@@ -155,15 +179,6 @@ class Batcher:
             self._reached = max(self._reached, low + (high - low) * done / total)
             done, total = max(1, round(FINE * self._reached)), FINE
         self.context.report(done, total, phase)
-
-    def _size(self, length: int, count: int, gradients: bool, rows: int) -> int:
-        """Inputs in the next batch: as many as fit, or fewer, to divide the ``count`` left evenly."""
-        if count == 1:
-            return 1
-        classifier = self.classifier
-        needed = classifier.model.bytes_per_token(length, gradients)
-        fit = batch_tokens(classifier.device, needed, classifier.limits.batch_tokens) // (length * rows)
-        return ceil(count / ceil(count / max(1, min(fit, self._fit[gradients]))))
 
     def _halve(self, size: int, length: int, gradients: bool) -> None:
         empty_cache()

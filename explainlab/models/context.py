@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,39 @@ Body = dict[str, Any]
 
 FORWARD = 1 / 3
 """The work of a forward pass, as a share of a pass with gradients."""
+
+
+@dataclass(frozen=True)
+class PassCount:
+    """Model passes of single inputs: ``forward``, of which ``backward`` have gradients, so that each is one of both.
+
+    Where passes run a part of the model, or read a part of the text, they ``spare`` so much of their work.
+    """
+
+    forward: float = 0.0
+    backward: float = 0.0
+    spare: float = 0.0
+
+    @classmethod
+    def gradients(cls, count: float, spare: float = 0.0) -> PassCount:
+        """``count`` passes forward and backward."""
+        return cls(count, count, spare)
+
+    @classmethod
+    def recorded(cls, count: float) -> PassCount:
+        """``count`` passes forward of which every layer is kept: they take as long as those with gradients."""
+        return cls(count, spare=(FORWARD - 1) * count)
+
+    @property
+    def work(self) -> float:
+        """As long as how many passes with gradients they take, all of the same length."""
+        return FORWARD * (self.forward - self.backward) + self.backward - self.spare
+
+    def __add__(self, other: PassCount) -> PassCount:
+        return PassCount(self.forward + other.forward, self.backward + other.backward, self.spare + other.spare)
+
+    def __mul__(self, times: float) -> PassCount:
+        return PassCount(times * self.forward, times * self.backward, times * self.spare)
 
 
 class RunContext:

@@ -39,15 +39,15 @@ def choose_device(name: str | None = None) -> torch.device:
     return device
 
 
-def batch_tokens(device: torch.device, bytes_per_token: int, wanted: int = 0) -> int:
+def batch_tokens(device: torch.device, bytes_per_token: int, wanted: int = 0, free: int | None = None) -> int:
     """Tokens that a batch may hold on ``device`` when a token needs ``bytes_per_token``: as many as ``wanted``.
 
     If 0 are wanted, half of the free memory of a GPU is used; on a CPU the batch stays small enough for its caches and
-    for a quick cancel.
+    for a quick cancel. ``free`` bytes are known, or asked for.
     """
     if wanted:
         return wanted
-    fit = max(1, free_memory(device) // 2 // bytes_per_token)
+    fit = max(1, (free_memory(device) if free is None else free) // 2 // bytes_per_token)
     return fit if device.type == "cuda" else min(CPU_BATCH_TOKENS, fit)
 
 

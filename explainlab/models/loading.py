@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
@@ -26,7 +27,14 @@ from explainlab.models.model_types import model_type_of
 from explainlab.models.stored.directory import FILES, OF_PAIRS, prompt_in, read_config
 from explainlab.models.stored.places import PREFIX, files_here, files_of, locate
 from explainlab.models.stored.tokenizer import most_tokens, read_tokenizer
-from explainlab.models.stored.weights import Files, adapted_model, count_weights, first_line, load_weights
+from explainlab.models.stored.weights import (
+    Files,
+    adapted_model,
+    count_weights,
+    empty_network,
+    first_line,
+    load_weights,
+)
 from explainlab.models.templates import Template, template_parts
 from explainlab.request import Dtype, digest
 
@@ -108,41 +116,80 @@ def load_model(
     model_id, dtype = model, "float32" if dtype is None else dtype
     if dtype not in get_args(Dtype):
         raise RequestError(f"There is no dtype '{dtype}'.", f"Use {', '.join(get_args(Dtype))}.")
-    template, _ = split_id(model_id)
     files = files_of(model_id)
+
+    def weighted(config: PreTrainedConfig, speaks: bool) -> tuple[PreTrainedModel, torch.device]:
+        own = getattr(torch, dtype)
+        return load_weights(model_id, files, config, language_model=speaks, dtype=own, device=choose_device(device))
+
+    classifier = _assembled(model_id, files, limits, weighted, _digest_of(files, split_id(model_id)[0]))
+    _require_working(classifier)
+    return classifier
+
+
+def outline(model_id: str, dtype: str = "float32", limits: Limits = DEFAULT_LIMITS) -> Classifier | None:
+    """A model that is here without its weights, to plan with: it tokenises texts, and its passes are those of torch's
+    ``meta`` device, which have shapes and no numbers. It has no digest, and no thread may change it.
+
+    None for a hub model that would first have to be fetched. Raises as :func:`load_model` for a model that cannot be.
+    """
+    files = files_here(model_id)
+    if files is None:
+        return None
+    template, _ = split_id(model_id)
+    return _outline(
+        model_id, files, template and template.digest, tuple(stamp for _, stamp in _stamps(files)), dtype, limits
+    )
+
+
+@lru_cache(maxsize=8)
+def _outline(
+    model_id: str, files: Files, template: str | None, stamps: tuple[_Stamp, ...], dtype: str, limits: Limits
+) -> Classifier:
+    """The outline of the files as they are now."""
+
+    def empty(config: PreTrainedConfig, speaks: bool) -> tuple[PreTrainedModel, torch.device]:
+        return empty_network(config, speaks, getattr(torch, dtype)), torch.device("meta")
+
+    return _assembled(model_id, files, limits, empty, "")
+
+
+def _assembled(
+    model_id: str,
+    files: Files,
+    limits: Limits,
+    read: Callable[[PreTrainedConfig, bool], tuple[PreTrainedModel, torch.device]],
+    model_digest: str,
+) -> Classifier:
+    """The classifier of ``files`` around the network that ``read`` makes, with the device of its inputs.
+
+    ``read`` gets the configuration, and whether the network answers in words.
+    """
+    template, _ = split_id(model_id)
     config = _config(model_id, files, template)
     model_type = model_type_of(config, speaks=template is not None)
     labels = tuple(template.labels) if template else _labels(model_id, config)
-    words = read_tokenizer(model_id, files)
-    max_tokens = most_tokens(model_id, config, words)
-    answers = answer_tokens(template, words, max_tokens) if template else {}
-    network, device_of_inputs = load_weights(
-        model_id,
-        files,
-        config,
-        language_model=template is not None,
-        dtype=getattr(torch, dtype),
-        device=choose_device(device),
-    )
-    adapted = model_type.adapter(network, model_type.architecture, device_of_inputs)
-    _require_rows(model_id, words, adapted.word_embeddings.num_embeddings)
+    tokenizer = read_tokenizer(model_id, files)
+    max_tokens = most_tokens(model_id, config, tokenizer)
+    answers = answer_tokens(template, tokenizer, max_tokens) if template else {}
+    network, device_of_inputs = read(config, template is not None)
+    model = model_type.adapter(network, model_type.architecture, device_of_inputs)
+    _require_rows(model_id, tokenizer, model.word_embeddings.num_embeddings)
     if template:
         take_head(network, list(answers.values()), device_of_inputs)
-    classifier = Classifier(
+    return Classifier(
         id=model_id,
         source=(files.adapter or files).source,
-        digest=_digest_of(files, template),
-        model=adapted,
-        tokenizer=words,
+        digest=model_digest,
+        model=model,
+        tokenizer=tokenizer,
         labels=labels,
         max_tokens=max_tokens,
-        pad_id=next(i for i in (words.pad_token_id, config.pad_token_id, 0) if i is not None),
+        pad_id=next(i for i in (tokenizer.pad_token_id, config.pad_token_id, 0) if i is not None),
         limits=limits,
         prompt=template.prompt if template else prompt_in(model_id, config),
         pairs=bool(getattr(config, OF_PAIRS, False)),
     )
-    _require_working(classifier)
-    return classifier
 
 
 def _in_memory(network: Any, tokenizer: Any, device: str | None, dtype: str | None, limits: Limits) -> Classifier:

@@ -17,10 +17,10 @@ import torch
 from torch import Tensor, nn
 
 from explainlab.errors import UnsupportedError
+from explainlab.models.architectures import Architecture
 from explainlab.models.attention import Tap
 from explainlab.models.classifier import Classifier
-from explainlab.models.inputs import Inputs
-from explainlab.text.encoding import Encoding
+from explainlab.models.inputs import Inputs, Tokens
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +54,12 @@ def record(classifier: Classifier, inputs: Inputs) -> tuple[list[Layer], Tensor]
         return layers, classifier.logits(inputs)
 
 
+def rows_read(architecture: Architecture, layer: int, depth: int, length: int) -> slice:
+    """The rows of the attention of ``layer``, of ``depth``, that reach the head, for a text of ``length`` tokens."""
+    row = {"first": 0, "last": length - 1}.get(architecture.pooling)
+    return slice(0, length) if row is None or layer < depth else slice(row, row + 1)
+
+
 class Replay:
     """One recorded pass of a text of N real tokens (padding is left out), and the passes that start from it.
 
@@ -61,7 +67,7 @@ class Replay:
     ``original`` float32 [classes] are the logits of the recorded pass.
     """
 
-    def __init__(self, classifier: Classifier, encoding: Encoding) -> None:
+    def __init__(self, classifier: Classifier, encoding: Tokens) -> None:
         """Run the text once. Raises :class:`UnsupportedError` where attention cannot be replaced."""
         architecture = classifier.architecture
         if reason := architecture.capabilities["replaceable attention"]:
@@ -86,9 +92,7 @@ class Replay:
 
     def rows(self, layer: int) -> slice:
         """The rows of ``layer``'s attention that reach the head: a single row of the last layer, or all N."""
-        if self._row is None or layer < self.depth:
-            return slice(0, self._inputs.ids.shape[1])
-        return slice(self._row, self._row + 1)
+        return rows_read(self._classifier.architecture, layer, self.depth, self._inputs.ids.shape[1])
 
     def logits(self, layer: int, probabilities: Tensor) -> Tensor:
         """float32 [B, classes] with ``probabilities`` [B, heads, rows, N] for the attention of ``layer``.

@@ -14,10 +14,11 @@ LEAST_SECONDS, LEAST_BATCHES = 0.5, 3
 
 @dataclass(frozen=True)
 class Pace:
-    """What jobs of a kind took: ``seconds`` and ``spent`` work, each for an expected unit of work."""
+    """What ``runs`` jobs of a kind took: ``seconds`` and ``spent`` work, each for an expected unit of work."""
 
     seconds: float
     spent: float
+    runs: int = 1
 
 
 class Estimate:
@@ -91,6 +92,14 @@ class Estimate:
         if self._started is None or not (done > 0 and spent):
             return None
         return Pace((now - self._started) / done, spent / done)
+
+    def speed(self, now: float) -> Pace | None:
+        """The pace of the job, which has ended, for a unit of work that was spent; None for so short a job that
+        something else may have taken most of its time."""
+        spent = self._spent_before + self._spent
+        if self._started is None or self._batches < LEAST_BATCHES or now - self._started < LEAST_SECONDS:
+            return None
+        return Pace((now - self._started) / spent, 1.0)
 
     def whole(self, now: float) -> float:
         """Seconds that all its expected work takes: those taken so far, and those left, where they are known."""

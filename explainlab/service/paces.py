@@ -10,10 +10,9 @@ from explainlab.request import CompleteRequest, digest
 from explainlab.service.estimate import Pace
 from explainlab.service.store.store import Store
 
-_STORED = "pace/1"  # part of the key: rises when the meaning of a unit of work changes
+_STORED = "pace/2"  # part of the key: rises when the meaning of a unit of work changes
 _NOBODY = ""  # the instance itself has them
-_ALIKE = 0.2
-"""A pace within this share of the known one is not written down."""
+_TEXT, _DATA = "text", "data"
 
 
 class Paces:
@@ -28,28 +27,44 @@ class Paces:
 
     def of(self, request: CompleteRequest) -> Pace | None:
         """The pace of jobs like ``request``, or None."""
-        with suppress(ResourceError):
-            body = self._store.note(self._key(request))
-            return Pace(**body) if body else None
-        return None
+        return self._known(self._key(request, _kind(request)))
 
-    def learn(self, request: CompleteRequest, pace: Pace) -> None:
-        """A job for ``request`` had this ``pace``."""
-        known = self.of(request)
+    def nearest(self, request: CompleteRequest) -> Pace | None:
+        """As :meth:`of`, else that of the same question about a data set where ``request`` is about a text, or about
+        a text where it is about a data set."""
+        return self.of(request) or self._known(self._key(request, _TEXT if _kind(request) == _DATA else _DATA))
+
+    def speed(self, request: CompleteRequest) -> Pace | None:
+        """The pace of jobs about other questions to the same model, for a unit of work that is spent, or None."""
+        return self._known(self._speed_key(request))
+
+    def learn(self, request: CompleteRequest, pace: Pace, speed: Pace | None = None) -> None:
+        """A job for ``request`` had this ``pace``, and this ``speed`` if it was long enough to tell."""
+        self._learn(self._key(request, _kind(request)), pace)
+        if speed is not None:
+            self._learn(self._speed_key(request), speed)
+
+    def _learn(self, key: str, pace: Pace) -> None:
+        known = self._known(key)
         if known is not None:
-            if _alike(known.seconds, pace.seconds) and _alike(known.spent, pace.spent):
-                return
-            pace = Pace((known.seconds + pace.seconds) / 2, (known.spent + pace.spent) / 2)
+            pace = Pace((known.seconds + pace.seconds) / 2, (known.spent + pace.spent) / 2, known.runs + 1)
         with suppress(ResourceError):
-            key = self._key(request)
             self._store.keep_notes({key: asdict(pace)}, renew=True)
             self._store.held.hold(_NOBODY, _STORED, [key])
 
-    def _key(self, request: CompleteRequest) -> str:
-        parameters = {name: value for name, value in request.parameters.items() if name != "rows"}
-        kind = "text" if request.data is None else "data"
-        return digest([_STORED, self._device, request.model, request.dtype, request.question, parameters, kind])
+    def _known(self, key: str) -> Pace | None:
+        with suppress(ResourceError):
+            body = self._store.note(key)
+            return Pace(**body) if body else None
+        return None
+
+    def _key(self, request: CompleteRequest, kind: str) -> str:
+        known = {name: value for name, value in request.parameters.items() if name not in ("rows", "sample")}
+        return digest([_STORED, self._device, request.model, request.dtype, request.question, known, kind])
+
+    def _speed_key(self, request: CompleteRequest) -> str:
+        return digest([_STORED, self._device, request.model, request.dtype])
 
 
-def _alike(known: float, new: float) -> bool:
-    return abs(new - known) <= _ALIKE * known
+def _kind(request: CompleteRequest) -> str:
+    return _TEXT if request.data is None else _DATA

@@ -252,9 +252,10 @@ class Service(Access):
                 raise
             context.require_more_than(self.workers[context.place].device_bytes or 0)
             raise Elsewhere from None
-        pace = context.estimate.taken(time.monotonic())
+        ended = time.monotonic()
+        pace = context.estimate.taken(ended)
         if pace is not None and context.keepers():
-            self.paces.learn(request, pace)
+            self.paces.learn(request, pace, context.estimate.speed(ended))
         for user in context.readers:
             self.record(request, result, user)
         return result

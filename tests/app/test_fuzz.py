@@ -23,7 +23,7 @@ from explainlab.app.view import AnalysisView
 from explainlab.attribution.registry import methods, parse_method
 from explainlab.declared import ParameterSpec, specs
 from explainlab.errors import ExplainLabError
-from explainlab.metrics.registry import evaluation_work, metrics, parse_metric
+from explainlab.metrics.registry import evaluation_passes, metrics, parse_metric
 from explainlab.request import Request, checked
 from explainlab.service.limits import named_files, require_allowed, require_bounded
 from explainlab.service.questions import about_key, job_key, request_json
@@ -202,7 +202,7 @@ def test_written_options_are_read_or_refused(text: str) -> None:
         metric = parse_metric(text)
         assert accepted(lambda: parse_metric(metric.name)) == metric
         assert len(metric.label) < 1_000
-        evaluation_work([metric], 60)
+        evaluation_passes([metric], 60)
 
 
 damage = st.lists(st.tuples(st.lists(st.integers(0, 40), min_size=1, max_size=4), st.just("set"), anything), max_size=3)

@@ -44,6 +44,20 @@ def until_a_job_ends() -> None:
         time.sleep(0.02)
 
 
+def planned(app: AppTest) -> list[Any]:
+    """The lines that tell what a question will take."""
+    return [caption for caption in app.caption if "beside the model" in caption.value]
+
+
+def await_plan(app: AppTest) -> list[Any]:
+    """As :func:`planned`, once they are there; the script runs again, as its fragment does."""
+    deadline = time.monotonic() + SECONDS
+    while not planned(app) and time.monotonic() < deadline:
+        time.sleep(0.1)
+        app.run()
+    return planned(app)
+
+
 def following(app: AppTest, view: BaseModel, **fields: Any) -> AppTest:
     """The page by the link of ``view`` with these fields."""
     app.query_params["r"] = link_of(view, **fields)

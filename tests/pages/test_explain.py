@@ -12,12 +12,13 @@ from explainlab.analyses.explain.page.trust import ASK
 from explainlab.analyses.explain.page.view import first_view, trust_request
 from explainlab.app.text import plain
 from explainlab.attribution.registry import complete, get_method
+from explainlab.models.loading import load_model
 from explainlab.request import Request
 from explainlab.service.service import service
 from explainlab.service.store.runs import Filters
 from explainlab.service.users import LOCAL
 from explainlab.settings import ROOT, settings
-from tests.pages.scripted import linked, until_a_job_ends
+from tests.pages.scripted import await_plan, linked, planned, until_a_job_ends
 
 SECONDS = 120
 
@@ -104,6 +105,19 @@ def test_changed_controls_say_so_until_they_are_asked(app: AppTest) -> None:
     next(button for button in app.button if button.label == "Explain").click().run()
     answered(app)
     assert not any("controls have changed" in caption.value for caption in app.caption)
+
+
+def test_what_changed_controls_will_take_is_told_beside_the_button_until_they_are_asked(app: AppTest) -> None:
+    assert not planned(app), "what is there needs no plan"
+    app.multiselect(key="explain_methods").set_value(["occlusion"]).run()
+    app.selectbox(key="explain_occlusion_baseline").set_value("zero").run()
+    (plan,) = await_plan(app)
+    tokens = len(load_model(first_view().model).encode(first_view().text)) - 2
+    assert plan.value.startswith(f"{tokens + 1} passes in ")
+    assert f"{tokens + 1} forward" in plan.help
+    next(button for button in app.button if button.label == "Explain").click().run()
+    answered(app)
+    assert not planned(app)
 
 
 def test_a_baseline_chosen_from_the_examples_is_told(app: AppTest) -> None:

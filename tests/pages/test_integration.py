@@ -11,7 +11,7 @@ from explainlab.analyses.integration.page.view import DataChoice, first_view
 from explainlab.analyses.parameters import PAPER_GRID
 from explainlab.request import Request
 from explainlab.service.service import service
-from tests.pages.scripted import answered, charts, linked, opened, press, words
+from tests.pages.scripted import answered, await_plan, charts, linked, opened, planned, press, words
 
 
 @pytest.fixture(scope="module")
@@ -67,6 +67,15 @@ def test_changed_controls_say_so_until_they_are_asked(app: AppTest) -> None:
     press(app, "Integrate")
     assert "controls have changed" not in words(app.caption)
     assert any("logit" in chart.proto.spec for chart in app.get("plotly_chart"))
+
+
+def test_what_a_data_set_will_take_is_told_before_it_is_asked(app: AppTest) -> None:
+    app.number_input(key="integration_rows").set_value(4).run()
+    (plan,) = await_plan(app)
+    assert plan.value.startswith("About "), "adaptive integration ends early"
+    assert "The 4 texts" in plan.help
+    press(app, "Study the data set")
+    assert not planned(app)
 
 
 def test_a_text_equal_to_its_baseline_is_told_and_draws_no_relative_error(app: AppTest) -> None:

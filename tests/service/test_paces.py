@@ -36,9 +36,29 @@ def test_a_pace_survives_a_restart_and_belongs_to_jobs_of_its_kind(tmp_path: Pat
 
 def test_a_new_pace_counts_as_much_as_those_before() -> None:
     paces, request = Paces(Store("sqlite://"), "cpu"), asked_by(DATA, LOCAL)
-    for seconds in (2.0, 4.0, 3.1):
+    for seconds in (2.0, 4.0, 5.0):
         paces.learn(request, Pace(seconds, 1.0))
-    assert paces.of(request) == Pace(3.0, 1.0), "a pace like the known one is not written down"
+    assert paces.of(request) == Pace(4.0, 1.0, runs=3)
+
+
+def test_a_speed_is_that_of_all_questions_to_a_model() -> None:
+    paces, request = Paces(Store("sqlite://"), "cpu"), asked_by(DATA, LOCAL)
+    paces.learn(request, Pace(2.0, 1.0))
+    assert paces.speed(request) is None, "the job was too short to tell"
+    paces.learn(request, Pace(2.0, 1.0), Pace(0.5, 1.0))
+    other = DATA.model_copy(update={"data": None, "text": "a film", "question": "occlusion", "parameters": {}})
+    assert paces.speed(asked_by(other, LOCAL)) == Pace(0.5, 1.0)
+    assert paces.speed(asked_by(other.model_copy(update={"dtype": "bfloat16"}), LOCAL)) is None
+
+
+def test_a_question_about_a_data_set_has_the_pace_of_a_text_until_it_has_its_own() -> None:
+    paces, request = Paces(Store("sqlite://"), "cpu"), asked_by(DATA, LOCAL)
+    text = asked_by(DATA.model_copy(update={"data": None, "text": "a film"}), LOCAL)
+    paces.learn(text, Pace(2.0, 1.0))
+    assert paces.of(request) is None
+    assert paces.nearest(request) == Pace(2.0, 1.0)
+    paces.learn(request, Pace(1.0, 1.0))
+    assert paces.nearest(request) == Pace(1.0, 1.0)
 
 
 def test_a_job_leaves_its_pace_and_the_next_one_starts_with_it() -> None:

@@ -19,7 +19,7 @@ from explainlab.analyses.ablation.result import (
     Summary,
 )
 from explainlab.analyses.attributions import attributions_of, output_of, own_warnings, text_seed
-from explainlab.analyses.base import AnalysisResult, method_work
+from explainlab.analyses.base import AnalysisResult, method_passes
 from explainlab.analyses.candidates.choice import mean_selection, selection
 from explainlab.analyses.candidates.result import Selection
 from explainlab.analyses.evaluation.analysis import EVALUATIONS
@@ -39,7 +39,7 @@ from explainlab.analyses.summary import spelled, table
 from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.analyses.wording import ahead, ahead_on_a_text, counted
 from explainlab.attribution.baselines import data_digest
-from explainlab.attribution.method import Candidates, Method
+from explainlab.attribution.method import Candidates, Extent, Method
 from explainlab.attribution.methods.randomized import BestOfMany
 from explainlab.attribution.passes import fix_targets
 from explainlab.attribution.random_maps import EmbeddingParameters
@@ -48,7 +48,8 @@ from explainlab.attribution.selection import at_random, evaluate_attributions, t
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
 from explainlab.declared import parse
-from explainlab.metrics.registry import MetricRequest, evaluation_work, get_metric, metric_ids
+from explainlab.metrics.registry import MetricRequest, evaluation_passes, get_metric, metric_ids
+from explainlab.models.context import PassCount
 from explainlab.reader import Reader
 from explainlab.request import Output, digest
 
@@ -96,17 +97,19 @@ class Ablation(TextAnalysis[AblationText, AblationData]):
         """See :meth:`Analysis.method_requests`."""
         return method_requests(parameters.methods, parameters.settings)
 
-    def work(self, parameters: Parameters, n: int, depth: int) -> float:
-        """See :meth:`Analysis.work`."""
-        judged = evaluation_work(metric_requests(parameters.metrics), n)
-        total = 0.0
+    def passes(self, parameters: Parameters, text: Extent, depth: int) -> PassCount:
+        """See :meth:`Analysis.passes`."""
+        judged = evaluation_passes(metric_requests(parameters.metrics), text.features)
+        total = PassCount()
         for name in parameters.methods:
             method, maps = get_method(name), parameters.samples
             own = parse(method, {**parameters.settings.get(name, {}), **_samples(method, maps)})
             if isinstance(method, BestOfMany):
-                total += method.drawn(own, n, depth)[1] + maps * judged
+                total += method.drawn(own, text, depth)[1] + judged * maps
             else:
-                total += (method_work(MethodRequest(name, own), n, depth) + judged) * (maps if method.random else 1)
+                total += (method_passes(MethodRequest(name, own), text, depth) + judged) * (
+                    maps if method.random else 1
+                )
         return total
 
     def evaluations(self, parameters: Parameters) -> int:

@@ -31,7 +31,7 @@ from explainlab.analyses.records import KnownInterval, text_fields
 from explainlab.analyses.summary import interval, table
 from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.attribution.baselines import data_digest
-from explainlab.attribution.method import Method
+from explainlab.attribution.method import Extent, Method
 from explainlab.attribution.records import Attribution
 from explainlab.attribution.registry import MethodRequest, get_method, member_versions, parse_method
 from explainlab.attribution.selection import evaluate_attributions
@@ -41,8 +41,9 @@ from explainlab.metrics.activation import Revealing
 from explainlab.metrics.evaluate import MetricResult
 from explainlab.metrics.metric import Metric
 from explainlab.metrics.presets import Filler
-from explainlab.metrics.registry import evaluation_work, get_metric, parse_metric
+from explainlab.metrics.registry import evaluation_passes, get_metric, parse_metric
 from explainlab.metrics.summary import bands
+from explainlab.models.context import PassCount
 from explainlab.reader import Reader
 from explainlab.request import digest
 
@@ -112,10 +113,11 @@ class Activation(TextAnalysis[ActivationText, ActivationData]):
         """See :meth:`Analysis.method_requests`."""
         return [parse_method(name) for name in _computed(parameters)]
 
-    def work(self, parameters: Parameters, n: int, depth: int) -> float:
-        """See :meth:`Analysis.work`."""
+    def passes(self, parameters: Parameters, text: Extent, depth: int) -> PassCount:
+        """See :meth:`Analysis.passes`."""
         directions = [parse_metric(name) for name in DIRECTIONS.values()]
-        return super().work(parameters, n, depth) + len(_computed(parameters)) * evaluation_work(directions, n)
+        judged = evaluation_passes(directions, text.features) * len(_computed(parameters))
+        return super().passes(parameters, text, depth) + judged
 
     def evaluations(self, parameters: Parameters) -> int:
         return EVALUATIONS * len(_computed(parameters))

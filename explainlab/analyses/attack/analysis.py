@@ -40,7 +40,7 @@ from explainlab.analyses.parameters import Rows, Sample
 from explainlab.analyses.records import text_fields
 from explainlab.analyses.text_analysis import GROUP_EVALUATIONS, TextAnalysis
 from explainlab.analyses.wording import counted
-from explainlab.attribution.method import Evaluations
+from explainlab.attribution.method import Evaluations, Extent
 from explainlab.attribution.passes import read_originals
 from explainlab.attribution.registry import MethodRequest, complete_method, get_method
 from explainlab.attribution.subject import Subject
@@ -48,6 +48,7 @@ from explainlab.data import Row
 from explainlab.errors import ModelError
 from explainlab.metrics.radii import BOUNDLESS, Radii, radius, table_deviation
 from explainlab.models.classifier import Classifier
+from explainlab.models.context import PassCount
 from explainlab.reader import Reader
 from explainlab.request import digest
 
@@ -139,9 +140,10 @@ class Attack(TextAnalysis[AttackText, AttackData]):
         runs = len(objectives(parameters.objective)) * len(parameters.epsilon)
         return Maps(parameters.method, parameters.nodes).inputs * (1 + runs * (parameters.steps + 1))
 
-    def work(self, parameters: Parameters, n: int, depth: int) -> float:
-        """See :meth:`Analysis.work`."""
-        return SECOND * self.evaluations(parameters)
+    def passes(self, parameters: Parameters, text: Extent, depth: int) -> PassCount:
+        """See :meth:`Analysis.passes`."""
+        gradients = self.evaluations(parameters)
+        return PassCount.gradients(gradients, spare=(1 - SECOND) * gradients)
 
     def adaptive(self, parameters: Parameters) -> bool:
         """Runs that have settled end."""

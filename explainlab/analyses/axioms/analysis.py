@@ -17,9 +17,11 @@ from explainlab.analyses.summary import interval, table
 from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.analyses.wording import counted
 from explainlab.attribution.baselines import data_digest
+from explainlab.attribution.method import Extent
 from explainlab.attribution.registry import MethodRequest, get_method, label_of, member_versions
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
+from explainlab.models.context import PassCount
 from explainlab.reader import Reader
 from explainlab.request import digest
 
@@ -95,9 +97,9 @@ class Axioms(TextAnalysis[AxiomsText, AxiomsData]):
         """See :meth:`Analysis.method_requests`."""
         return parameters.chosen
 
-    def work(self, parameters: Parameters, n: int, depth: int) -> float:
-        """See :meth:`Analysis.work`: a map for each function, and two passes for each that is symmetric."""
-        return (parameters.positions + 9) * super().work(parameters, n, depth)
+    def passes(self, parameters: Parameters, text: Extent, depth: int) -> PassCount:
+        """See :meth:`Analysis.passes`: a map for each function, and two passes for each that is symmetric."""
+        return super().passes(parameters, text, depth) * (parameters.positions + 9)
 
     def evaluations(self, parameters: Parameters) -> int:
         return 50 * parameters.positions

@@ -22,13 +22,15 @@ from explainlab.analyses.records import MetricFacts, text_fields
 from explainlab.analyses.summary import spelled, table
 from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.attribution.diffusion import Candidate
+from explainlab.attribution.method import Extent
 from explainlab.attribution.methods.randomized import BestOfMany
 from explainlab.attribution.random_maps import AttentionParameters
 from explainlab.attribution.registry import get_method
 from explainlab.attribution.selection import adaptively, evaluate_attributions
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
-from explainlab.metrics.registry import MetricRequest, evaluation_work, get_metric, metric_ids, parse_metric
+from explainlab.metrics.registry import MetricRequest, evaluation_passes, get_metric, metric_ids, parse_metric
+from explainlab.models.context import PassCount
 from explainlab.reader import Reader
 from explainlab.request import Output, digest
 
@@ -98,12 +100,12 @@ class RpiCandidates(TextAnalysis[CandidatesText, CandidatesData]):
         levels = sum(get_metric(request.metric).inputs(request.parameters, USUAL_TOKENS) for request in metrics)
         return parameters.samples * layers * (paths * parameters.steps + levels)
 
-    def work(self, parameters: Parameters, n: int, depth: int) -> float:
-        """See :meth:`Analysis.work`."""
+    def passes(self, parameters: Parameters, text: Extent, depth: int) -> PassCount:
+        """See :meth:`Analysis.passes`."""
         method = get_method(parameters.family)
         assert isinstance(method, BestOfMany)
-        maps, work = method.drawn(parameters, n, depth)
-        return work + maps * evaluation_work(_metrics(parameters).values(), n)
+        maps, made = method.drawn(parameters, text, depth)
+        return made + evaluation_passes(_metrics(parameters).values(), text.features) * maps
 
     def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[CandidatesText]:
         """See :meth:`TextAnalysis.of_texts`."""

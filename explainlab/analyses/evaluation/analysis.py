@@ -48,15 +48,16 @@ from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.analyses.wording import counted
 from explainlab.attribution.baselines import data_digest
 from explainlab.attribution.given import given_name, read_given
+from explainlab.attribution.method import Extent
 from explainlab.attribution.records import Attribution
 from explainlab.attribution.registry import MethodRequest, get_method, member_versions, parse_method
 from explainlab.attribution.selection import evaluate_attributions
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row, source_digest
 from explainlab.metrics.evaluate import MetricResult
-from explainlab.metrics.registry import evaluation_work, explanations, get_metric, parse_metric
+from explainlab.metrics.registry import evaluation_passes, explanations, get_metric, parse_metric
 from explainlab.models.classifier import Classifier
-from explainlab.models.context import RunContext
+from explainlab.models.context import PassCount, RunContext
 from explainlab.reader import Reader
 from explainlab.request import CompleteRequest, digest
 from explainlab.text.rationale import ABSENCES
@@ -228,12 +229,12 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
         """See :meth:`Analysis.method_requests`."""
         return parameters.chosen
 
-    def work(self, parameters: Parameters, n: int, depth: int) -> float:
-        """See :meth:`Analysis.work`."""
+    def passes(self, parameters: Parameters, text: Extent, depth: int) -> PassCount:
+        """See :meth:`Analysis.passes`."""
         metrics = metric_requests(parameters.metrics)
         evaluated = len(parameters.names) + len(parameters.reversed)
-        made = (1 + explanations(metrics)) * super().work(parameters, n, depth)
-        return made + evaluated * evaluation_work(metrics, n)
+        made = super().passes(parameters, text, depth) * (1 + explanations(metrics))
+        return made + evaluation_passes(metrics, text.features) * evaluated
 
     def evaluations(self, parameters: Parameters) -> int:
         return EVALUATIONS

@@ -9,12 +9,12 @@ from explainlab.analyses.base import Analysis
 from explainlab.analyses.explain.verdict import verdict
 from explainlab.attribution import explain
 from explainlab.attribution.baselines import data_digest
-from explainlab.attribution.method import BatchedMethod, Method
+from explainlab.attribution.method import BatchedMethod, Extent, Method
 from explainlab.attribution.records import Attribution
 from explainlab.attribution.registry import MethodRequest, member_versions, methods
 from explainlab.declared import parse
 from explainlab.models.classifier import Classifier
-from explainlab.models.context import RunContext
+from explainlab.models.context import PassCount, RunContext
 from explainlab.reader import Reader
 from explainlab.request import RECORD_VERSION, CompleteRequest, Kind, Output, Request, digest
 from explainlab.result import Result
@@ -50,6 +50,14 @@ class Explain(Analysis):
     def evaluations(self, parameters: Any) -> int:
         """Methods check what they cost themselves: 0."""
         return 0
+
+    def passes(self, parameters: Any, text: Extent, depth: int) -> PassCount:
+        """The method's own."""
+        return self.method.passes(parameters, text, depth)
+
+    def adaptive(self, parameters: Any) -> bool:
+        """As the method says."""
+        return self.method.adaptive(parameters)
 
     def answer(self, classifier: Classifier, request: CompleteRequest, context: RunContext) -> Attribution:
         """The attribution; raises :class:`RequestError` for a data set."""

@@ -32,12 +32,13 @@ from explainlab.analyses.summary import interval, quartiles, spelled, table
 from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.analyses.wording import counted
 from explainlab.attribution.adaptive import Refinement, refine
-from explainlab.attribution.method import BASELINE_HELP, Baseline, BaselineData
+from explainlab.attribution.method import BASELINE_HELP, Baseline, BaselineData, Extent
 from explainlab.attribution.methods.paths import CANCELLING, IntegratedGradients
 from explainlab.attribution.path import Path, evaluate
 from explainlab.attribution.quadrature import Rule, nodes
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
+from explainlab.models.context import PassCount
 
 MOST_DOUBLED = 1024
 WITHIN = 1000
@@ -78,9 +79,9 @@ class IntegrationError(TextAnalysis[IntegrationErrorText, IntegrationErrorData])
         shared = len(_points(plain))
         return shared + (sum(parameters.steps) if "gauss_legendre" in parameters.rules else 0)
 
-    def work(self, parameters: Parameters, n: int, depth: int) -> float:
-        """See :meth:`Analysis.work`: adaptive integration and doubling are beside the fixed rules."""
-        return self.evaluations(parameters) + 2 * ADAPTIVE
+    def passes(self, parameters: Parameters, text: Extent, depth: int) -> PassCount:
+        """See :meth:`Analysis.passes`: adaptive integration and doubling are beside the fixed rules."""
+        return PassCount.gradients(self.evaluations(parameters) + 2 * ADAPTIVE)
 
     def adaptive(self, parameters: Parameters) -> bool:
         """See :meth:`Analysis.adaptive`."""

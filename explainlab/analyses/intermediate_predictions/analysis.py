@@ -24,10 +24,11 @@ from explainlab.analyses.records import text_fields
 from explainlab.analyses.summary import interval, table
 from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.analyses.wording import counted
+from explainlab.attribution.method import Extent
 from explainlab.attribution.methods.progressive import prompt_warning
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
-from explainlab.models.context import FORWARD
+from explainlab.models.context import PassCount
 from explainlab.reader import Reader
 from explainlab.request import CompleteRequest
 
@@ -57,9 +58,9 @@ class IntermediatePredictions(TextAnalysis[IntermediatePredictionsText, Intermed
     def evaluations(self, parameters: Parameters) -> int:
         return MASKED_TEXTS if parameters.masked else 1
 
-    def work(self, parameters: Parameters, n: int, depth: int) -> float:
-        """See :meth:`Analysis.work`."""
-        return FORWARD * (n if parameters.masked else 1)
+    def passes(self, parameters: Parameters, text: Extent, depth: int) -> PassCount:
+        """See :meth:`Analysis.passes`."""
+        return PassCount(text.features if parameters.masked else 1)
 
     def key(self, request: CompleteRequest, model_digest: str, reader: Reader) -> str:
         """See :meth:`Analysis.key`; ``masked`` enters only where it is on: older requests do not know it."""

@@ -14,11 +14,13 @@ from explainlab.analyses.judged_map.result import EvaluatedMetric, JudgedData, J
 from explainlab.analyses.parameters import PerturbingMetrics, listed, metric_requests
 from explainlab.analyses.records import perturbed_texts, text_fields
 from explainlab.analyses.text_analysis import TextAnalysis
+from explainlab.attribution.method import Extent
 from explainlab.attribution.selection import evaluate_attributions
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
 from explainlab.metrics.evaluate import MetricResult
-from explainlab.metrics.registry import MetricRequest, evaluation_work, get_metric, metric_ids
+from explainlab.metrics.registry import MetricRequest, evaluation_passes, get_metric, metric_ids
+from explainlab.models.context import PassCount
 from explainlab.reader import Reader
 from explainlab.request import digest
 
@@ -60,9 +62,9 @@ class EvaluatedAttribution(TextAnalysis[JudgedText, JudgedData]):
             for request in metric_requests(parameters.metrics)
         )
 
-    def work(self, parameters: Parameters, n: int, depth: int) -> float:
-        """See :meth:`Analysis.work`."""
-        return evaluation_work(metric_requests(parameters.metrics), n)
+    def passes(self, parameters: Parameters, text: Extent, depth: int) -> PassCount:
+        """See :meth:`Analysis.passes`."""
+        return evaluation_passes(metric_requests(parameters.metrics), text.features)
 
     def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[JudgedText]:
         """See :meth:`TextAnalysis.of_texts`."""

@@ -17,7 +17,7 @@ from explainlab.analyses.attributions import (
     supported,
     text_seed,
 )
-from explainlab.analyses.base import AnalysisResult, method_work
+from explainlab.analyses.base import AnalysisResult, method_passes
 from explainlab.analyses.layer_randomisation.result import (
     MethodFacts,
     Mode,
@@ -40,13 +40,14 @@ from explainlab.analyses.summary import interval, spelled, table
 from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.analyses.wording import interval_words
 from explainlab.attribution.explain import request_for
-from explainlab.attribution.method import USUAL_LAYERS, USUAL_TOKENS
+from explainlab.attribution.method import USUAL_LAYERS, USUAL_TEXT, Extent
 from explainlab.attribution.passes import read_originals
 from explainlab.attribution.registry import MethodRequest, parse_method
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
 from explainlab.errors import RequestError
 from explainlab.models.anatomy import Unit
+from explainlab.models.context import PassCount
 from explainlab.models.networks.randomised import Init, require_drawable, units_named
 from explainlab.reader import Reader
 from explainlab.request import digest
@@ -111,14 +112,14 @@ class LayerRandomisation(TextAnalysis[RandomisationText, RandomisationData]):
         """See :meth:`Analysis.method_requests`."""
         return [parse_method(name) for name in parameters.methods]
 
-    def work(self, parameters: Parameters, n: int, depth: int) -> float:
-        """See :meth:`Analysis.work`; a model's units are taken to be its layers, the head and the embeddings."""
-        return (1 + _most_models(parameters, depth)) * super().work(parameters, n, depth)
+    def passes(self, parameters: Parameters, text: Extent, depth: int) -> PassCount:
+        """See :meth:`Analysis.passes`; a model's units are taken to be its layers, the head and the embeddings."""
+        return super().passes(parameters, text, depth) * (1 + _most_models(parameters, depth))
 
     def evaluations(self, parameters: Parameters) -> int:
         """See :meth:`Analysis.evaluations`."""
         methods = self.method_requests(parameters)
-        work = sum(method_work(own, USUAL_TOKENS, USUAL_LAYERS) for own in methods)
+        work = sum(method_passes(own, USUAL_TEXT, USUAL_LAYERS).work for own in methods)
         return round((1 + _most_models(parameters, USUAL_LAYERS)) * work)
 
     def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[RandomisationText]:

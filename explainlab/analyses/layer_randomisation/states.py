@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from explainlab.analyses.base import Record, method_work
+from explainlab.analyses.base import Record, method_passes
 from explainlab.analyses.layer_randomisation.result import Mode
 from explainlab.analyses.layer_randomisation.similarity import rho
 from explainlab.attribution.explain import attribute_subjects
+from explainlab.attribution.method import Extent
 from explainlab.attribution.passes import fix_targets
 from explainlab.attribution.records import Attribution
 from explainlab.attribution.registry import MethodRequest, get_method
@@ -86,7 +87,7 @@ class Original:
     def work(self) -> float:
         """The work that a map like it is expected to take."""
         tokens = len(self.subject.encoding)
-        return tokens * method_work(self.method, tokens, self.subject.classifier.model.depth)
+        return tokens * method_passes(self.method, Extent(tokens, tokens), self.subject.classifier.model.depth).work
 
     def compared(self, found: Attribution | str, keep: bool) -> Compared:
         """Beside ``found``, or the reason why there is no such map; its scores are kept only if asked."""

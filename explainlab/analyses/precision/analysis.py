@@ -17,7 +17,7 @@ from explainlab.analyses.attributions import (
     supported,
     text_seed,
 )
-from explainlab.analyses.base import AnalysisResult, method_work
+from explainlab.analyses.base import AnalysisResult, method_passes
 from explainlab.analyses.numbers import Measure, Number
 from explainlab.analyses.parameters import JoinedMethods, Outputs, Rows, Sample, listed
 from explainlab.analyses.precision.halves import Chosen, InFormat, read_in
@@ -38,14 +38,14 @@ from explainlab.analyses.precision.verdict import verdict
 from explainlab.analyses.records import text_fields
 from explainlab.analyses.summary import interval, spelled, table
 from explainlab.analyses.text_analysis import TextAnalysis
-from explainlab.attribution.method import USUAL_LAYERS, USUAL_TOKENS
+from explainlab.attribution.method import USUAL_LAYERS, USUAL_TOKENS, Extent
 from explainlab.attribution.passes import read_originals
 from explainlab.attribution.records import Attribution
 from explainlab.attribution.registry import MethodRequest, get_method, parse_method
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
 from explainlab.errors import ModelError, RequestError
-from explainlab.models.context import FORWARD
+from explainlab.models.context import PassCount
 from explainlab.reader import Reader
 from explainlab.request import Dtype
 
@@ -108,12 +108,12 @@ class Precision(TextAnalysis[PrecisionText, PrecisionData]):
         """See :meth:`Analysis.method_requests`."""
         return [parse_method(name) for name in parameters.methods]
 
-    def work(self, parameters: Parameters, n: int, depth: int) -> float:
-        """See :meth:`Analysis.work`: every method in every number format, and with other draws where it draws."""
+    def passes(self, parameters: Parameters, text: Extent, depth: int) -> PassCount:
+        """See :meth:`Analysis.passes`: every method in every number format, and with other draws where it draws."""
         formats = len(parameters.dtypes)
         methods = self.method_requests(parameters)
-        work = sum((1 + formats + _draws(own)) * method_work(own, n, depth) for own in methods)
-        return work + (1 + formats) * FORWARD
+        maps = [method_passes(own, text, depth) * (1 + formats + _draws(own)) for own in methods]
+        return sum(maps, PassCount(1 + formats))
 
     def evaluations(self, parameters: Parameters) -> int:
         """See :meth:`Analysis.evaluations`."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from explainlab.analyses.base import method_work
+from explainlab.analyses.base import method_passes
 from explainlab.analyses.parameters import RANDOM
 from explainlab.analyses.roar.data import GridData
 from explainlab.analyses.roar.grid import Grid, Place
@@ -23,7 +23,7 @@ from explainlab.analyses.roar.result import NodeStatus
 from explainlab.analyses.roar.texts import SPLITS, SplitName
 from explainlab.analyses.training.alone import alone
 from explainlab.attribution.baselines import data_digest
-from explainlab.attribution.method import USUAL_LAYERS, USUAL_TOKENS
+from explainlab.attribution.method import USUAL_LAYERS, USUAL_TEXT
 from explainlab.attribution.registry import get_method, member_versions
 from explainlab.errors import ModelError
 from explainlab.models.batching import Batcher
@@ -182,7 +182,7 @@ class SeedRun:
             return work
         request = self._setting.measures[place.measure].request
         tokens = sum(sum(split.tokens) for split in self._setting.data.splits.values())
-        return work + tokens * method_work(request, USUAL_TOKENS, USUAL_LAYERS)
+        return work + tokens * method_passes(request, USUAL_TEXT, USUAL_LAYERS).work
 
     def _amount(self, place: Place) -> str:
         counted = self._setting.grid.counted and 0 < place.ratio < WHOLE

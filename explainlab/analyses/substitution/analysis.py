@@ -13,7 +13,7 @@ from explainlab.analyses.attack.before_after import changes, original_of
 from explainlab.analyses.attack.search import Objective, Point
 from explainlab.analyses.attack.summaries import MEASURES as ATTACKED
 from explainlab.analyses.attack.summaries import Objectives, data_fields, lines_of, means, numbers_of, objectives
-from explainlab.analyses.base import AnalysisResult, method_work
+from explainlab.analyses.base import AnalysisResult, method_passes
 from explainlab.analyses.numbers import Number
 from explainlab.analyses.parameters import Rows, Sample, method_spec
 from explainlab.analyses.records import text_fields
@@ -29,12 +29,13 @@ from explainlab.analyses.substitution.search import MOST_EXPLAINED, Run, Search
 from explainlab.analyses.substitution.verdict import data_verdict, text_verdict
 from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.attribution.baselines import data_digest
+from explainlab.attribution.method import Extent
 from explainlab.attribution.passes import read_originals
 from explainlab.attribution.registry import MethodRequest, get_method, member_versions, parse_method
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
 from explainlab.metrics.near_words import Neighbours, lettered
-from explainlab.models.context import FORWARD
+from explainlab.models.context import PassCount
 from explainlab.reader import Reader
 from explainlab.request import digest
 
@@ -87,14 +88,14 @@ class Substitution(TextAnalysis[SubstitutionText, SubstitutionData]):
         """See :meth:`Analysis.evaluations`."""
         return len(objectives(parameters.objective)) * MOST_EXPLAINED * _EVALUATIONS
 
-    def work(self, parameters: Parameters, n: int, depth: int) -> float:
-        """See :meth:`Analysis.work`."""
+    def passes(self, parameters: Parameters, text: Extent, depth: int) -> PassCount:
+        """See :meth:`Analysis.passes`."""
         (method,) = self.method_requests(parameters)
-        map_work, near = method_work(method, n, depth), parameters.neighbours * n
-        explained = min(near, MOST_EXPLAINED)
+        a_map, near = method_passes(method, text, depth), parameters.neighbours * text.tokens
         screened = near if near > MOST_EXPLAINED else 0
-        a_round = near * FORWARD + screened + explained * map_work
-        return map_work + len(objectives(parameters.objective)) * max(1, parameters.budget * n // 100) * a_round
+        a_round = PassCount(near) + PassCount.gradients(screened) + a_map * min(near, MOST_EXPLAINED)
+        rounds = len(objectives(parameters.objective)) * max(1, parameters.budget * text.tokens // 100)
+        return a_map + a_round * rounds
 
     def adaptive(self, parameters: Parameters) -> bool:
         """A run ends where no word helps; most words have fewer near ones that are feasible."""

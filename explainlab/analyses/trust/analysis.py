@@ -28,6 +28,7 @@ from explainlab.analyses.trust.result import (
 from explainlab.analyses.trust.verdict import mean_verdict, verdict
 from explainlab.analyses.wording import capital, quoted
 from explainlab.attribution.baselines import data_digest
+from explainlab.attribution.method import Extent
 from explainlab.attribution.records import Attribution
 from explainlab.attribution.registry import MethodRequest, complete_method, get_method, member_versions
 from explainlab.attribution.selection import case_of
@@ -35,8 +36,9 @@ from explainlab.attribution.subject import Subject
 from explainlab.data import Row
 from explainlab.declared import parse
 from explainlab.metrics import trust
-from explainlab.metrics.registry import evaluation_work, get_metric, parse_metric
+from explainlab.metrics.registry import evaluation_passes, get_metric, parse_metric
 from explainlab.models.batching import Batcher
+from explainlab.models.context import PassCount
 from explainlab.reader import Reader
 from explainlab.request import Output, digest
 from explainlab.text.units import Feature
@@ -112,10 +114,11 @@ class Trust(TextAnalysis[TrustText, TrustData]):
         """See :meth:`Analysis.method_requests`."""
         return [complete_method(parameters.method, parameters.settings)]
 
-    def work(self, parameters: Parameters, n: int, depth: int) -> float:
-        """See :meth:`Analysis.work`."""
+    def passes(self, parameters: Parameters, text: Extent, depth: int) -> PassCount:
+        """See :meth:`Analysis.passes`."""
         metrics = [parse_metric(name) for name in ("comprehensiveness", "sufficiency")]
-        return super().work(parameters, n, depth) + (1 + trust.RANDOM_MAPS) * evaluation_work(metrics, n)
+        judged = evaluation_passes(metrics, text.features) * (1 + trust.RANDOM_MAPS)
+        return super().passes(parameters, text, depth) + judged
 
     def evaluations(self, parameters: Parameters) -> int:
         return EVALUATIONS

@@ -11,8 +11,9 @@ from torch import Tensor
 
 from explainlab import declared
 from explainlab.attribution.decomposition import Step, normalised, rolled_out
-from explainlab.attribution.method import BatchedMethod, Outcome
+from explainlab.attribution.method import BatchedMethod, Extent, Outcome
 from explainlab.attribution.subject import Subject
+from explainlab.models.context import PassCount
 
 
 class ALTI(BatchedMethod):
@@ -33,6 +34,10 @@ class ALTI(BatchedMethod):
     definition: ClassVar = "φ = class row of C^L ⋯ C¹, Cᵢⱼ ∝ (‖yᵢ‖₁ - ‖yᵢ - Tᵢ(xⱼ)‖₁)⁺, rows sum to 1"
     signed: ClassVar = False
     needs: ClassVar = ("post-norm blocks",)
+
+    @classmethod
+    def passes(cls, parameters: Parameters, text: Extent, depth: int) -> PassCount:
+        return PassCount.recorded(1)
 
     def attribute_many(self, subjects: Sequence[Subject], parameters: Parameters) -> list[Outcome]:
         order = 1 if parameters.distance == "l1" else 2

@@ -10,9 +10,10 @@ import numpy as np
 from pydantic import Field
 
 from explainlab import declared
-from explainlab.attribution.method import BatchedMethod, Outcome
+from explainlab.attribution.method import BatchedMethod, Extent, Outcome
 from explainlab.attribution.passes import attention_maps
 from explainlab.attribution.subject import Subject
+from explainlab.models.context import PassCount
 
 Reading = Literal["class_row", "received"]
 READING_HELP = (
@@ -27,6 +28,10 @@ class _AttentionMethod(BatchedMethod):
     family: ClassVar = "Attention"
     signed: ClassVar = False
     needs: ClassVar[tuple[str, ...]] = ("attention",)
+
+    @classmethod
+    def passes(cls, parameters: Any, text: Extent, depth: int) -> PassCount:
+        return PassCount.recorded(1)
 
     def attribute_many(self, subjects: Sequence[Subject], parameters: Any) -> list[Outcome]:
         return attention_maps(subjects, lambda subject, maps: self._read(subject, maps, parameters))

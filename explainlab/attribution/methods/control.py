@@ -6,10 +6,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from explainlab.attribution.method import Method, Outcome
+from explainlab.attribution.method import Extent, Method, Outcome
 from explainlab.attribution.subject import Subject
 from explainlab.declared import Parameters
-from explainlab.models.context import FORWARD
+from explainlab.models.context import PassCount
 
 
 class Random(Method):
@@ -26,8 +26,8 @@ class Random(Method):
     random: ClassVar = True
 
     @classmethod
-    def work(cls, parameters: Parameters, n: int, depth: int) -> float:
-        return FORWARD
+    def passes(cls, parameters: Parameters, text: Extent, depth: int) -> PassCount:
+        return PassCount(1)
 
     def attribute(self, subject: Subject, parameters: Parameters) -> Outcome:
         return Outcome(np.random.default_rng(subject.seed).random(len(subject.units.features)))

@@ -11,10 +11,10 @@ from torch import Tensor
 
 from explainlab import declared
 from explainlab.attribution.decomposition import Step, steps_of, through, through_head, tokens
-from explainlab.attribution.method import Method, Outcome
+from explainlab.attribution.method import Extent, Method, Outcome
 from explainlab.attribution.subject import Subject
 from explainlab.errors import MemoryShortage
-from explainlab.models.context import FORWARD
+from explainlab.models.context import FORWARD, PassCount
 from explainlab.models.devices import free_memory
 from explainlab.request import Output
 
@@ -47,8 +47,8 @@ class DecompX(Method):
     output: ClassVar[Output] = "logit"
 
     @classmethod
-    def work(cls, parameters: Parameters, n: int, depth: int) -> float:
-        return FORWARD * (n + 1)
+    def passes(cls, parameters: Parameters, text: Extent, depth: int) -> PassCount:
+        return PassCount(1, spare=-FORWARD * text.tokens)  # each token is followed as long as a pass
 
     def attribute(self, subject: Subject, parameters: Parameters) -> Outcome:
         recorded: list[Step] = []

@@ -15,10 +15,10 @@ from torch import Tensor, nn
 from explainlab import declared
 from explainlab.attribution import passes
 from explainlab.attribution.batch import Batch, stream
-from explainlab.attribution.method import BASELINE_HELP, Baseline, BaselineData, BatchedMethod, Outcome
+from explainlab.attribution.method import BASELINE_HELP, Baseline, BaselineData, BatchedMethod, Extent, Outcome
 from explainlab.attribution.methods.gradients import total
 from explainlab.attribution.subject import Subject
-from explainlab.models.context import FORWARD
+from explainlab.models.context import PassCount
 
 # Captum warns that it sets hooks, which it removes again; catching warnings during a pass is not safe among threads.
 warnings.filterwarnings("ignore", message="Setting forward, backward hooks and attributes on non-linear")
@@ -52,8 +52,8 @@ class DeepLift(BatchedMethod):
     inside: ClassVar = True
 
     @classmethod
-    def work(cls, parameters: Parameters, n: int, depth: int) -> float:
-        return 2 + FORWARD
+    def passes(cls, parameters: Parameters, text: Extent, depth: int) -> PassCount:
+        return PassCount(2) + PassCount.gradients(2)
 
     def attribute_many(self, subjects: Sequence[Subject], parameters: Parameters) -> list[Outcome]:
         from captum.attr import DeepLift as CaptumDeepLift  # two seconds to import

@@ -13,9 +13,18 @@ from pydantic import Field
 from torch import Tensor
 
 from explainlab import declared
-from explainlab.attribution.method import BASELINE_HELP, Baseline, BaselineData, Method, Outcome, require_affordable
+from explainlab.attribution.method import (
+    BASELINE_HELP,
+    Baseline,
+    BaselineData,
+    Extent,
+    Method,
+    Outcome,
+    require_affordable,
+)
 from explainlab.attribution.subject import Subject
 from explainlab.models.classifier import Classifier
+from explainlab.models.context import PassCount
 
 Strategy = Literal["greedy", "maxcount"]
 DISTANCES, CANDIDATES = 2**24, 2**20
@@ -63,11 +72,13 @@ class DiscretizedIntegratedGradients(Method):
     family: ClassVar = "Paths"
     source: ClassVar = "Sanyal & Ren 2021, definition of DIG; anchors as in their code"
     definition: ClassVar = "φᵢ = Σ_d Σ_k ∂F(xᵏ)/∂xᵢ · (xᵢᵏ⁺¹ - xᵢᵏ), x⁰ = x′, xᵐ⁺¹ = x, monotone, xᵏ near words"
+    distinct: ClassVar = True
     needs: ClassVar = ("gradients",)
 
     @classmethod
-    def work(cls, parameters: Parameters, n: int, depth: int) -> float:
-        return 2 * parameters.steps + 1
+    def passes(cls, parameters: Parameters, text: Extent, depth: int) -> PassCount:
+        searched = -parameters.steps  # an anchor takes about as long as a gradient
+        return PassCount(2) + PassCount.gradients(parameters.steps + 1, spare=searched)
 
     def attribute(self, subject: Subject, parameters: Parameters) -> Outcome:
         require_affordable("one gradient more than steps", parameters.steps + 1, subject.classifier.limits)

@@ -12,7 +12,7 @@ from pydantic_core import PydanticCustomError
 
 from explainlab import declared
 from explainlab.attribution.explain import attribute_subjects, request_for
-from explainlab.attribution.method import Method, Outcome
+from explainlab.attribution.method import Extent, Method, Outcome
 from explainlab.attribution.passes import read_label_shares, read_originals
 from explainlab.attribution.records import Attribution
 from explainlab.attribution.registry import MEMBERS, MethodRequest, get_method, parse_members
@@ -20,6 +20,7 @@ from explainlab.attribution.subject import Subject
 from explainlab.declared import refused
 from explainlab.errors import RequestError
 from explainlab.models.batching import HALVED
+from explainlab.models.context import PassCount
 
 Normalisation = Literal["abs_sum", "sum", "rank"]
 
@@ -80,14 +81,16 @@ class Ensemble(Method):
     definition: ClassVar = "φᵢ = mean over members of |aᵢ| / Σ|a|, or aᵢ / Σa, or (n + 1 - rankᵢ) / (n(n + 1)/2)"
     signed: ClassVar = False
     random: ClassVar = True
+    distinct: ClassVar = True
 
     @classmethod
     def members(cls, parameters: Parameters) -> list[MethodRequest]:
         return parse_members(LISTS.get(parameters.members, parameters.members))
 
     @classmethod
-    def work(cls, parameters: Parameters, n: int, depth: int) -> float:
-        return sum(get_method(m.method).work(m.parameters, n, depth) for m in cls.members(parameters))
+    def passes(cls, parameters: Parameters, text: Extent, depth: int) -> PassCount:
+        each = [get_method(member.method).passes(member.parameters, text, depth) for member in cls.members(parameters)]
+        return sum(each, PassCount())
 
     @classmethod
     def adaptive(cls, parameters: Parameters) -> bool:

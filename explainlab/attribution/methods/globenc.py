@@ -10,8 +10,9 @@ from torch import Tensor
 
 from explainlab import declared
 from explainlab.attribution.decomposition import Step, normalised, rolled_out
-from explainlab.attribution.method import BatchedMethod, Outcome
+from explainlab.attribution.method import BatchedMethod, Extent, Outcome
 from explainlab.attribution.subject import Subject
+from explainlab.models.context import PassCount
 
 
 class GlobEnc(BatchedMethod):
@@ -32,6 +33,10 @@ class GlobEnc(BatchedMethod):
     definition: ClassVar = "φ = class row of N^L ⋯ N¹, Nᵢⱼ = ‖LN₂(LN₁(Σ_h Aʰᵢⱼ Vʰⱼ W_O + [i = j] xᵢ))‖₂"
     signed: ClassVar = False
     needs: ClassVar = ("post-norm blocks",)
+
+    @classmethod
+    def passes(cls, parameters: Parameters, text: Extent, depth: int) -> PassCount:
+        return PassCount.recorded(1)
 
     def attribute_many(self, subjects: Sequence[Subject], parameters: Parameters) -> list[Outcome]:
         def sizes(step: Step, rows: slice) -> Tensor:

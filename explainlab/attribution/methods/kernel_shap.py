@@ -21,13 +21,14 @@ from explainlab.attribution.method import (
     BaselineData,
     BatchedMethod,
     Budget,
+    Extent,
     Outcome,
     budgeted,
     counted,
 )
 from explainlab.attribution.passes import masked
 from explainlab.attribution.subject import Subject
-from explainlab.models.context import FORWARD
+from explainlab.models.context import PassCount
 
 RATE = 2.0
 """Total rate of the surrogate's kernel: its prior strength of interactions."""
@@ -78,8 +79,9 @@ class KernelShap(BatchedMethod):
         return not (_are_all(n, samples) or samples == 2 * n)
 
     @classmethod
-    def work(cls, parameters: Parameters, n: int, depth: int) -> float:
-        return FORWARD * min(budgeted(parameters.samples, n) + 2, 1 << n)
+    def passes(cls, parameters: Parameters, text: Extent, depth: int) -> PassCount:
+        n = text.features
+        return PassCount(min(budgeted(parameters.samples, n) + 2, 1 << n))
 
     def attribute_many(self, subjects: Sequence[Subject], parameters: Parameters) -> list[Outcome]:
         keep = [_coalitions_of(subject, parameters) for subject in subjects]

@@ -9,10 +9,18 @@ import numpy as np
 from pydantic import Field
 
 from explainlab import declared
-from explainlab.attribution.method import BASELINE_HELP, Baseline, BaselineData, BatchedMethod, Evaluations, Outcome
+from explainlab.attribution.method import (
+    BASELINE_HELP,
+    Baseline,
+    BaselineData,
+    BatchedMethod,
+    Evaluations,
+    Extent,
+    Outcome,
+)
 from explainlab.attribution.passes import masked
 from explainlab.attribution.subject import Subject
-from explainlab.models.context import FORWARD
+from explainlab.models.context import PassCount
 
 
 class Lime(BatchedMethod):
@@ -38,6 +46,7 @@ class Lime(BatchedMethod):
     source: ClassVar = "Ribeiro et al. 2016, Eq. 2 (with a ridge in place of the lasso)"
     definition: ClassVar = "φ = argmin Σ_z exp(−d(z)²/2w²) (F(z) − φ₀ − φ·z)² + α‖φ‖²"
     random: ClassVar = True
+    distinct: ClassVar = True
 
     @classmethod
     def is_random(cls, subject: Subject, parameters: Parameters) -> bool:
@@ -45,8 +54,8 @@ class Lime(BatchedMethod):
         return parameters.samples > 1
 
     @classmethod
-    def work(cls, parameters: Parameters, n: int, depth: int) -> float:
-        return FORWARD * min(parameters.samples, 1 << n)
+    def passes(cls, parameters: Parameters, text: Extent, depth: int) -> PassCount:
+        return PassCount(min(parameters.samples, 1 << text.features))
 
     def attribute_many(self, subjects: Sequence[Subject], parameters: Parameters) -> list[Outcome]:
         keep = [maskings(len(subject.units.content), parameters.samples, subject.seed) for subject in subjects]

@@ -13,11 +13,11 @@ from pydantic_core import PydanticCustomError
 from explainlab import declared
 from explainlab.attribution.answers import Ranking, ranking
 from explainlab.attribution.decoding import decode, prompt_ids
-from explainlab.attribution.method import BatchedMethod, Outcome, require_affordable
+from explainlab.attribution.method import BatchedMethod, Extent, Outcome, require_affordable
 from explainlab.attribution.passes import fix_targets
 from explainlab.attribution.subject import Subject
 from explainlab.declared import AtMost
-from explainlab.models.context import FORWARD
+from explainlab.models.context import FORWARD, PassCount
 
 PROMPT = (
     "A program sorts texts into these classes: {labels}. It put the text below into the class {label}.\n\n"
@@ -64,9 +64,10 @@ class LlmRanking(BatchedMethod):
     signed: ClassVar = False
 
     @classmethod
-    def work(cls, parameters: Parameters, n: int, depth: int) -> float:
+    def passes(cls, parameters: Parameters, text: Extent, depth: int) -> PassCount:
         """The question is read once, then each word of the answer costs a token."""
-        return FORWARD * (3 + _most(parameters, n) / n)
+        words = _most(parameters, text.features)
+        return PassCount(3 + words, spare=FORWARD * words * (1 - 1 / text.tokens))
 
     def attribute_many(self, subjects: Sequence[Subject], parameters: Parameters) -> list[Outcome]:
         fix_targets(subjects)

@@ -9,10 +9,10 @@ import numpy as np
 from pydantic import Field
 
 from explainlab import declared
-from explainlab.attribution.method import BASELINE_HELP, Baseline, BaselineData, BatchedMethod, Outcome
+from explainlab.attribution.method import BASELINE_HELP, Baseline, BaselineData, BatchedMethod, Extent, Outcome
 from explainlab.attribution.passes import masked
 from explainlab.attribution.subject import Subject
-from explainlab.models.context import FORWARD
+from explainlab.models.context import PassCount
 
 
 class Occlusion(BatchedMethod):
@@ -32,8 +32,8 @@ class Occlusion(BatchedMethod):
     definition: ClassVar = "φᵢ = F(x) − F(x without i)"
 
     @classmethod
-    def work(cls, parameters: Parameters, n: int, depth: int) -> float:
-        return FORWARD * (n + 1)
+    def passes(cls, parameters: Parameters, text: Extent, depth: int) -> PassCount:
+        return PassCount(text.features + 1)
 
     def attribute_many(self, subjects: Sequence[Subject], parameters: Parameters) -> list[Outcome]:
         keep = [_each_left_out(len(subject.units.content)) for subject in subjects]

@@ -17,12 +17,14 @@ from explainlab.attribution.method import (
     BaselineData,
     BatchedMethod,
     Evaluations,
+    Extent,
     Method,
     Outcome,
 )
 from explainlab.attribution.path import Path, evaluate, read_ends
 from explainlab.attribution.quadrature import Rule, nodes
 from explainlab.attribution.subject import Subject
+from explainlab.models.context import PassCount
 
 CANCELLING = (
     "From the baseline to the text the output changes by only {change:.2g}, while the sizes of the "
@@ -75,8 +77,10 @@ class IntegratedGradients(BatchedMethod):
         return frozenset({"steps"} if parameters.rule == "adaptive" else {"tolerance", "max_steps"})
 
     @classmethod
-    def work(cls, parameters: Parameters, n: int, depth: int) -> float:
-        return parameters.max_steps if cls.adaptive(parameters) else parameters.steps
+    def passes(cls, parameters: Parameters, text: Extent, depth: int) -> PassCount:
+        if cls.adaptive(parameters):
+            return PassCount.gradients(parameters.max_steps)
+        return PassCount(2) + PassCount.gradients(parameters.steps + (parameters.rule == "trapezoid"))
 
     @classmethod
     def adaptive(cls, parameters: Parameters) -> bool:
@@ -140,10 +144,11 @@ class GradientShap(Method):
     definition: ClassVar = "φᵢ = mean over draws of Σ_d (x̃ᵢ - bᵢ) · ∂F(b + α(x̃ - b))/∂xᵢ, α ~ U[0, 1], b ∈ {x′, x}"
     needs: ClassVar = ("gradients",)
     random: ClassVar = True
+    distinct: ClassVar = True
 
     @classmethod
-    def work(cls, parameters: Parameters, n: int, depth: int) -> float:
-        return parameters.samples
+    def passes(cls, parameters: Parameters, text: Extent, depth: int) -> PassCount:
+        return PassCount(2) + PassCount.gradients(parameters.samples)
 
     def attribute(self, subject: Subject, parameters: Parameters) -> Outcome:
         text, baseline = subject.embeddings, subject.baseline(parameters.baseline)

@@ -14,6 +14,7 @@ from explainlab.attribution.method import (
     Baseline,
     BaselineData,
     Budget,
+    Extent,
     Method,
     Outcome,
     budgeted,
@@ -33,7 +34,7 @@ from explainlab.attribution.prefix_coalitions import (
 from explainlab.attribution.subject import Subject
 from explainlab.errors import UnsupportedError
 from explainlab.models.classifier import Classifier
-from explainlab.models.context import FORWARD
+from explainlab.models.context import PassCount
 
 
 class SinglePass(Method):
@@ -70,8 +71,8 @@ class SinglePass(Method):
         return frozenset() if parameters.start == "masked" else frozenset({"baseline", "baseline_data"})
 
     @classmethod
-    def work(cls, parameters: Parameters, n: int, depth: int) -> float:
-        return FORWARD * 2
+    def passes(cls, parameters: Parameters, text: Extent, depth: int) -> PassCount:
+        return PassCount(2 if parameters.start == "masked" else 1)
 
     def attribute(self, subject: Subject, parameters: Parameters) -> Outcome:
         positions, texts = subject.units.content_ends, [subject.embeddings]
@@ -128,6 +129,7 @@ class MultiPass(Method):
     source: ClassVar = "Kariyappa et al. 2024 (MP-PI), Algorithm 1, Eq. 11, 13, 16; Eq. 14 and 17 corrected"
     definition: ClassVar = "φ = argmin Σ_S w(S) (p_S − F(∅) − Σ_{i∈S} φᵢ)², Σφ = F(x) − F(∅), S read in all passes"
     random: ClassVar = True
+    distinct: ClassVar = True
     needs: ClassVar = ("causal decoder",)
     output: ClassVar = "logit"
 
@@ -137,8 +139,9 @@ class MultiPass(Method):
         return len(subject.units.content) > 1
 
     @classmethod
-    def work(cls, parameters: Parameters, n: int, depth: int) -> float:
-        return FORWARD * min(budgeted(parameters.passes, n) + 2, 1 << n)
+    def passes(cls, parameters: Parameters, text: Extent, depth: int) -> PassCount:
+        n = text.features
+        return PassCount(min(budgeted(parameters.passes, n) + 2, 1 << n))
 
     def attribute(self, subject: Subject, parameters: Parameters) -> Outcome:
         units = subject.units

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from explainlab.attribution.diffusion import PRESETS, Maps
-from explainlab.attribution.method import Method, Outcome
+from explainlab.attribution.method import Extent, Method, Outcome
 from explainlab.attribution.random_maps import (
     AttentionMaps,
     AttentionParameters,
@@ -15,12 +15,12 @@ from explainlab.attribution.random_maps import (
     IntegratedMaps,
     SequentialMaps,
     layer_numbers,
-    replayed,
+    share_replayed,
 )
 from explainlab.attribution.selection import select
 from explainlab.attribution.subject import Subject
-from explainlab.metrics.registry import get_metric, parse_metric
-from explainlab.models.context import FORWARD
+from explainlab.metrics.registry import evaluation_passes, parse_metric
+from explainlab.models.context import PassCount
 from explainlab.request import Output
 
 PICKED = (
@@ -37,6 +37,7 @@ class BestOfMany(Method):
 
     family: ClassVar = "Paths"
     random: ClassVar = True
+    distinct: ClassVar = True
 
     @abstractmethod
     def maps(self, subject: Subject, parameters: Any) -> Maps:
@@ -47,15 +48,14 @@ class BestOfMany(Method):
         return parse_metric(parameters.select_by).metric
 
     @classmethod
-    def drawn(cls, parameters: Any, n: int, depth: int) -> tuple[int, float]:
-        """How many maps there are, and their work as in :meth:`work`: a gradient a step unless overridden."""
-        return parameters.samples, parameters.samples * parameters.steps
+    def drawn(cls, parameters: Any, text: Extent, depth: int) -> tuple[int, PassCount]:
+        """How many maps there are, and their :meth:`passes`: a gradient a step unless overridden."""
+        return parameters.samples, PassCount.gradients(parameters.samples * parameters.steps)
 
     @classmethod
-    def work(cls, parameters: Any, n: int, depth: int) -> float:
-        maps, work = cls.drawn(parameters, n, depth)
-        metric = parse_metric(parameters.select_by)
-        return work + FORWARD * maps * get_metric(metric.metric).inputs(metric.parameters, n)
+    def passes(cls, parameters: Any, text: Extent, depth: int) -> PassCount:
+        maps, made = cls.drawn(parameters, text, depth)
+        return made + evaluation_passes([parse_metric(parameters.select_by)], text.features) * maps
 
     def attribute(self, subject: Subject, parameters: EmbeddingParameters) -> Outcome:
         maps = self.maps(subject, parameters)
@@ -100,10 +100,16 @@ class Rpi(BestOfMany):
         return preset.output if preset else cls.output
 
     @classmethod
-    def drawn(cls, parameters: AttentionParameters, n: int, depth: int) -> tuple[int, float]:
+    def drawn(cls, parameters: AttentionParameters, text: Extent, depth: int) -> tuple[int, PassCount]:
         layers = layer_numbers(parameters.layers, depth)
-        points = parameters.samples * parameters.steps
-        return parameters.samples * len(layers), points * sum(replayed(layer, depth) for layer in layers)
+        points = parameters.samples * (parameters.steps + 1 - PRESETS[parameters.preset].first_node)
+        spare = points * sum(1 - share_replayed(layer, depth) for layer in layers)
+        return parameters.samples * len(layers), PassCount(1) + PassCount.gradients(points * len(layers), spare)
+
+    @classmethod
+    def replayed(cls, parameters: AttentionParameters, depth: int) -> Sequence[int]:
+        """See :meth:`Method.replayed`."""
+        return layer_numbers(parameters.layers, depth)
 
     def maps(self, subject: Subject, parameters: AttentionParameters) -> Maps:
         return AttentionMaps(subject, parameters, self.product)
@@ -158,8 +164,10 @@ class RpiSig(BestOfMany):
     needs: ClassVar = ("gradients",)
 
     @classmethod
-    def drawn(cls, parameters: EmbeddingParameters, n: int, depth: int) -> tuple[int, float]:
-        return parameters.samples, parameters.samples * parameters.steps * n
+    def drawn(cls, parameters: EmbeddingParameters, text: Extent, depth: int) -> tuple[int, PassCount]:
+        return parameters.samples, PassCount(1) + PassCount.gradients(
+            parameters.samples * parameters.steps * text.tokens
+        )
 
     def maps(self, subject: Subject, parameters: EmbeddingParameters) -> Maps:
         return SequentialMaps(subject, parameters)

@@ -14,12 +14,14 @@ from explainlab.attribution.method import (
     Baseline,
     BaselineData,
     Evaluations,
+    Extent,
     Method,
     Outcome,
     require_affordable,
 )
 from explainlab.attribution.quadrature import Rule, nodes
 from explainlab.attribution.subject import Subject
+from explainlab.models.context import PassCount
 
 
 class SequentialIntegratedGradients(Method):
@@ -51,8 +53,8 @@ class SequentialIntegratedGradients(Method):
     needs: ClassVar = ("gradients",)
 
     @classmethod
-    def work(cls, parameters: Parameters, n: int, depth: int) -> float:
-        return n * parameters.steps
+    def passes(cls, parameters: Parameters, text: Extent, depth: int) -> PassCount:
+        return PassCount(1) + PassCount.gradients(text.tokens * (parameters.steps + (parameters.rule == "trapezoid")))
 
     def attribute(self, subject: Subject, parameters: Parameters) -> Outcome:
         text, baseline = subject.embeddings, subject.baseline(parameters.baseline)

@@ -5,6 +5,7 @@ Weights are read from safetensors only, and no code of a model is run.
 
 from __future__ import annotations
 
+import copy
 import json
 import logging
 from collections.abc import Iterator
@@ -137,6 +138,20 @@ def load_weights(
             "Choose dtype bfloat16, quantised weights or a smaller model.",
         )
     return model, model.get_input_embeddings().weight.device
+
+
+def empty_network(
+    config: transformers.PreTrainedConfig, language_model: bool, dtype: torch.dtype
+) -> transformers.PreTrainedModel:
+    """The network of ``config`` on torch's ``meta`` device: it has shapes and no weights."""
+    factory: Any = transformers.AutoModelForSequenceClassification
+    if language_model:
+        factory = transformers.AutoModelForCausalLM
+    network: transformers.PreTrainedModel
+    with BUILDING, torch.device("meta"):
+        network = factory.from_config(copy.deepcopy(config), dtype=dtype)
+    network.requires_grad_(False).eval()
+    return network
 
 
 def require_weights(model_id: str, files: Files, config: Any) -> None:

@@ -1,0 +1,62 @@
+"""What a question will take, beside its button: passes, memory and time; see :mod:`explainlab.service.plan`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import streamlit as st
+
+from explainlab.app import session
+from explainlab.app.data.reading import is_there
+from explainlab.app.text import plain
+from explainlab.errors import ExplainLabError
+from explainlab.request import CompleteRequest, Request
+from explainlab.service import plan as planning
+from explainlab.service.looks import Look
+from explainlab.service.plan import Place, Plan
+from explainlab.service.questions import asked_by
+from explainlab.service.service import Service
+
+_MOST = 20
+"""No plan is made of more questions at once."""
+_POLL_SECONDS = 0.4
+
+
+def draw_plan(service: Service, make: Callable[[], Sequence[Request]]) -> None:
+    """Draw what those of the requests of ``make`` take that are neither stored nor being answered.
+
+    Nothing where that is not known, or none is left. What is refused is told elsewhere, or when it is asked.
+    """
+    user = session.user()
+    try:
+        asked = [asked_by(request, user) for request in make() if _is_new(service, request)]
+        for request in asked:
+            service.require(request, user)
+        if not asked or len(asked) > _MOST:
+            return
+        worker = service.workers[0]
+        look = planning.look(asked, Place(worker.device, worker.free_bytes), user)
+    except ExplainLabError:
+        return
+    there = is_there(look)
+    st.fragment(_draw, run_every=None if there else _POLL_SECONDS)(service, asked, look)
+
+
+def _is_new(service: Service, request: Request) -> bool:
+    """Whether there is neither a result nor a job that makes it."""
+    user = session.user()
+    job = service.job(request, user)
+    return not (service.has(request, user) or (job is not None and not job.progress.finished))
+
+
+def _draw(service: Service, asked: Sequence[CompleteRequest], look: Look[tuple[Plan, ...]]) -> None:
+    if not look.ended:
+        return
+    try:
+        plans = look.answer()
+    except ExplainLabError:  # told when it is asked
+        return
+    if len(plans) == len(asked):
+        pairs = zip(plans, asked, strict=True)
+        plan = planning.together([planning.timed(own, request, service.paces) for own, request in pairs])
+        st.caption(plain(plan.words), help=plain(plan.meaning))

@@ -1,0 +1,141 @@
+"""Plans against what jobs then take: passes, peak memory, and seconds after one earlier run about other texts."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from functools import lru_cache, partial
+from multiprocessing import get_context
+from typing import Any
+
+from explainlab.analyses.registry import answer, new_request
+from explainlab.attribution.registry import get_method
+from explainlab.bench.runner import Row, examples, memory_beyond_mb, model_name, text_of, timed
+from explainlab.models.classifier import Classifier
+from explainlab.models.context import Momentary
+from explainlab.models.loading import load_model
+from explainlab.reader import ANYBODY
+from explainlab.request import CompleteRequest
+from explainlab.service import plan as planning
+from explainlab.service.plan import Place, Plan
+from explainlab.service.questions import asked_by
+from explainlab.service.service import Service
+from explainlab.service.store.store import Store
+from explainlab.service.users import LOCAL
+from explainlab.settings import ROOT
+
+METHODS = ("gradient", "integrated_gradients", "kernel_shap", "occlusion", "rpi")
+EARLIER, TOKENS = 30, 45
+"""The tokens of the text of an earlier run, and of the one that is planned."""
+EARLIER_ROWS, ROWS = 10, 50
+_SETTING, _THRESHOLD = "MALLOC_MMAP_THRESHOLD_", str(2**16)
+"""glibc's: from how many bytes on memory is a piece of its own."""
+_MB = 2**20
+
+
+def rows() -> Iterator[Row]:
+    """A row for each model and method, and for an evaluation of a data set."""
+    shared = ROOT.parent / "shared" / "models" / "minilm-sst2"
+    models = ["embedded:bert-mini-sst2", "embedded:gpt2-mini-ag-news"]
+    with _measuring() as pool:
+        for model in [str(shared), *models] if shared.is_dir() else models:
+            classifier = load_model(model)
+            for name in METHODS:
+                if not get_method(name).unsupported(classifier.architecture):
+                    yield _measured(pool, classifier, name, *_of_texts(classifier, name))
+            yield _measured(pool, classifier, f"evaluation of {ROWS} texts", *_of_rows(classifier))
+
+
+def _of_texts(classifier: Classifier, method: str) -> tuple[CompleteRequest, CompleteRequest]:
+    """The same question to a short text, and to a longer one without its words."""
+    earlier = text_of(classifier, EARLIER)
+    later = text_of(classifier, EARLIER + TOKENS).removeprefix(earlier)
+    return _asked(classifier, method, text=earlier), _asked(classifier, method, text=later)
+
+
+def _of_rows(classifier: Classifier) -> tuple[CompleteRequest, CompleteRequest]:
+    """An evaluation of a few texts of the examples, and of many."""
+    parameters = {"methods": ["gradient", "occlusion"], "metrics": ["comprehensiveness", "sufficiency"]}
+    make = partial(_asked, classifier, "evaluation", data=examples(classifier))
+    earlier, later = (make(parameters={**parameters, "rows": rows}) for rows in (EARLIER_ROWS, ROWS))
+    return earlier, later
+
+
+def _asked(classifier: Classifier, question: str, **fields: Any) -> CompleteRequest:
+    return asked_by(new_request(question=question, model=classifier.id, **fields), LOCAL)
+
+
+def _measured(
+    pool: ProcessPoolExecutor, classifier: Classifier, name: str, earlier: CompleteRequest, later: CompleteRequest
+) -> Row:
+    """One earlier run, the plan of the later one, and that run: here for the time, in the ``pool`` for the memory."""
+    before = Service(Store("sqlite://"))
+    service, (worker, *_) = Service(Store("sqlite://"), workers=before.workers), before.workers
+    _answered(before, earlier)
+    plan = planning.outlined(later, Place(worker.device, worker.free_bytes), ANYBODY)
+    assert plan is not None, "the models are here"
+    plan = planning.timed(plan, later, before.paces)
+    result, seconds = timed(lambda: _answered(service, later))
+
+    peak = pool.submit(_peak_mb, later).result()
+    worker.close()
+    return Row(
+        name="plan",
+        work=f"{model_name(classifier)}, {name}",
+        device=classifier.device.type,
+        seconds=seconds,
+        peak_memory_mb=peak,
+        facts=_facts(plan, result, seconds, peak),
+    )
+
+
+def _facts(plan: Plan, result: Any, seconds: float, peak: float) -> dict[str, float]:
+    passes = result.cost.forward + result.cost.backward
+    return {
+        "passes, forecast to measured": plan.passes / passes,
+        "MB forecast": plan.peak / _MB,
+        "MB measured": peak,
+        "memory, forecast to measured": plan.peak / _MB / peak,
+        "s forecast": plan.seconds or 0.0,
+        "time, forecast to measured": (plan.seconds or 0.0) / seconds,
+    }
+
+
+def _answered(service: Service, request: CompleteRequest) -> Any:
+    """The result of a job for ``request``, which is stored as those of users are."""
+    job = service.submit(request)
+    service.engine.wait(job)
+    assert job.result is not None, job.progress.error
+    return job.result
+
+
+@contextmanager
+def _measuring() -> Iterator[ProcessPoolExecutor]:
+    """A process in which memory that is freed goes back to the system at once, so that tensors are what is seen.
+
+    glibc keeps what was freed in pieces, and reads this setting when a process starts.
+    """
+    before = os.environ.get(_SETTING)
+    os.environ[_SETTING] = _THRESHOLD
+    try:
+        with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+            pool.submit(os.getpid).result()
+            yield pool
+    finally:
+        os.environ.pop(_SETTING)
+        if before is not None:
+            os.environ[_SETTING] = before
+
+
+def _peak_mb(request: CompleteRequest) -> float:
+    """MB that answering ``request`` takes beyond the model, the second time."""
+    classifier = _loaded(request.model)
+    answer(classifier, request, Momentary())
+    return memory_beyond_mb(classifier.device, lambda: answer(classifier, request, Momentary()))[1]
+
+
+@lru_cache(maxsize=1)
+def _loaded(model: str) -> Classifier:
+    return load_model(model)

@@ -1,0 +1,157 @@
+"""What a job will take: passes as they are counted later, memory by shapes, seconds from earlier jobs, or none."""
+
+from __future__ import annotations
+
+import pytest
+
+import explainlab
+from explainlab.analyses.registry import new_request
+from explainlab.attribution.registry import get_method, methods
+from explainlab.errors import ExplainLabError, TextError
+from explainlab.reader import ANYBODY
+from explainlab.request import CompleteRequest, Request
+from explainlab.service.estimate import Pace
+from explainlab.service.paces import Paces
+from explainlab.service.plan import Place, Plan, look, outlined, timed, together
+from explainlab.service.questions import asked_by
+from explainlab.service.service import Service
+from explainlab.service.store.store import Store
+from explainlab.service.users import LOCAL
+
+ENCODER, DECODER = "embedded:bert-mini-sst2", "embedded:gpt2-mini-ag-news"
+TEXT = "A stirring, unforgettable film about two sisters."
+HERE = Place("cpu", 8 * 2**30)
+SLOW = ("rpi_sig", "llm_ranking")
+"""Methods of thousands of passes, or without a model here."""
+
+
+def asked(question: str = "occlusion", **fields: object) -> CompleteRequest:
+    named = {"model": ENCODER, "text": TEXT, **fields}
+    return asked_by(new_request(question=question, **named), LOCAL)
+
+
+def plan_of(request: CompleteRequest) -> Plan:
+    plan = outlined(request, HERE, ANYBODY)
+    assert plan is not None
+    return plan
+
+
+@pytest.mark.parametrize("unit", ["token", "word"])
+@pytest.mark.parametrize("model", [ENCODER, DECODER])
+def test_fixed_passes_are_those_that_are_counted_and_others_at_most(model: str, unit: str) -> None:
+    classifier = explainlab.load_model(model)
+    exact = []
+    for name, method in methods().items():
+        if method.unsupported(classifier.architecture) or name in SLOW:
+            continue
+        parameters = {"samples": 3, "steps": 4} if name.startswith("rpi") else {}
+        request = asked(name, model=model, unit=unit, parameters=parameters)
+        plan, cost = plan_of(request), explainlab.explain(classifier, TEXT, name, unit=unit, **parameters).cost
+        if plan.exact:
+            assert (plan.forward, plan.backward) == (cost.forward, cost.backward), name
+            exact.append(name)
+        else:
+            assert plan.forward >= cost.forward, name
+            assert plan.backward >= cost.backward, name
+    assert {"gradient", "kernel_shap", "occlusion", "sequential_integrated_gradients"} <= set(exact)
+
+
+@pytest.mark.parametrize("rule", ["left", "midpoint", "right", "trapezoid", "gauss_legendre"])
+def test_every_fixed_rule_has_its_passes(rule: str) -> None:
+    encoder, parameters = explainlab.load_model(ENCODER), {"rule": rule, "steps": 5}
+    for name in ("integrated_gradients", "sequential_integrated_gradients"):
+        cost = explainlab.explain(encoder, TEXT, name, **parameters).cost
+        plan = plan_of(asked(name, parameters=parameters))
+        assert plan.exact
+        assert (plan.forward, plan.backward) == (cost.forward, cost.backward), name
+
+
+def test_only_methods_that_end_early_or_leave_out_equal_inputs_are_not_exact() -> None:
+    assert not plan_of(asked("integrated_gradients")).exact
+    assert not plan_of(asked("lime")).exact
+    assert plan_of(asked("kernel_shap")).exact
+    assert get_method("lime").distinct
+
+
+def test_a_plan_of_a_data_set_is_that_of_its_texts() -> None:
+    parameters = {"rows": 7, "methods": ["gradient"], "metrics": ["comprehensiveness"]}
+    plan = plan_of(asked("evaluation", text=None, data="embedded:sentiment", parameters=parameters))
+    assert plan.texts == 7
+    assert not plan.exact
+    assert plan.backward == pytest.approx(7)
+    many = plan_of(asked("evaluation", text=None, data="embedded:sentiment", parameters={**parameters, "rows": 10_000}))
+    assert 7 < many.texts < 10_000, "no more than there are"
+
+
+def test_what_is_not_known_has_no_plan() -> None:
+    assert outlined(asked(model="nobody/no-such-model"), HERE, ANYBODY) is None
+    everything = asked("evaluation", text=None, data="embedded:sentiment", parameters={"sample": "all"})
+    assert outlined(everything, HERE, ANYBODY) is None
+    assert outlined(asked(), Place("cuda", None), ANYBODY) is None, "the memory of the device is not known yet"
+
+
+def test_a_text_that_cannot_be_read_is_refused_as_when_it_is_asked() -> None:
+    for text in (" ", "\u200b" * 3, "a " * 20_000):
+        with pytest.raises(TextError):
+            outlined(asked(text=text), HERE, ANYBODY)
+
+
+def test_a_text_that_is_too_long_for_the_model_is_planned_as_it_is_cut() -> None:
+    plan = plan_of(asked(text="film " * 2_000))
+    assert plan.forward == explainlab.load_model(ENCODER).max_tokens - 2 + 1, (
+        "every token but the special ones, and the text"
+    )
+    assert plan.batch >= 1
+
+
+def test_seconds_come_from_jobs_of_the_same_question_else_of_the_same_model_else_not_at_all() -> None:
+    paces, request = Paces(Store("sqlite://"), "cpu"), asked()
+    plan = plan_of(request)
+    assert timed(plan, request, paces).seconds is None
+    paces.learn(asked("kernel_shap"), Pace(9.0, 3.0), Pace(0.5, 1.0))
+    other = timed(plan, request, paces)
+    assert (other.seconds, other.basis, other.runs) == (pytest.approx(0.5 * plan.work), "model", 1)
+    paces.learn(request, Pace(0.25, 1.0))
+    own = timed(plan, asked(text="Another text."), paces)
+    assert (own.seconds, own.basis, own.runs) == (pytest.approx(0.25 * plan.work), "question", 1)
+
+
+def test_how_many_passes_an_adaptive_method_needs_is_told_by_earlier_jobs() -> None:
+    paces, request = Paces(Store("sqlite://"), "cpu"), asked("integrated_gradients")
+    plan = plan_of(request)
+    paces.learn(asked("occlusion"), Pace(1.0, 1.0), Pace(1.0, 1.0))
+    assert timed(plan, request, paces).seconds is None, "the most passes tell no time"
+    paces.learn(request, Pace(0.5, 0.1))
+    known = timed(plan, request, paces)
+    assert known.about
+    assert known.forward == pytest.approx(0.1 * plan.forward)
+
+
+def test_a_job_teaches_the_plan_of_the_next_one() -> None:
+    service = Service(Store("sqlite://"), "cpu")
+    job = service.submit(Request(model=ENCODER, text=TEXT, question="occlusion"))
+    assert service.engine.wait(job, 60)
+    request = asked(text="The film is long, but its ending is beautiful.")
+    plan = timed(plan_of(request), request, service.paces)
+    assert plan.basis == "question"
+    assert plan.seconds is not None
+    assert plan.seconds > 0
+
+
+def test_plans_are_told_together() -> None:
+    paces, first, second = Paces(Store("sqlite://"), "cpu"), asked("gradient"), asked("occlusion")
+    plans = [plan_of(first), plan_of(second)]
+    paces.learn(first, Pace(0.25, 1.0))
+    both = together([timed(plans[0], first, paces), plans[1]])
+    assert both.seconds is None, "half of the time is not known"
+    assert both.passes == plans[0].passes + plans[1].passes
+    assert both.peak == max(plan.peak for plan in plans)
+
+
+def test_a_plan_is_made_on_a_thread_of_its_own_and_kept() -> None:
+    request = asked(text="A text that nobody has asked about.")
+    found = look([request], HERE, LOCAL)
+    assert found.answer() == (plan_of(request),)
+    assert look([request], HERE, LOCAL) is found
+    with pytest.raises(ExplainLabError):
+        look([asked(text=" ")], HERE, LOCAL).answer()
