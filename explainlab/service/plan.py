@@ -74,11 +74,18 @@ class Plan:
     def words(self) -> str:
         """The plan in a line."""
         amount = "" if self.exact else "about " if self.about else "at most "
-        count = max(1, round(self.passes))
-        passes = "1 pass" if count == 1 else f"{count:,} passes"
         batch = "one at a time" if self.batch == 1 else f"in batches of {self.batch:,}"
-        line = f"{amount}{passes} {batch}, {_size(self.peak)} beside the model, {_time(self.seconds)}."
+        time = "" if self.seconds is None else f", {_time(self.seconds)}"
+        line = f"{amount}{self._passes} {batch}, {_size(self.peak)} beside the model{time}."
         return f"{line[0].upper()}{line[1:]}"
+
+    @property
+    def _passes(self) -> str:
+        forward, backward = max(1, round(self.forward)), round(self.backward)
+        passes = "1 pass" if forward == 1 else f"{forward:,} passes"
+        if not backward:
+            return passes
+        return f"{passes} with gradients" if backward == forward else f"{passes}, {backward:,} with gradients,"
 
     @property
     def meaning(self) -> str:
@@ -246,9 +253,7 @@ def _bytes(classifier: Classifier, length: int, batch: int, gradients: bool, lay
     return batch_bytes(classifier, length, batch, gradients)
 
 
-def _time(seconds: float | None) -> str:
-    if seconds is None:
-        return "time not known yet"
+def _time(seconds: float) -> str:
     return "under 1 s" if seconds < 1 else f"about {duration(seconds)}"
 
 
