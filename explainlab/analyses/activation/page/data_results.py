@@ -15,10 +15,12 @@ from explainlab.analyses.activation.result import ActivationData
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.wording import counted, interval_words
 from explainlab.app.chart import draw_chart
+from explainlab.app.data.masked import draw_masked_line
 from explainlab.app.data.texts import OpenText, draw_opener, draw_texts, row_opener
 from explainlab.app.once import once
 from explainlab.app.page import draw_headline
 from explainlab.app.words.terms import explained
+from explainlab.service.service import Service
 
 FRONT_HELP = "The Pareto front holds the methods that no other method beats at the same cost or less. {}"
 SIMILARITY_HELP = (
@@ -27,12 +29,13 @@ SIMILARITY_HELP = (
 )
 
 
-def draw_data(open_text: OpenText, result: AnalysisResult[ActivationData]) -> None:
+def draw_data(service: Service, open_text: OpenText, result: AnalysisResult[ActivationData]) -> None:
     """The answer and every chart of the data set; ``open_text`` is called with a text that is to be shown above."""
     draw_headline(result)
     body = result.body
     open_row = row_opener(body.texts, open_text)
     _draw_areas(body)
+    draw_masked_line(service, result.request, (), "activation_data")
     for draw, name, help_text in ((mean_curves, "means", "{}"), (quality_against_cost, "costs", FRONT_HELP)):
         for column, way in zip(st.columns(2, gap="large"), DIRECTIONS, strict=True):
             with column:

@@ -51,6 +51,6 @@ def draw() -> None:
         "The same curves for many texts: which method is worth its cost on average?",
         partial(activation_controls.draw_data_controls, card),
         partial(activation_page.cost_words, view, answer),
-        partial(activation_data_results.draw_data, partial(PAGE.open_text, service)),
+        partial(activation_data_results.draw_data, service, partial(PAGE.open_text, service)),
     )
     links.draw(link)

@@ -20,6 +20,7 @@ from explainlab.analyses.candidates.page.worth import (
 from explainlab.analyses.candidates.result import CandidatesData
 from explainlab.analyses.wording import counted
 from explainlab.app.chart import draw_chart
+from explainlab.app.data.masked import draw_masked_line
 from explainlab.app.data.texts import OpenText, draw_opener, draw_texts, row_opener
 from explainlab.app.once import once
 from explainlab.models.architectures import Architecture
@@ -44,6 +45,7 @@ def draw_data(
     with definitions:
         draw_definitions(body.metrics)
     draw_choice(result, sort, "candidates_data")
+    draw_masked_line(service, result.request, (), "candidates_data")
     draw_ablation(service, view.ablation(architecture, of_data=True), sort, "candidates_data")
     if len(body.selection) > 1:
         draw_chart(once(result, candidates.same_winners, body), "candidates_same")
