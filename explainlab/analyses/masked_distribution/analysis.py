@@ -251,7 +251,9 @@ class _Check:
         waiting = [place for place, key in enumerate(keys) if key not in known]
         if waiting:
             work = FORWARD * sum(map(len, self.checked))
-            context.expect(work * len(waiting) + FORWARD * sum(map(len, self.reference)))
+            first = FORWARD * sum(map(len, self.reference))
+            context.expect(first + work * len(waiting))
+            context.part(first)
             with self.batcher.span(0, 1, 1 + len(waiting)):
                 masf, layers = self._masf()
         for done, place in enumerate(waiting, 1):
