@@ -33,7 +33,7 @@ from explainlab.service.uploads import reader_of
 from explainlab.service.users import LOCAL, User, is_administrator
 from explainlab.settings import settings
 from explainlab.workers.choice import able, has_larger
-from explainlab.workers.local import configured, here
+from explainlab.workers.local import at_hand, here
 from explainlab.workers.worker import Elsewhere, Worker
 
 log = logging.getLogger(__name__)
@@ -43,8 +43,8 @@ _MOST_UNSTORED = 64
 class Service(Access):
     """Answers requests from a store or by an engine. Safe to use from any thread.
 
-    ``engine`` makes what runs jobs on the ``workers``: by default on one, in this process, on ``device``. ``notice`` is
-    a problem of the store that users must know; else empty.
+    ``engine`` makes what runs jobs on ``workers``: by default one, in this process, on ``device``. ``notice`` is a
+    problem of the store or of the workers that users must know; else empty.
     """
 
     def __init__(
@@ -277,10 +277,9 @@ class Service(Access):
             self.late.write(partial(self.store.unfinished.end, key))
 
     def _is_answered(self, unanswered: Unanswered, user: User) -> bool:
-        try:
+        with suppress(RequestError, ModelError):  # reported when it is requested again
             return self.find(unanswered.request, user) is not None
-        except (RequestError, ModelError):  # reported when it is requested again
-            return False
+        return False
 
     def _answer(
         self, request: CompleteRequest, context: RunContext, owners: Callable[[], Collection[str]], place: int = 0
@@ -370,11 +369,11 @@ def _allowed(request: Request, user: User) -> CompleteRequest:
     return complete_request
 
 
-def open_service(device: str | None = None, workers: Sequence[Worker] = ()) -> Service:
+def open_service(device: str | None = None, workers: Sequence[Worker] = (), notice: str = "") -> Service:
     """A service on the store that the settings name, or on memory alone where it cannot be used."""
     try:
         store = Store(settings().store_url)
-        service = Service(store, device, workers=workers)
+        service = Service(store, device, notice, workers=workers)
     except ResourceError as error:
         return Service(Store("sqlite://"), device, notice=f"Results are not kept. {error}", workers=workers)
     sweep_hourly(store)
@@ -395,6 +394,7 @@ def service() -> Service:
 
 @lru_cache(maxsize=1)
 def _service() -> Service:
-    opened = open_service(workers=configured())
+    workers, problem = at_hand()
+    opened = open_service(workers=workers, notice=problem)
     threading.Thread(target=opened.read_models, name="explainlab-digests", daemon=True).start()
     return opened

@@ -6,6 +6,7 @@ import os
 
 import torch
 
+from explainlab.errors import ExplainLabError
 from explainlab.models.devices import choose_device
 from explainlab.settings import settings
 from explainlab.workers.answering import Answering
@@ -31,6 +32,16 @@ def configured() -> list[Worker]:
 
         return [*cluster(settings().workers), here(spare=True)]
     return processes(settings().workers)
+
+
+def at_hand() -> tuple[list[Worker], str]:
+    """The workers that the settings ask for; or none, and why. A hosted instance raises that instead."""
+    try:
+        return configured(), ""
+    except ExplainLabError as error:
+        if settings().hosted:
+            raise
+        return [], f"Nothing but this process computes. {error}"
 
 
 def processes(count: int | None = None, device: str | None = None) -> list[Worker]:

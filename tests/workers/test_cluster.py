@@ -9,6 +9,7 @@ from explainlab.settings import settings
 from explainlab.workers.cluster import workers as cluster_module
 from explainlab.workers.cluster.address import require_answer, require_private
 from explainlab.workers.cluster.workers import cluster
+from explainlab.workers.local import at_hand
 
 
 @pytest.mark.parametrize("address", ["", "auto", "ray://head:10001", "8.8.8.8:6379", "ray://[2606:4700::1111]:10001"])
@@ -35,3 +36,15 @@ def test_an_address_where_nothing_answers_is_told(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(settings(), "ray_address", "127.0.0.1:1")
     with pytest.raises(ResourceError, match=r"No Ray cluster answers at 127\.0\.0\.1:1"):
         require_answer()
+
+
+def test_without_its_workers_the_app_computes_itself_and_a_hosted_one_does_not_start(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(settings(), "engine", "ray")
+    monkeypatch.setattr(cluster_module, "find_spec", lambda _: None)
+    workers, why = at_hand()
+    assert (workers, why[:56]) == ([], "Nothing but this process computes. Ray is not installed.")
+    monkeypatch.setattr(settings(), "allow_anyone", True)
+    with pytest.raises(ResourceError, match="Ray is not installed"):
+        at_hand()
