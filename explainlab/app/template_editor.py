@@ -11,9 +11,9 @@ import streamlit as st
 from explainlab.app import session
 from explainlab.app.text import plain
 from explainlab.errors import ExplainLabError, ModelError, RequestError
-from explainlab.models.completion import PREFIX
 from explainlab.models.loading import answer_pieces
-from explainlab.models.templates import Example, Template, read_template, template_parts
+from explainlab.models.speaking.completion import PREFIX
+from explainlab.models.speaking.templates import Example, Template, read_template, template_parts
 from explainlab.request import checked, digest
 from explainlab.service import templates
 from explainlab.service.limits import require_model

@@ -66,27 +66,19 @@ class Row:
 
 def run_bench(names: list[str], say: Say, fleet: Sequence[Worker] = ()) -> dict[str, Any]:
     """Run the parts called ``names`` (all if empty); returns ``{"machine", "rows"}``. ``say`` gets a line for each row.
-    The part ``scale`` measures the workers of ``fleet``; where there are none, some that it starts.
 
+    The part ``scale`` measures the workers of ``fleet``; where there are none, some that it starts.
     Raises :class:`RequestError` for a part that does not exist.
     """
-    from explainlab.bench import (
-        batched,
+    from explainlab.bench import batched, library, methods, opening, plan, predictions, runs, scale, shapley
+    from explainlab.bench.studies import (
         benchmark,
         faithfulness,
         integration,
-        library,
         masked,
-        methods,
-        opening,
-        plan,
-        predictions,
         progressive,
         roar,
-        runs,
         sanity,
-        scale,
-        shapley,
         training,
     )
 

@@ -20,7 +20,7 @@ from explainlab.limits import DEFAULT_LIMITS, Limits
 from explainlab.models.architectures import Architecture
 from explainlab.models.inputs import Inputs, Tokens
 from explainlab.models.model import Model
-from explainlab.models.prefix import Cache, Prefix
+from explainlab.models.speaking.prefix import Cache, Prefix
 from explainlab.text.encoding import Encoding
 from explainlab.text.prompt import Prompt, encode_prompted
 

@@ -19,11 +19,12 @@ from explainlab.errors import ExplainLabError, MemoryShortage, ModelError, Reque
 from explainlab.limits import DEFAULT_LIMITS, Limits
 from explainlab.models.architectures import Architecture
 from explainlab.models.classifier import Classifier
-from explainlab.models.completion import PREFIX as COMPLETION
-from explainlab.models.completion import answer_tokens, split_id, take_head
 from explainlab.models.devices import choose_device, is_out_of_memory
 from explainlab.models.in_memory import SOURCE, classifier_of, require_usable
 from explainlab.models.model_types import model_type_of
+from explainlab.models.speaking.completion import PREFIX as COMPLETION
+from explainlab.models.speaking.completion import answer_tokens, split_id, take_head
+from explainlab.models.speaking.templates import Template, template_parts
 from explainlab.models.stored.directory import FILES, OF_PAIRS, prompt_in, read_config
 from explainlab.models.stored.places import PREFIX, files_here, files_of, locate
 from explainlab.models.stored.tokenizer import most_tokens, read_tokenizer
@@ -35,7 +36,6 @@ from explainlab.models.stored.weights import (
     first_line,
     load_weights,
 )
-from explainlab.models.templates import Template, template_parts
 from explainlab.request import Dtype, digest
 
 transformers_logging.disable_progress_bar()

@@ -15,7 +15,7 @@ from explainlab.models.anatomy import Block, Head, Unit
 from explainlab.models.architectures import Architecture
 from explainlab.models.attention import Tap
 from explainlab.models.inputs import Inputs
-from explainlab.models.prefix import Cache, Prefix
+from explainlab.models.speaking.prefix import Cache, Prefix
 
 
 class Model(Protocol):
@@ -124,7 +124,7 @@ class Model(Protocol):
     def next_token(self, inputs: Inputs) -> tuple[Tensor, Tensor]:
         """The logits [B, classes], and the share [B] of the next token that the label words together hold.
 
-        Only for a language model whose head has the rows of label words (:mod:`explainlab.models.completion`).
+        Only for a language model whose head has the rows of label words (:mod:`explainlab.models.speaking.completion`).
         """
         raise self._lacks()
 

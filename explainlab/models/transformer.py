@@ -27,10 +27,10 @@ from explainlab.models.anatomy import (
 )
 from explainlab.models.architectures import Architecture
 from explainlab.models.attention import Tap, tapped
-from explainlab.models.completion import answers_of, take_head
 from explainlab.models.inputs import Inputs
 from explainlab.models.model import Model
-from explainlab.models.prefix import Cache, Prefix
+from explainlab.models.speaking.completion import answers_of, take_head
+from explainlab.models.speaking.prefix import Cache, Prefix
 from explainlab.models.stored.building import BUILDING
 
 Replace = Callable[[nn.Module, Any, Tensor], Tensor]

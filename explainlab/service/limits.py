@@ -16,8 +16,8 @@ from explainlab.attribution.registry import MEMBERS, parse_members, parse_method
 from explainlab.data.examples import PREFIX as EMBEDDED
 from explainlab.data.uploads import PREFIX as UPLOADED
 from explainlab.errors import DataError, ModelError, RequestError, TextError
-from explainlab.models.completion import PREFIX as COMPLETION
 from explainlab.models.loading import changed_model
+from explainlab.models.speaking.completion import PREFIX as COMPLETION
 from explainlab.models.stored.made import PREFIX as MADE
 from explainlab.models.stored.places import resolved_id
 from explainlab.request import CompleteRequest, Request

@@ -9,7 +9,7 @@ from pathlib import Path
 from explainlab.declared import named
 from explainlab.errors import ModelError, RequestError, ResourceError
 from explainlab.limits import MAX_TEMPLATE_KB, MAX_TEMPLATES
-from explainlab.models.templates import (
+from explainlab.models.speaking.templates import (
     Template,
     save_template,
     template_folder,
@@ -47,8 +47,8 @@ def require_template(each: str, user_id: str) -> None:
 def save_own(template: Template, user: User) -> str:
     """Save a template of ``user``, in place of one of the same name; returns its id.
 
-    Raises as :func:`explainlab.models.templates.save_template`, and :class:`RequestError` for one that is too large or
-    one too many.
+    Raises as :func:`explainlab.models.speaking.templates.save_template`, and :class:`RequestError` for one that is too
+    large or one too many.
     """
     each = own_id(template.name, user)
     size, own = len(template.model_dump_json()), _own(user.id)

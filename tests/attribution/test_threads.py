@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.models.test_prefix import LONG
 from torch import Tensor, nn
 
 from explainlab import explain, methods
@@ -20,11 +21,10 @@ from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
 from explainlab.models.loading import load_model
 from explainlab.models.reading import read_all
-from explainlab.models.templates import save_template
+from explainlab.models.speaking.templates import save_template
 from explainlab.testing.observation import Recorder, unchanged
 from tests.attribution.test_contract import cheap
 from tests.conftest import Zoo, loaded
-from tests.models.test_prefix import LONG
 
 TEXTS = ("A funny film.", "It isn't a funny film but a good film and a good plot!")
 THREADS = 8

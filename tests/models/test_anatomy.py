@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch import nn
 
-from explainlab.models.completion import take_head
 from explainlab.models.model_types import model_type_of
+from explainlab.models.speaking.completion import take_head
 from explainlab.models.transformer import TransformerModel
 from tests.conftest import SPEAKERS, Zoo
 from tests.toys import recurrent

@@ -22,8 +22,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from explainlab.errors import ExplainLabError
-from explainlab.models.completion import split_id
 from explainlab.models.loading import answer_pieces, changed_model, describe, known_digest, load_model, model_digest
+from explainlab.models.speaking.completion import split_id
 from explainlab.settings import settings
 from explainlab.training import Examples, settings_for, starting_point
 from tests.conftest import ASKED

@@ -15,7 +15,7 @@ from explainlab.models.attention import Tap
 from explainlab.models.classifier import Classifier
 from explainlab.models.inputs import Inputs
 from explainlab.models.model import Model
-from explainlab.models.prefix import Prefix
+from explainlab.models.speaking.prefix import Prefix
 
 
 class Wrapped(Model):

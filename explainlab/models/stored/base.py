@@ -10,8 +10,8 @@ import transformers
 
 from explainlab.errors import ModelError
 from explainlab.models.anatomy import POOLER
-from explainlab.models.completion import PREFIX as COMPLETION
 from explainlab.models.model_types import model_type_of
+from explainlab.models.speaking.completion import PREFIX as COMPLETION
 from explainlab.models.stored.building import BUILDING
 from explainlab.models.stored.directory import read_config
 from explainlab.models.stored.places import files_of

@@ -11,7 +11,7 @@ from huggingface_hub import snapshot_download
 from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 
 from explainlab.errors import ModelError
-from explainlab.models.completion import split_id
+from explainlab.models.speaking.completion import split_id
 from explainlab.models.stored.directory import FILES, require_files
 from explainlab.models.stored.made import PREFIX as MADE
 from explainlab.models.stored.made import WEIGHTS, made_directory

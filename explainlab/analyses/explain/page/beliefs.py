@@ -20,7 +20,7 @@ from explainlab.app.once import once
 from explainlab.app.place import Place
 from explainlab.app.question import card_of
 from explainlab.app.text import plain
-from explainlab.models.completion import PREFIX as COMPLETION
+from explainlab.models.speaking.completion import PREFIX as COMPLETION
 from explainlab.request import Request
 from explainlab.service.service import Service
 

@@ -17,7 +17,6 @@ from explainlab.analyses.run import study
 from explainlab.attribution.explain import explain
 from explainlab.attribution.registry import parse_method
 from explainlab.attribution.subject import Subject
-from explainlab.bench import stability
 from explainlab.bench.bare import bare_logits
 from explainlab.bench.batched import bare_passes
 from explainlab.bench.runner import (
@@ -30,6 +29,7 @@ from explainlab.bench.runner import (
     text_of,
     timed,
 )
+from explainlab.bench.studies import stability
 from explainlab.data import read_dataset
 from explainlab.models import anatomy
 from explainlab.models.anatomy import Unit

@@ -17,11 +17,11 @@ from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel
 
 from explainlab.errors import ModelError, TextError
-from explainlab.models.completion import answer_tokens
 from explainlab.models.loading import answer_pieces, describe, known_digest, load_model, model_digest
 from explainlab.models.replay import Replay
+from explainlab.models.speaking.completion import answer_tokens
+from explainlab.models.speaking.templates import Template, read_template, save_template
 from explainlab.models.stored.places import locate
-from explainlab.models.templates import Template, read_template, save_template
 from explainlab.testing import traces
 from tests.attribution.plain import close
 from tests.conftest import ASKED, SPEAKERS, Zoo

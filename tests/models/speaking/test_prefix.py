@@ -12,12 +12,12 @@ from explainlab.attribution.subject import Subject
 from explainlab.metrics import distinct
 from explainlab.metrics.evaluate import Case, evaluate
 from explainlab.metrics.registry import parse_metric
-from explainlab.models import prefix
 from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
 from explainlab.models.loading import load_model
-from explainlab.models.templates import save_template
+from explainlab.models.speaking import prefix
+from explainlab.models.speaking.templates import save_template
 from tests.attribution.plain import close
 from tests.conftest import ASKED, SPEAKERS
 

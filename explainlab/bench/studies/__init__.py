@@ -1,0 +1,1 @@
+"""Parts of the benchmark about studies and trainings."""
