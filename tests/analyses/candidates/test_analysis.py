@@ -20,6 +20,7 @@ from explainlab.declared import parse
 from explainlab.metrics.evaluate import Case, MetricResult, evaluate
 from explainlab.metrics.registry import parse_metric
 from explainlab.metrics.summary import bootstrap
+from explainlab.models import batching
 from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
@@ -311,7 +312,7 @@ def test_progress_never_goes_back(encoder: Classifier, data: str, monkeypatch: p
         def spend(self, work: float) -> None:
             spent.append(work)
 
-    monkeypatch.setattr(Batcher, "_size", lambda _, length, count, *rest: min(4, count))
+    monkeypatch.setattr(batching, "batch_size", lambda classifier, length, count, *rest: min(4, count))
     for source in ({"text": TEXT}, {"data": data}):
         shares.clear()
         spent.clear()
