@@ -31,6 +31,7 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "intermediate_predictions": {},
     "judged_map": {},
     "layer_randomisation": {"methods": ["gradient"], "draws": 2},
+    "masked_distribution": {"ratios": [50], "baselines": ["mask", "delete"]},
     "mistake_drivers": {"right": 3},
     "path_gradients": {"steps": [3, 6]},
     "planted": {},
@@ -70,11 +71,11 @@ def models(directory: Path) -> dict[str, Classifier]:
     return found
 
 
-def write_data(path: Path) -> str:
-    """A file of :data:`TEXTS`, each with every label."""
+def write_data(path: Path, times: int = 1) -> str:
+    """A file of :data:`TEXTS`, each with every label, so many ``times``."""
     with path.open("w", newline="", encoding="utf-8") as file:
         rows = [(text, i, "[[0, 2]]") for text in TEXTS for i in range(len(LABELS))]
-        csv.writer(file).writerows([("text", "label", "rationale"), *rows])
+        csv.writer(file).writerows([("text", "label", "rationale"), *(times * rows)])
     return str(path)
 
 
@@ -86,6 +87,8 @@ def answer(model: Classifier, data: str, name: str, kind: str, text: str = TEXT)
         parameters["scores"] = [(-1) ** i * i / n for i in range(n)]
     if "test" in studies()[name].Parameters.model_fields:
         parameters["test"] = data
+    if name == "masked_distribution":
+        data = write_data(Path(data).with_name("many.csv"), times=3)
     context = RunContext(Reader(made=Path(data).parent / "made"))
     source = {"text": {"text": text}, "data": {"data": data}, "nothing": {}}[kind]
     return study(model if source else None, name, **source, context=context, **parameters)

@@ -255,6 +255,6 @@ def test_a_data_set_without_intervals_is_drawn(found: Found, tmp_path) -> None:
     path.write_text('text,label,rationale\na good film,0,"[[2, 6]]"\n', encoding="utf-8")
     model = hostile_study.models(tmp_path)["bert"]
     names = {name for name, one in studies().items() if not isinstance(one, ModelFree)}
-    for name in sorted(names - {"intermediate_predictions", "judged_map"}):
+    for name in sorted(names - {"intermediate_predictions", "judged_map", "masked_distribution"}):
         figures = figures_of(study(model, name, data=str(path), **hostile_study.PARAMETERS[name]))
         assert figures.charts or figures.none in ("No word speaks for a wrong class.",), name
