@@ -234,7 +234,7 @@ class _Check:
         half = len(texts) // 2
         if half < LEAST:
             raise RequestError(
-                f"The rows with a text are too few ({len(texts):,}): half of them are the reference, of at least {LEAST}.",
+                f"{len(texts):,} rows that can be read are too few: half are the reference, of at least {LEAST}.",
                 "Ask for more rows, or name a larger file.",
             )
         order = np.random.default_rng(subject.request.seed).permutation(len(texts)).tolist()
