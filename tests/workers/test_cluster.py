@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
+
 import pytest
 
+from explainlab.analyses.registry import complete
 from explainlab.errors import RequestError, ResourceError
+from explainlab.models.context import RunContext
+from explainlab.request import Request
 from explainlab.settings import settings
 from explainlab.workers.cluster import workers as cluster_module
 from explainlab.workers.cluster.address import require_answer, require_private
 from explainlab.workers.cluster.workers import cluster
 from explainlab.workers.local import at_hand
+from tests.workers.conftest import LATE, Head
 
 
 @pytest.mark.parametrize("address", ["", "auto", "ray://head:10001", "8.8.8.8:6379", "ray://[2606:4700::1111]:10001"])
@@ -48,3 +55,24 @@ def test_without_its_workers_the_app_computes_itself_and_a_hosted_one_does_not_s
     monkeypatch.setattr(settings(), "allow_anyone", True)
     with pytest.raises(ResourceError, match="Ray is not installed"):
         at_hand()
+
+
+def test_a_worker_that_has_nothing_to_do_gives_back_its_place(head: Head, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(settings(), "idle_worker_seconds", 1.0)
+    (worker,) = cluster(1)
+    asked = complete(Request(model="embedded:bert-mini-sst2", text="a film", question="gradient"))
+    wait_for(lambda: not worker.away)
+    (first,) = worker.answer([asked], RunContext())
+    wait_for(lambda: not worker.condition.place)
+    assert (worker.away, worker.loaded) == ("", ()), "it can be asked"
+    (again,) = worker.answer([asked], RunContext())
+    assert again.features == first.features
+    assert worker.restarts == 0
+    worker.close()
+
+
+def wait_for(true: Callable[[], object]) -> None:
+    until = time.monotonic() + LATE
+    while not true():
+        assert time.monotonic() < until
+        time.sleep(0.05)
