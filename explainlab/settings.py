@@ -43,7 +43,7 @@ class Settings(BaseSettings, Limited):
         description="Processes that compute; empty: one a device; 0: none, it is done in the process of the pages.",
     )
     idle_worker_seconds: float = Field(
-        900.0,
+        900,
         ge=0,
         description="After so long without a task a worker of a cluster gives back its place; 0: never.",
     )

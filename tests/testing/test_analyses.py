@@ -32,6 +32,7 @@ CHEAP: dict[str, dict[str, Any]] = {
     "axioms": {"methods": "gradient", "positions": 1},
     "evaluation": {"methods": "occlusion", "metrics": "log_odds"},
     "integration_error": {"steps": "2,3", "rules": "right"},
+    "masked_distribution": {"ratios": "50", "baselines": "mask"},
     "layer_randomisation": {"methods": "gradient", "draws": 1},
     "path_gradients": {"steps": "2"},
     "precision": {"methods": "gradient", "dtypes": "bfloat16"},
@@ -51,18 +52,28 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(file)
 
 
+@pytest.fixture(scope="module")
+def many(data: str) -> str:
+    """A file of 42 texts: those of ``data`` again and again."""
+    header, *rows = Path(data).read_text(encoding="utf-8").splitlines()
+    file = Path(data).with_name("many.csv")
+    file.write_text("\n".join([header, *rows * 14]) + "\n", encoding="utf-8")
+    return str(file)
+
+
 ASKED = sorted(name for name, study in studies().items() if not isinstance(study, ModelFree))
 """Those of a classifier; the others have tests of their own."""
 
 
 @pytest.mark.parametrize("name", ASKED)
-def test_every_study_fulfils_the_contract(zoo: Zoo, data: str, name: str) -> None:
+def test_every_study_fulfils_the_contract(zoo: Zoo, data: str, many: str, name: str) -> None:
     classifier = zoo("gpt2" if name == "intermediate_predictions" else "bert")
     parameters = dict(CHEAP.get(name, {}))
     if name == "judged_map":
         parameters = {"scores": list(range(len(classifier.encode(TEXT)))), "metrics": "log_odds"}
     text = None if isinstance(get_analysis(name), DataAnalysis) else TEXT
-    check_analysis(get_analysis(name), classifier, text=text, data=data, **parameters)
+    source = many if name == "masked_distribution" else data
+    check_analysis(get_analysis(name), classifier, text=text, data=source, **parameters)
 
 
 def test_a_method_fulfils_it_too(encoder: Classifier) -> None:

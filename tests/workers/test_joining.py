@@ -54,7 +54,7 @@ def test_it_stays_as_long_as_ray_does_and_tells_where_that_fails(monkeypatch: py
 
 
 _WAITING = """
-from explainlab.workers import joining
+from explainlab.workers.cluster import joining
 joining.answers = lambda _: True
 joining._START = "import os, time; print(os.getpid(), flush=True); time.sleep(600)"
 joining.join("127.0.0.1:1")
