@@ -233,13 +233,20 @@ class Dispatcher:
         self._changed.notify_all()
 
     def _begins_at(self, place: int, job: Job) -> bool:
-        """Whether ``job``, which waits, may begin at ``place``."""
-        for group in self._prefer(job):
+        """Whether ``job``, which waits, may begin at ``place``: not beside another where it could take that of help."""
+        able = self._prefer(job)
+        if not job.urgent and self._shared(place) and not all(self._shared(at) for at in chain(*able)):
+            return False
+        for group in able:
             if place in group:
                 return True
             if job.urgent and not all(any(own.urgent for own in self._scheduler.begun(at)) for at in group):
                 return False
         return False
+
+    def _shared(self, place: int) -> bool:
+        """Whether a job that helps no other has begun at ``place``."""
+        return any(not own.helps for own in self._scheduler.begun(place))
 
     def _helper(self, place: int) -> Job | None:
         """A job that helps, at ``place``, one that has handed out more than it does itself; None if none wants it."""
