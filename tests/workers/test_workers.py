@@ -95,7 +95,7 @@ def test_two_workers_share_a_data_set_and_give_the_same_numbers(fleet: Service, 
     assert fleet.workers[job.place].condition.texts_per_second > 0
     alone = here.run(asked)
     assert (job.progress.done, job.progress.total) == (24, 24)
-    for worker in fleet.workers:
+    for worker in fleet.workers[:2]:
         told = worker.condition
         assert (told.state, told.models, told.place) == ("ready", (MODEL,), f"{worker.host}, process {worker.pid}")
         assert told.memory_bytes > 2**20
@@ -185,7 +185,7 @@ def test_killed_workers_cost_time_alone(fleet: Service, here: Service, caplog: p
     asked = errors_of(24, steps=90)
     job = fleet.submit(asked, ANN)
     begun(fleet, job, helped=True)
-    restarts = sum(worker.restarts for worker in fleet.workers)
+    restarts = sum(worker.restarts for worker in fleet.workers[:2])
     for place in (1 - job.place, job.place):  # the one that helps, then the one whose job it is
         kill(fleet.workers[place])
         done, until = job.progress.done, time.monotonic() + SOON
@@ -195,7 +195,7 @@ def test_killed_workers_cost_time_alone(fleet: Service, here: Service, caplog: p
     there, alone = end(fleet, job), here.run(asked)
     assert (there.cost.forward, there.cost.backward) == (alone.cost.forward, alone.cost.backward), "nothing twice"
     np.testing.assert_allclose(numbers(there), numbers(alone), rtol=1e-3, atol=1e-6)
-    assert sum(worker.restarts for worker in fleet.workers) > restarts
+    assert sum(worker.restarts for worker in fleet.workers[:2]) > restarts
     assert "film" not in caplog.text
     end(fleet, fleet.submit(text("after that"), ANN))
 
@@ -239,7 +239,10 @@ def test_without_its_cluster_single_texts_are_answered_here_and_data_sets_wait(
     assert fleet.workers[between.place].spare
     done = job.progress.done
     assert (job.progress.status, job.begun) == ("queued", False)
-    assert fleet.workers[0].away == f"No Ray cluster answers at {head.address}."
+    until = time.monotonic() + SOON
+    while fleet.workers[0].away != f"No Ray cluster answers at {head.address}.":
+        assert time.monotonic() < until
+        time.sleep(0.05)
     head.start()
     begun(fleet, job)
     assert job.progress.done >= done, "what was finished stays"
