@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import streamlit as st
 
-from explainlab.app import session
+from explainlab.app import links, session
 from explainlab.app.data.reading import is_there
 from explainlab.app.text import plain
 from explainlab.errors import ExplainLabError
@@ -38,8 +38,10 @@ def draw_plan(service: Service, make: Callable[[], Sequence[Request]]) -> None:
         look = planning.look(asked, Place(worker.device, worker.free_bytes), user)
     except ExplainLabError:
         return
-    there = is_there(look)
-    st.fragment(_draw, run_every=None if there else _POLL_SECONDS)(service, asked, look)
+    if is_there(look):
+        _draw(service, asked, look)
+    else:
+        st.fragment(_await, run_every=_POLL_SECONDS)(look)
 
 
 def _is_new(service: Service, request: Request) -> bool:
@@ -49,9 +51,13 @@ def _is_new(service: Service, request: Request) -> bool:
     return not (service.has(request, user) or (job is not None and not job.progress.finished))
 
 
+def _await(look: Look[tuple[Plan, ...]]) -> None:
+    """The page runs again when ``look`` ends: a fragment would go on asking."""
+    if look.ended:
+        links.rerun()
+
+
 def _draw(service: Service, asked: Sequence[CompleteRequest], look: Look[tuple[Plan, ...]]) -> None:
-    if not look.ended:
-        return
     try:
         plans = look.answer()
     except ExplainLabError:  # told when it is asked

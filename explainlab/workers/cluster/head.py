@@ -34,6 +34,7 @@ def main(port: str) -> None:
         head.terminate()  # it ends all that belongs to it
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is for its server, which ends it
+    signal.signal(signal.SIGTERM, lambda *_: head.terminate())
     threading.Thread(target=end_with_server, daemon=True).start()
     head.wait()
 
