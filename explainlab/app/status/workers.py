@@ -35,7 +35,7 @@ def draw_workers(stations: Sequence[Station]) -> None:
     st.dataframe(rows, hide_index=True, column_config=_columns(), height="content")
     if len(stations) == 1:
         st.caption("Each of these lines starts the app with more, on this machine or on a cluster of Ray:")
-        st.code(_MORE, language="bash", wrap_lines=True)
+        st.code(_MORE, language=None, wrap_lines=True)
 
 
 def _sentence(stations: Sequence[Station]) -> str:
