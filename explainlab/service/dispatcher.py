@@ -18,7 +18,7 @@ from explainlab.service.logs import log_end
 from explainlab.service.scheduler import Scheduler
 from explainlab.service.users import LOCAL, User
 from explainlab.settings import settings
-from explainlab.workers.worker import Elsewhere
+from explainlab.workers.worker import MOST_TRIES, Elsewhere, ended_too_often
 
 log = logging.getLogger(__name__)
 
@@ -339,8 +339,11 @@ class Dispatcher:
             result = self._answer(request, context)
         except Cancelled:
             return "cancelled", "" if job.stop.is_set() else _forsaken()
-        except Elsewhere:
-            return ("cancelled", "") if job.stop.is_set() else ("queued", "")
+        except Elsewhere as gone:
+            job.tries += gone.tries
+            if job.tries < MOST_TRIES:
+                return ("cancelled", "") if job.stop.is_set() else ("queued", "")
+            problem = str(ended_too_often())
         except ExplainLabError as error:
             problem = str(error)
         except BaseException:  # also those that would end the thread

@@ -68,7 +68,8 @@ class Job:
 
     Once it has begun it runs at the ``place`` of a worker, in its ``context``, and may hand out ``parts``: a job that
     ``helps`` it, at another place, does some of these. ``alone``: a helper has failed, and there is to be no other.
-    Where its worker goes away it waits again. So many ``too_few_bytes`` of memory did not suffice for it.
+    Where its worker goes away it waits again, and is given up where so many ``tries`` have ended their workers. So many
+    ``too_few_bytes`` of memory did not suffice for it.
     """
 
     key: str
@@ -89,6 +90,7 @@ class Job:
     parts: Parts = field(default_factory=Parts)
     helps: Job | None = None
     alone: bool = False
+    tries: int = 0
     too_few_bytes: int = 0
     context: JobContext | None = None
     stop: threading.Event = field(default_factory=threading.Event)

@@ -24,14 +24,12 @@ from explainlab.workers.conversation import Conversation, WorkerLost
 from explainlab.workers.link import Link
 from explainlab.workers.pool import Loaded
 from explainlab.workers.version import source_digest
-from explainlab.workers.worker import Elsewhere
+from explainlab.workers.worker import MOST_TRIES, Elsewhere, ended_too_often
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _WORKER = "explainlab.workers"
-MOST_TRIES = 3
-"""So often a task is begun whose process ends in the middle of it."""
 
 
 class Process:
@@ -185,7 +183,7 @@ class Process:
         while tries < MOST_TRIES:
             link = self._live()
             if self.away:
-                raise Elsewhere
+                raise Elsewhere(tries)
             if self._refused:
                 raise ResourceError("The files of ExplainLab have changed since it was started.", "Start it again.")
             task = next(self._tasks)
@@ -195,10 +193,7 @@ class Process:
                 tries += lost.busy or not self._elsewhere
             finally:
                 link.inboxes.pop(task, None)
-        raise ResourceError(
-            f"The process that computes ended {MOST_TRIES} times in the middle of this.",
-            "It may need more memory than there is: try a smaller model, a shorter text or fewer steps.",
-        )
+        raise ended_too_often()
 
     def close(self) -> None:
         """End the process."""

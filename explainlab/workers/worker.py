@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
+from explainlab.errors import ResourceError
 from explainlab.models.context import RunContext
 from explainlab.request import CompleteRequest
 from explainlab.result import Result
@@ -12,9 +13,24 @@ from explainlab.training import Trained
 from explainlab.workers.condition import Condition
 from explainlab.workers.pool import Loaded
 
+MOST_TRIES = 3
+"""So often a task is begun whose process ends in the middle of it."""
+
 
 class Elsewhere(Exception):
-    """This worker cannot do it now; another one may, or this one later."""
+    """This worker cannot do it now; another one may, or this one later. So many ``tries`` have ended its process."""
+
+    def __init__(self, tries: int = 0) -> None:
+        super().__init__()
+        self.tries = tries
+
+
+def ended_too_often() -> ResourceError:
+    """What is said of a task that has been tried so often."""
+    return ResourceError(
+        f"The process that computes ended {MOST_TRIES} times in the middle of this.",
+        "It may need more memory than there is: try a smaller model, a shorter text or fewer steps.",
+    )
 
 
 class Worker(Protocol):

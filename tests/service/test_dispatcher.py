@@ -13,6 +13,7 @@ from explainlab.service import dispatcher as dispatcher_module
 from explainlab.service.jobs import Job, JobContext, Progress
 from explainlab.service.users import LOCAL, User
 from explainlab.settings import settings
+from explainlab.workers.worker import Elsewhere
 from tests.service.conftest import SOON, Bench, raising
 
 ANN, BOB, CY = (User(name, name.title()) for name in ("ann", "bob", "cy"))
@@ -359,3 +360,24 @@ def test_what_a_job_has_so_far_ends_with_it(bench: Bench) -> None:
     assert job.so_far() == "the texts that are finished"
     bench.go(job)
     assert job.so_far is None
+
+
+def test_a_job_whose_worker_goes_away_waits_again(bench: Bench) -> None:
+    left = [Elsewhere(), Elsewhere()]
+
+    def leave(_: JobContext) -> None:
+        if left:
+            raise left.pop()
+
+    bench.does["moved"] = leave
+    job = bench.submit("moved")
+    assert bench.go(job) == ["done"]
+    assert bench.ran == ["moved"] * 3
+
+
+def test_a_job_that_ends_worker_after_worker_is_given_up(bench: Bench) -> None:
+    bench.does["deadly"] = raising(Elsewhere(tries=1))
+    job = bench.submit("deadly")
+    assert bench.go(job) == ["failed"]
+    assert bench.ran == ["deadly"] * 3
+    assert job.progress.error.startswith("The process that computes ended 3 times in the middle of this.")
