@@ -8,10 +8,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 
-def _nothing() -> None:
-    """Tell nobody."""
-
-
 class Counts(NamedTuple):
     """How many parts nobody has taken, how many somebody has, and how many are done."""
 
@@ -29,7 +25,7 @@ class Parts:
 
     def __init__(self) -> None:
         self.of = ""
-        self.changed: Callable[[], None] = _nothing
+        self.changed: Callable[[], None] = lambda: None
         self._count = 0
         self._waiting: deque[Any] = deque()
         self._taken: dict[object, Any] = {}

@@ -61,7 +61,7 @@ class Process:
         self.name = name
         self.restarts = 0
         self.seen = time.monotonic()
-        self.changed: Callable[[], None] = _nothing
+        self.changed: Callable[[], None] = lambda: None
         self._first = {
             "device": device,
             "pool_bytes": pool_bytes,
@@ -229,7 +229,3 @@ class Process:
         if self._elsewhere:
             self._live()
         self.changed()
-
-
-def _nothing() -> None:
-    """Tell nobody."""

@@ -46,17 +46,17 @@ def test_a_hosted_instance_joins_none_that_others_may_reach(monkeypatch: pytest.
 @NEEDS_RAY
 def test_it_stays_as_long_as_ray_does_and_tells_where_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(joining, "answers", lambda _: True)
-    monkeypatch.setattr(joining, "_START", "import sys; print(sys.argv[1:]); sys.exit(3)")
+    monkeypatch.setattr(joining, "START", "import sys; print(sys.argv[1:]); sys.exit(3)")
     with pytest.raises(ExplainLabError, match=r"Ray has left the cluster at 127\.0\.0\.1:1"):
         join("127.0.0.1:1")
-    monkeypatch.setattr(joining, "_START", f"import sys; assert sys.argv[1:3] == ['start', '--address'], {sys.argv!r}")
+    monkeypatch.setattr(joining, "START", f"import sys; assert sys.argv[1:3] == ['start', '--address'], {sys.argv!r}")
     join("127.0.0.1:1")
 
 
 _WAITING = """
 from explainlab.workers.cluster import joining
 joining.answers = lambda _: True
-joining._START = "import os, time; print(os.getpid(), flush=True); time.sleep(600)"
+joining.START = "import os, time; print(os.getpid(), flush=True); time.sleep(600)"
 joining.join("127.0.0.1:1")
 """
 

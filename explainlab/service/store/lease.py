@@ -31,7 +31,7 @@ class Lease:
 
     def __init__(self, database: Database) -> None:
         self.server = secrets.token_hex(16)
-        self.workers: Callable[[], str | None] = _nothing
+        self.workers: Callable[[], str | None] = lambda: None
         self._database = database
         self._over = threading.Event()
 
@@ -76,10 +76,6 @@ class Lease:
             pass
         except Exception as error:  # its traceback would show what users have written
             log.error("what the store could not take before cannot be written: %s", type(error).__name__)
-
-
-def _nothing() -> None:
-    """Say nothing."""
 
 
 def lives() -> ColumnElement[bool]:

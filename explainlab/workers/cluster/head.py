@@ -9,8 +9,8 @@ import threading
 
 from explainlab.workers.cluster.address import LOOPBACK
 
-_RAY = "from ray.scripts.scripts import main; main()"
-_STORE_BYTES = 100 * 2**20  # Ray's own store of objects, in which nothing of ours is
+START = "from ray.scripts.scripts import main; main()"
+STORE_BYTES = 100 * 2**20  # Ray's own store of objects, in which nothing of ours is
 
 
 def main(port: str) -> None:
@@ -19,9 +19,9 @@ def main(port: str) -> None:
         "node-ip-address": LOOPBACK,
         "port": port,
         "include-dashboard": "false",
-        "object-store-memory": str(_STORE_BYTES),
+        "object-store-memory": str(STORE_BYTES),
     }
-    command = [sys.executable, "-c", _RAY, "start", "--head", "--block", "--disable-usage-stats"]
+    command = [sys.executable, "-c", START, "start", "--head", "--block", "--disable-usage-stats"]
     head = subprocess.Popen(
         [*command, *(f"--{name}={value}" for name, value in options.items())],
         stdin=subprocess.DEVNULL,

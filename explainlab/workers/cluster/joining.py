@@ -10,10 +10,9 @@ from importlib.util import find_spec
 from explainlab.errors import RequestError, ResourceError
 from explainlab.settings import PACKAGE
 from explainlab.workers.cluster.address import answers, require_private
+from explainlab.workers.cluster.head import START, STORE_BYTES
 
-_STORE_BYTES = 100 * 2**20  # Ray's own store of objects, in which nothing of ours is
 _END_SECONDS = 30.0
-_START = "from ray.scripts.scripts import main; main()"
 
 
 def join(address: str) -> None:
@@ -34,8 +33,8 @@ def join(address: str) -> None:
         **os.environ,
         "PYTHONPATH": os.pathsep.join(filter(None, [str(PACKAGE.parent), os.getenv("PYTHONPATH")])),
     }
-    options = ["--address", address, "--block", "--disable-usage-stats", "--object-store-memory", str(_STORE_BYTES)]
-    command = [sys.executable, "-c", _START, "start", *options]
+    options = ["--address", address, "--block", "--disable-usage-stats", "--object-store-memory", str(STORE_BYTES)]
+    command = [sys.executable, "-c", START, "start", *options]
     joined = subprocess.Popen(command, env=environment, stdout=sys.stderr)
     try:
         ended = joined.wait()
