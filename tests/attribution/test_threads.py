@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.models.test_prefix import LONG
+from tests.models.speaking.test_prefix import LONG
 from torch import Tensor, nn
 
 from explainlab import explain, methods
