@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
+from socket import gethostname
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
@@ -22,7 +23,7 @@ from explainlab.analyses.training.verdict import masked_words, overview, sentenc
 from explainlab.analyses.wording import left_out
 from explainlab.attribution.explain import versions
 from explainlab.data import source_digest
-from explainlab.errors import DataError, RequestError
+from explainlab.errors import DataError, RequestError, ResourceError
 from explainlab.files import write_file
 from explainlab.models import loading
 from explainlab.models.context import RunContext
@@ -143,7 +144,7 @@ class Training(Making):
 
 
 class _Maker:
-    """The models of one request; ``passes`` and ``seconds`` are what their training has taken."""
+    """The models of one request; ``passes`` are what their training has taken, ``seconds`` what that here has."""
 
     def __init__(
         self, request: CompleteRequest, parameters: Training.Parameters, context: RunContext, folder: Path, device: str
@@ -161,21 +162,39 @@ class _Maker:
         self.seeds, self.passes, self.seconds = parameters.seeds, 0, 0.0
         texts = sum(map(len, self.examples.texts)) + sum(map(len, self.examples.pairs))
         self._work = texts / CHARACTERS * self._settings.epochs
-        missing = sum(not (folder / identity / CARD).is_file() for _, identity in self._trainings)
+        missing = sum(not self._is_there(identity) for _, identity in self._trainings)
         context.expect(self._work * missing, exact=False)
 
     def all(self) -> list[Made]:
-        """A model for each seed: the one that is there, or a new one."""
-        return [self._made(settings, identity) for settings, identity in self._trainings]
+        """A model for each seed: the one that is there, or a new one, made here or by a worker that helps.
 
-    def _made(self, settings: TrainingSettings, identity: str) -> Made:
+        One that helps is of this machine: others have another folder of models.
+        """
+        missing = [place for place, (_, identity) in enumerate(self._trainings) if not self._is_there(identity)]
+        parts = [(place, gethostname()) for place in missing]
+        for place, machine in self._context.hand_out(digest([own for _, own in self._trainings]), parts):
+            if machine != gethostname():
+                raise ResourceError("Models are made on the machine that keeps them.", "Nothing needs to be done.")
+            self._context.part(self._work)
+            self._make(*self._trainings[place])
+        models = [self._made(settings, identity) for settings, identity in self._trainings]
+        self.passes = sum(models[place].model.rows * len(models[place].model.epochs) for place in missing)
+        return models
+
+    def _is_there(self, identity: str) -> bool:
+        return (self._folder / identity / CARD).is_file()
+
+    def _make(self, settings: TrainingSettings, identity: str) -> None:
         folder = self._folder / identity
         with alone(folder, self._context):
-            if not (folder / CARD).is_file():
+            if not self._is_there(identity):
                 self._train(folder, identity, settings)
             (folder / LOCK).unlink(missing_ok=True)  # whoever waits for this very file then finds the model
-        card = MadeModel.model_validate_json((folder / CARD).read_bytes())
-        return self._measured(card, folder / WEIGHTS)
+
+    def _made(self, settings: TrainingSettings, identity: str) -> Made:
+        self._make(settings, identity)
+        card = MadeModel.model_validate_json((self._folder / identity / CARD).read_bytes())
+        return self._measured(card, self._folder / identity / WEIGHTS)
 
     @cached_property
     def _trainings(self) -> list[tuple[TrainingSettings, str]]:
@@ -221,7 +240,6 @@ class _Maker:
             validation_data=self._parameters.validation_data,
         )
         write_file(folder / CARD, json.dumps(card.model_dump(mode="json")).encode())
-        self.passes += learned * len(trained.epochs)
         self.seconds += trained.seconds
 
     def _measured(self, card: MadeModel, weights: Path) -> Made:

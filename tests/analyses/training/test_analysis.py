@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import json
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from socket import gethostname
 from typing import Any
 
 import pytest
@@ -109,6 +111,32 @@ def test_a_training_never_runs_twice(data: str, tmp_path: Path) -> None:
     last = Watching(tmp_path)
     assert make(last, str(copied)).body == first.body
     assert last.batches == 0
+
+
+class Helped(Watching):
+    """Gives its second part away, to a worker of the machine ``host``."""
+
+    def __init__(self, made: Path, data: str, host: str) -> None:
+        super().__init__(made)
+        self.data, self.host, self.other, self.refused = data, host, Watching(made), False
+
+    def hand_out(self, of: str, parts: Sequence[Any]) -> Iterator[Any]:
+        yield parts[0]
+        self.other.hand_out = lambda named, _: iter([(parts[1][0], self.host)]) if named == of else iter(())
+        try:
+            make(self.other, self.data, seeds=2)
+        except ResourceError:
+            self.refused = True
+
+
+@pytest.mark.parametrize("host", [gethostname(), "elsewhere"])
+def test_workers_of_one_machine_share_the_seeds(data: str, tmp_path: Path, host: str) -> None:
+    alone, helped = Watching(tmp_path / "alone"), Helped(tmp_path / "made", data, host)
+    expected, result = make(alone, data, seeds=2), make(helped, data, seeds=2)
+    assert (result.body, result.cost.forward) == (expected.body, expected.cost.forward)
+    assert helped.refused == (host == "elsewhere")
+    assert helped.other.batches == (0 if helped.refused else 12)
+    assert helped.batches + helped.other.batches == alone.batches == 24, "nothing twice"
 
 
 @pytest.mark.parametrize("most", [3, 8, 11])
