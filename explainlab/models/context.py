@@ -59,11 +59,13 @@ class RunContext:
     The memory holds what a run may need again: notes, which are plain JSON bodies under keys made by
     :func:`explainlab.request.digest` of all that determines them, and results, as their JSON records under the keys of
     their requests. The base class remembers nothing beyond this object.
-    ``reader``: whose uploads the run reads, and how much of a file. ``workers``: how many may do parts of the run.
+    ``reader``: whose uploads the run reads, and how much of a file. ``workers``: how many may do parts of the run;
+    ``helpers``: the devices of those that have begun to.
     """
 
     reader: Reader = ANYBODY  # also for a subclass that leaves __init__ to itself
     workers: int = 1
+    helpers: Collection[str] = ()
 
     def __init__(self, reader: Reader = ANYBODY) -> None:
         self.reader = reader
@@ -154,7 +156,7 @@ class Relay(RunContext):
 
     def __init__(self, context: RunContext) -> None:
         super().__init__(context.reader)
-        self.workers = context.workers
+        self.workers, self.helpers = context.workers, context.helpers
         self._context = context
 
     def report(self, done: int, total: int, phase: str) -> None:

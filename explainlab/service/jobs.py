@@ -152,6 +152,7 @@ class JobContext(Momentary):
     def __init__(self, job: Job, pause: Callable[[], float] = no_pause, workers: int = 1) -> None:
         super().__init__(replace(reader_of(job.request), watch=self._reading))
         self.workers = workers
+        self.helpers: set[str] = set()
         self.request = job.request
         self.estimate = Estimate()
         self._job = job
@@ -174,6 +175,7 @@ class JobContext(Momentary):
     def begin_request(self, request: CompleteRequest) -> None:
         """The next of the job's requests is answered from here on."""
         self.request = request
+        self.helpers = set()
         self.estimate = Estimate()
         self._tell()
         self.check_cancelled()
@@ -295,6 +297,10 @@ class HelpContext(Momentary):
         self._work = self._spent = 0.0
         self._before: int | None = None
         self._done = 0
+
+    def begin_on(self, device: str) -> None:
+        """What it does is done on ``device``."""
+        self._context.helpers.add(device)
 
     def keepers(self) -> tuple[str, ...]:
         """See :meth:`JobContext.keepers`."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import logging
 import threading
 import time
 from collections.abc import Callable, Collection, Sequence
@@ -20,7 +19,7 @@ from explainlab.result import Result
 from explainlab.service.access import Access, Unanswered
 from explainlab.service.dispatcher import Dispatcher
 from explainlab.service.engine import Engine, MakeEngine
-from explainlab.service.fleet.told import workers_json
+from explainlab.service.fleet.told import told_of_devices, workers_json
 from explainlab.service.jobs import HelpContext, Job, JobContext
 from explainlab.service.limits import require_allowed, require_answerable, require_bounded, require_model, require_named
 from explainlab.service.memory import StoredContext
@@ -36,7 +35,6 @@ from explainlab.workers.choice import able, has_larger
 from explainlab.workers.local import at_hand, here
 from explainlab.workers.worker import Elsewhere, Worker
 
-log = logging.getLogger(__name__)
 _MOST_UNSTORED = 64
 
 
@@ -263,6 +261,7 @@ class Service(Access):
     def _help(self, request: CompleteRequest, context: HelpContext) -> None:
         """Do parts of what the job of ``request`` hands out; they are stored for its keepers."""
         memory = StoredContext(context, self.store, about_key(request), context.keepers)
+        context.begin_on(self.workers[context.place].device)
         try:
             self.workers[context.place].answer([request], memory)
         finally:
@@ -319,11 +318,11 @@ class Service(Access):
 
     def _compute(self, request: CompleteRequest, context: RunContext, place: int = 0) -> Result:
         """The result, by the worker at ``place``; those for other targets that wait are remembered."""
-        requests = [request, *self._waiting_targets(request)]
-        result, *others = self.workers[place].answer(requests, context)
+        requests, worker = [request, *self._waiting_targets(request)], self.workers[place]
+        result, *others = worker.answer(requests, context)
         for other, own in zip(requests[1:], others, strict=True):
             self._remember(result_key(other, own.versions["model"]), own)
-        return result
+        return told_of_devices(result, worker.device, context.helpers)
 
     def _waiting_targets(self, request: CompleteRequest) -> list[CompleteRequest]:
         """The requests of waiting jobs that differ from ``request`` in their target alone, if a batch answers all."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from explainlab.result import Result
 from explainlab.service.engine import Engine
 from explainlab.service.jobs import Job
 from explainlab.settings import settings
@@ -27,6 +28,17 @@ def hands_of(job: Job, engine: Engine, workers: Sequence[Worker]) -> int:
     """How many workers have ``job`` now."""
     having = (engine.at(place) for place in range(len(workers)))
     return sum(other is not None and job in (other, other.helps) for other in having)
+
+
+def told_of_devices(result: Result, device: str, helpers: Iterable[str]) -> Result:
+    """``result``, made on ``device``, with a warning where ``helpers`` did parts on devices of another kind."""
+    kinds = {name.partition(":")[0] for name in (device, *helpers)}
+    if len(kinds) == 1:
+        return result
+    return result.with_warning(
+        f"Parts of this were computed on different devices ({' and '.join(sorted(kinds))}): "
+        "their numbers may differ by rounding, about a hundred-thousandth of the largest score."
+    )
 
 
 def workers_json(workers: Sequence[Worker], engine: Engine | None = None) -> str:
