@@ -136,7 +136,7 @@ def test_an_urgent_text_is_answered_while_both_have_a_data_set(fleet: Service) -
 
 
 def test_a_cancel_stops_all_who_have_it_and_another_engine_goes_on(fleet: Service) -> None:
-    asked = errors_of(30, steps=64)
+    asked = errors_of(22, steps=48)
     job = fleet.submit(asked, ANN)
     begun(fleet, job, helped=True)
     fleet.cancel(job.key, ANN)
@@ -145,7 +145,7 @@ def test_a_cancel_stops_all_who_have_it_and_another_engine_goes_on(fleet: Servic
     while any(fleet.engine.at(place) for place in (0, 1)):
         assert time.monotonic() < until
         time.sleep(0.01)
-    assert 0 < done < 30
+    assert 0 < done < 22
     other = Service(fleet.store, "cpu")  # it computes in the process of its pages
     again = other.submit(asked, ANN)
     begun(other, again)
@@ -184,7 +184,7 @@ def kill(worker: Process) -> None:
 
 
 def test_killed_workers_cost_time_alone(fleet: Service, here: Service, caplog: pytest.LogCaptureFixture) -> None:
-    asked = errors_of(24, steps=90)
+    asked = errors_of(18, steps=64)
     job = fleet.submit(asked, ANN)
     begun(fleet, job, helped=True)
     restarts = sum(worker.restarts for worker in fleet.workers[:2])
