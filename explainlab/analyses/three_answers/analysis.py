@@ -58,8 +58,9 @@ class ThreeAnswers(GridQuestion):
         "the test texts, the same for both models, and of the seeds, the same for all answers; not of measures"
     )
 
-    def fingerprint(self, parameters: ThreeAnswersParameters, reader: Reader) -> str:
+    def fingerprint(self, parameters: RoarParameters, reader: Reader) -> str:
         """As that of the grid, with the versions of the grid's study and of the metric."""
+        assert isinstance(parameters, ThreeAnswersParameters)
         metric = get_metric(parse_metric(parameters.erasure).metric)
         return digest([Roar.version, metric.version, super().fingerprint(parameters, reader)])
 
@@ -106,13 +107,13 @@ def about_grid(grid: Request) -> CompleteRequest:
 
     Raises :class:`RequestError` for a grid of too few measures, without Recursive ROAR, or whose models learn masks.
     """
-    return ThreeAnswers().complete(grid.model_copy(update={"question": ThreeAnswers.id}))
+    return ThreeAnswers().complete(Request(**{**dict(grid), "question": ThreeAnswers.id}))
 
 
 def grid_of(request: Request) -> CompleteRequest:
     """The request for the grid that a question for the three answers is about."""
     own = {name: value for name, value in request.parameters.items() if name in RoarParameters.model_fields}
-    return Roar().complete(request.model_copy(update={"question": Roar.id, "parameters": own}))
+    return Roar().complete(Request(**{**dict(request), "question": Roar.id, "parameters": own}))
 
 
 class _Before(Relay):
