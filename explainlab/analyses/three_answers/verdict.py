@@ -46,6 +46,8 @@ def limits(body: ThreeAnswersData) -> list[str]:
     told = []
     if body.unknown:
         told.append(f"{counted(body.unknown, 'model')} of the grid could not be made.")
+    elif any(place.answer == "roar" and place.mean is None for place in body.places):
+        told.append("Recursive ROAR has no value where random words, masked, do as much harm as all words do.")
     if len(body.seeds) < FEWEST_SEEDS:
         told.append("With fewer than three seeds nothing about Recursive ROAR has an interval.")
     return told
