@@ -10,12 +10,14 @@ from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.parameters import RANDOM
 from explainlab.analyses.summary import spelled
 from explainlab.analyses.three_answers.result import ANSWERS, Placed, ThreeAnswersData
-from explainlab.analyses.three_answers.verdict import NAMES, judged, pair_name, rank_words, tau_words
+from explainlab.analyses.three_answers.verdict import NAMES, SHORT, judged, pair_name, rank_words, tau_words
 from explainlab.analyses.wording import capital
 from explainlab.figures.chart import BLUE, GREY, Chart, error_bars, layout, name_rows, shown, wrapped
 from explainlab.figures.cost import color_symbols
 from explainlab.figures.declared import StudyFigures
 
+_NARROW = 10
+"""Characters in a line of an answer's name."""
 _SPREAD = 0.3
 """How far the points of the measures at one answer lie apart in all."""
 
@@ -46,14 +48,15 @@ def ranks(body: ThreeAnswersData) -> Chart:
             ],
             hovertemplate="%{customdata}<extra></extra>",
         )
-    ticks = [wrapped(capital(NAMES[answer])) for answer in ANSWERS]
-    figure.update_xaxes(tickvals=list(range(len(ANSWERS))), ticktext=ticks, range=[-0.4, 2.4], showgrid=False)
+    ticks = [wrapped(capital(SHORT[answer]), _NARROW) for answer in ANSWERS]
+    places = list(range(len(ANSWERS)))
+    figure.update_xaxes(tickvals=places, ticktext=ticks, tickangle=0, range=[-0.4, 2.4], showgrid=False)
     figure.update_yaxes(range=[len(names) + 0.4, 0.6], dtick=1)
     title = f"Ranks of {len(names)} measures by three answers"
     told = "; ".join(f"tau {tau_words(tau)} between {pair_name(tau)}" for tau in body.taus)
     notes = (
-        f"Erasure is {body.erasure_label} over {body.n:,} test texts. Bars: 95% intervals of ranks over resampled "
-        "texts and seeds.",
+        f"Plain and masked model: erasure by {body.erasure_label}, over {body.n:,} test texts. Bars: 95% intervals of "
+        "the ranks over resampled texts and seeds.",
     )
     rows = [_row(place) for place in body.places]
     return Chart("ranks", title, f"{title}. Kendall's {told}.", figure, rows, notes)
@@ -78,7 +81,7 @@ def agreement(body: ThreeAnswersData) -> Chart:
         customdata=[shown(f"{capital(pair_name(tau))}: {tau_words(tau)}") for tau in body.taus],
         hovertemplate="%{customdata}<extra></extra>",
     )
-    name_rows(figure, [capital(pair_name(tau)) for tau in body.taus])
+    name_rows(figure, [capital(f"{SHORT[tau.first]} and {SHORT[tau.second]}") for tau in body.taus])
     figure.update_xaxes(range=[-1.08, 1.08])
     title = "Kendall's tau of each two answers"
     told = "; ".join(f"{pair_name(tau)} {tau_words(tau)}" for tau in body.taus)

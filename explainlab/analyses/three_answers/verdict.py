@@ -16,6 +16,8 @@ NAMES: dict[Answer, str] = {
     "masked": "erasure on the masked model",
     "roar": "Recursive ROAR",
 }
+SHORT: dict[Answer, str] = {"plain": "plain model", "masked": "masked model", "roar": "Recursive ROAR"}
+"""What they are called where there is little room."""
 Judged = Literal["alike", "opposite", "not shown", "not known"]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.figures import figures_of
 from explainlab.analyses.registry import answer_alone, complete, get_study, new_request, read_result
+from explainlab.analyses.three_answers import comparing
 from explainlab.analyses.three_answers.analysis import about_grid, grid_of
 from explainlab.analyses.three_answers.result import ThreeAnswersData
 from explainlab.errors import Cancelled, RequestError
@@ -21,6 +23,7 @@ from tests.analyses.roar.grids import SETTINGS, Watching, measure, written
 from tests.training.test_train import sentences
 
 CLASS_WORDS = {"negative": {"dull", "awful", "boring"}, "positive": {"bright", "lovely", "moving"}}
+MASKED = "masked model"
 FIRST, SECOND = "told+others", "told+others+noise"
 
 
@@ -54,7 +57,7 @@ class Run:
         noise = measure("noise", lambda word, label, chance: chance)
         with told, others, noise:
             self.request = asked(files)
-            self.before = Watching(folder, most=1, phase="masked model: told")
+            self.before = Watching(folder, most=1, phase=f"{MASKED}: told")
             with pytest.raises(Cancelled):
                 answered(self.request, self.before)
             self.after = Watching(folder)
@@ -66,11 +69,17 @@ class Run:
             self.same = answered(self.request, self.again)
             self.grid = answered(asked(files, "roar"), self.again)
             self.fewer = answered(asked(files, measures=FIRST), self.again)
+            shutil.rmtree(folder)
+            self.lost = Watching(folder)
+            self.lost._memory.update(self.again._memory)
+            self.other = answered(asked(files, measures=FIRST, erasure="log_odds"), self.lost)
 
 
 @pytest.fixture(scope="module")
 def run(files: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Run:
-    return Run(files, tmp_path_factory.mktemp("made"))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(comparing, "RESAMPLES", 100)
+        return Run(files, tmp_path_factory.mktemp("made"))
 
 
 def test_what_points_at_the_class_is_first_by_every_answer(run: Run) -> None:
@@ -106,6 +115,15 @@ def test_nothing_is_trained_or_asked_twice(run: Run) -> None:
     assert run.same.body == run.body
     assert run.fewer.body.plain == run.body.plain
     assert 0.5 < (run.before.spent + run.after.spent) / run.before.expected <= 1.1
+
+
+def test_models_whose_weights_are_gone_are_made_once_more(run: Run) -> None:
+    made = [f"seed {seed}, {which}: training" for seed in (0, 1) for which in ("random, 0% masked, once more", MASKED)]
+    assert run.lost.trained == set(made)
+    assert run.other.body.masked == run.body.masked
+    assert not run.other.body.higher_is_better
+    best = {place.answer: place.measure for place in run.other.body.places if place.rank.mean == 1}
+    assert best == {"plain": "told", "masked": "told", "roar": "told"}
 
 
 def test_it_is_read_as_it_was_written_and_drawn(run: Run) -> None:

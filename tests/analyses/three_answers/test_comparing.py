@@ -12,6 +12,11 @@ from explainlab.analyses.three_answers.comparing import Compared, compared
 ONE, TWO = (1.0, 2.0, 3.0, 4.0, 5.0), (2.0, 1.0, 3.0, 5.0, 4.0)
 
 
+@pytest.fixture(autouse=True)
+def few_resamples(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(comparing, "RESAMPLES", 150)
+
+
 def alone(plain: tuple[float, ...], masked: tuple[float, ...], faithful: tuple[float, ...], higher=True) -> Compared:
     """The answers of a seed and a text."""
     return compared(np.array([plain, masked])[:, None, None, :], np.array([faithful]), higher)
@@ -60,10 +65,7 @@ def made_up() -> tuple[np.ndarray, np.ndarray]:
     return random.normal(better, 1, (2, 4, 12, 5)), faithful
 
 
-def test_intervals_are_those_of_a_slow_loop(
-    made_up: tuple[np.ndarray, np.ndarray], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(comparing, "RESAMPLES", 150)
+def test_intervals_are_those_of_a_slow_loop(made_up: tuple[np.ndarray, np.ndarray]) -> None:
     erased, faithful = made_up
     found = compared(erased, faithful, True, seed=7)
     random, taus, ranks, means = np.random.default_rng(7), [], [], []
