@@ -134,6 +134,14 @@ PerturbingMetrics = Annotated[Metrics, AfterValidator(_perturbing)]
 """Metrics that need neither a rationale nor another explanation."""
 
 
+def _perturbing_alone(name: str) -> str:
+    return _perturbing(_metrics([name]))[0]
+
+
+PerturbingMetric = Annotated[str, AfterValidator(_perturbing_alone)]
+"""One of :data:`PerturbingMetrics`, in canonical form."""
+
+
 def metric_requests(names: Sequence[str]) -> list[MetricRequest]:
     """The metrics of these ``names``; raises as :func:`explainlab.metrics.registry.parse_metric`."""
     return [parse_metric(name) for name in names]

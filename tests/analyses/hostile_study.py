@@ -42,6 +42,7 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "training": {"settings": {"epochs": 2}, "validation_share": 0.4},
     "substitution": {"neighbours": 2, "k": 50},
     "synthetic_roar": {"draws": 2, "rows": 100},
+    "three_answers": {**GRID, "measures": ["gradient", "input_x_gradient"]},
     "rpi_candidates": {"samples": 3, "steps": 2, "layers": "all", "metrics": ["sufficiency", "log_odds"]},
     "trust": {"method": "occlusion"},
 }

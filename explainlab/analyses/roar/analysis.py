@@ -12,7 +12,7 @@ from explainlab.analyses.roar.answer import Answer
 from explainlab.analyses.roar.asking import GridQuestion, sample_of, setting_of
 from explainlab.analyses.roar.kept import keep, recalled
 from explainlab.analyses.roar.measures.reference import CUT, TOLD
-from explainlab.analyses.roar.nodes import SeedRun
+from explainlab.analyses.roar.nodes import SeedRun, Setting
 from explainlab.analyses.roar.published.beside import beside_paper
 from explainlab.analyses.roar.result import RoarData
 from explainlab.analyses.roar.timing import require_affordable
@@ -41,8 +41,11 @@ class Roar(GridQuestion):
 
     def answer_alone(self, request: CompleteRequest, context: RunContext, device: str) -> AnalysisResult[RoarData]:
         """See :meth:`ModelFree.answer_alone`."""
-        parameters = self.parameters(request)
-        setting = setting_of(request, parameters, context, device)
+        return self.of_setting(request, setting_of(request, self.parameters(request), context, device))
+
+    def of_setting(self, request: CompleteRequest, setting: Setting) -> AnalysisResult[RoarData]:
+        """The answer to ``request``, whose data and grid are those of the ``setting``, in its context."""
+        parameters, context = self.parameters(request), setting.context
         data, runs = setting.data, [SeedRun(setting, seed) for seed in setting.grid.seeds]
         answer = Answer(setting, parameters, runs)
         told = [TOLD] if any(measure.alpha_weighted for measure in setting.measures.values()) else []
@@ -59,7 +62,7 @@ class Roar(GridQuestion):
                 cost=Cost(0, 0, seconds),
                 warnings=(*told, *data.warnings),
                 versions={**versions(), "study": str(self.version), "model": self.model_digest(request.model),
-                          "device": device},
+                          "device": setting.device},
             )  # fmt: skip
 
         require_affordable(setting)

@@ -27,6 +27,7 @@ from explainlab.attribution.method import USUAL_LAYERS, USUAL_TEXT
 from explainlab.attribution.registry import get_method, member_versions
 from explainlab.errors import ModelError
 from explainlab.models.batching import Batcher
+from explainlab.models.classifier import Classifier
 from explainlab.models.context import FORWARD, RunContext
 from explainlab.models.reading import logits_of
 from explainlab.reader import Reader
@@ -122,6 +123,15 @@ class SeedRun:
                 self._context.part(self._work(place))
                 self._finish(place)
         yield
+
+    def whole(self) -> Classifier:
+        """The model of whole texts, trained once more where its weights are gone.
+
+        Raises as :func:`explainlab.training.train`.
+        """
+        place = Place(self._seed, RANDOM, False, 0)
+        with alone(self._folder, self._context):
+            return self._classifier(place, self.masks(place))
 
     # A node ---------------------------------------------------------------------------------------------------------
 
@@ -219,15 +229,20 @@ class SeedRun:
 
     def _selected(self, source: Place, name: str) -> Selected:
         """What the measure ``name`` says on the model of ``source``."""
-        selection, key = self._selection(source, name), self._key(source)
+        selection = self._selection(source, name)
         selected = selection.recalled()
         if selected is None:
             masks = self.masks(source)
-            if not self._models.there(key):
-                self._models.train(key, masks, 0.0, f"{self._phase(source)}, once more")
-            selected = selection.computed(self._models.classifier(key), masks, f"{self._phase(source)}: {name}")
+            selected = selection.computed(self._classifier(source, masks), masks, f"{self._phase(source)}: {name}")
         self._note(source, name, selected)
         return selected
+
+    def _classifier(self, place: Place, masks: Mapping[SplitName, Masks]) -> Classifier:
+        """The model of ``place``, whose texts have these ``masks``; trained once more where its weights are gone."""
+        key = self._key(place)
+        if not self._models.there(key):
+            self._models.train(key, masks, 0.0, f"{self._phase(place)}, once more")
+        return self._models.classifier(key)
 
     def _selection(self, source: Place, name: str) -> Selection:
         setting = self._setting

@@ -19,8 +19,13 @@ from explainlab.request import Request
 from explainlab.service.service import Service
 
 
-def draw_asked(service: Service, place: Place, button: str, make: Callable[[], Request]) -> AnalysisResult[Any] | None:
-    """The answer in words to the request of ``make``, asked in ``place`` by a ``button``; returns its result."""
+def draw_asked(
+    service: Service, place: Place, button: str, make: Callable[[], Request], costs: str = ""
+) -> AnalysisResult[Any] | None:
+    """The answer in words to the request of ``make``, asked in ``place`` by a ``button``; returns its result.
+
+    ``costs`` says in plain words what the answer takes; empty: its gradients for each text.
+    """
     try:
         request = make()
         gradients = evaluations(request)
@@ -31,7 +36,7 @@ def draw_asked(service: Service, place: Place, button: str, make: Callable[[], R
     if answer is None:
         asked = (service, Requests((request,)))
         st.button(button, icon=":material/play_arrow:", on_click=place.ask, args=asked, key=f"{place.name}.ask")
-        st.caption(f"At most about {gradients:,} gradients for each text.")
+        st.caption(plain(costs or f"At most about {gradients:,} gradients for each text."))
         return None
     place.draw_state(service, [answer])
     if answer.result is None:

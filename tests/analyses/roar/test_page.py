@@ -15,6 +15,7 @@ from streamlit.testing.v1 import AppTest
 from explainlab.analyses.roar.page import example
 from explainlab.analyses.roar.page.controls import question
 from explainlab.analyses.roar.page.view import RoarView, first_view, listed, shows
+from explainlab.analyses.three_answers.analysis import about_grid
 from explainlab.app.runs.opening import page_of
 from explainlab.attribution.registry import get_method
 from explainlab.data import read_dataset
@@ -148,6 +149,7 @@ def test_a_grid_is_trained_told_and_found_again(tmp_path: Path, monkeypatch: pyt
     app = press(tiny(), TRAIN)
     assert not app.error
     assert "No interval: fewer than three seeds" in words(app.markdown)
+    assert "The orders of 3 measures or more are compared" in words(app.caption)
     assert len(charts(app)) == 5
     assert app.dataframe[0].value["Measure"].tolist() == ["Gradient, norm one_hot"] * 2
     assert app.dataframe[0].value["Masked up to"].tolist() == ["50%", "all tokens"]
@@ -159,6 +161,23 @@ def test_a_grid_is_trained_told_and_found_again(tmp_path: Path, monkeypatch: pyt
     again = tiny()
     assert "No interval: fewer than three seeds" in words(again.markdown)
     assert app_service().runs(LOCAL).total == 1
+
+
+@pytest.mark.usefixtures("service")
+def test_other_answers_are_asked_about_a_grid_by_a_button(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    without_example(monkeypatch, tmp_path)
+    grid = {"measures": ("gradient", "input_x_gradient")}
+    app = press(tiny(**grid), TRAIN)
+    assert "Trains 1 model with masks" in words(app.caption)
+    assert app_service().runs(LOCAL).total == 1
+    press(app, "Compare three answers")
+    assert not app.error
+    told = "Whether the three answers rank the 3 measures alike is not known"  # these models have learned nothing
+    assert told in words(app.markdown)
+    assert any(alt.startswith("Ranks of 3 measures by three answers.") for alt in charts(app))
+    table = next(frame.value for frame in app.dataframe if "Recursive ROAR" in frame.value)
+    assert table["Measure"].tolist() == ["Gradient", "Input × gradient", "Random"]
+    assert told in words(tiny(**grid).markdown)
 
 
 @pytest.mark.usefixtures("service")
@@ -246,6 +265,15 @@ def test_a_request_has_its_view() -> None:
         RoarView(source="embedded:sentiment").request()
     with pytest.raises(RequestError, match="No training data"):
         RoarView().request()
+
+
+def test_the_question_about_a_grid_opens_where_it_is_asked() -> None:
+    asked = about_grid(first_view().request())
+    shown = shows(asked)
+    assert shown is not None
+    assert about_grid(shown.request()) == asked
+    other = {**asked.parameters, "erasure": "log_odds:preset=rpi"}
+    assert shows(asked.model_copy(update={"parameters": other})) is None, "the page asks for one metric of erasure"
 
 
 def test_numbers_as_they_are_typed() -> None:

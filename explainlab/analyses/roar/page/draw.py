@@ -81,7 +81,7 @@ def _draw_grid(service: Service) -> str:
     GRID.draw_state(service, [answer])
     if answer.result is not None:
         with above:
-            draw_result(answer.result)
+            draw_result(answer.result, service)
     elif answer.job is not None and answer.running:
         draw_so_far(answer.job)
     elif not answer.problem:

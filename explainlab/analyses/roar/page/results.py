@@ -13,6 +13,7 @@ from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.roar.figures import STATUSES, all_models, costs, curves, faithfulness, sparsity
 from explainlab.analyses.roar.masked_texts import masked_texts
 from explainlab.analyses.roar.page.component import draw_masked_texts
+from explainlab.analyses.roar.page.three import draw_three
 from explainlab.analyses.roar.published.beside import beside_paper, setting
 from explainlab.analyses.roar.result import NodeFacts, RoarData
 from explainlab.analyses.roar.verdict import (
@@ -36,6 +37,7 @@ from explainlab.app.page import draw_words
 from explainlab.app.text import plain
 from explainlab.app.words.terms import explained
 from explainlab.service import looks
+from explainlab.service.service import Service
 
 _HELP = {
     "curves": "Each point is the mean over seeds of a model that was trained anew on texts with so much masked. The "
@@ -53,8 +55,8 @@ _SPLITS = {"train": "Training", "validation": "Validation", "test": "Test"}
 _MOST_REASONS = 5
 
 
-def draw_result(result: AnalysisResult[RoarData]) -> None:
-    """All of the answer, the words first."""
+def draw_result(result: AnalysisResult[RoarData], service: Service | None = None) -> None:
+    """All of the answer, the words first; of a ``service`` it can be asked how other answers order the measures."""
     body = result.body
     points = [*measure_sentences(body), *closing(body)]
     draw_words(overview(body), result, partial(lines, body), points)
@@ -66,6 +68,8 @@ def draw_result(result: AnalysisResult[RoarData]) -> None:
     _draw_ends(body)
     st.divider()
     _draw_faithfulness(result)
+    if service is not None:
+        draw_three(service, result)
     _draw_published(result)
     _draw_texts(result)
     st.divider()

@@ -12,6 +12,7 @@ from explainlab.analyses.registry import complete, new_request
 from explainlab.analyses.roar.analysis import Roar
 from explainlab.analyses.roar.parameters import PAPER_MEASURES
 from explainlab.analyses.roar_estimate.analysis import RoarEstimation
+from explainlab.analyses.three_answers.analysis import ThreeAnswers, about_grid, grid_of
 from explainlab.app.question import chip
 from explainlab.app.view import AnalysisView, CarriedText, ChosenSets
 from explainlab.attribution.registry import parse_method
@@ -148,7 +149,9 @@ def first_view() -> RoarView:
 
 
 def shows(request: Request) -> RoarView | None:
-    """The view that shows the answer to ``request``; None unless it is a grid."""
+    """The view that shows the answer to ``request``; None unless it is a grid, or the page's question about one."""
+    if request.question == ThreeAnswers.id and request == about_grid(grid_of(request)):
+        return shows(grid_of(request))
     if request.question != Roar.id or request.data is None:
         return None
     parameters = request.parameters

@@ -1,0 +1,197 @@
+"""Three answers: erasure on a plain model, on one that knows masked texts, and Recursive ROAR; is their order alike?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from explainlab.analyses.base import AnalysisResult
+from explainlab.analyses.data_analysis import Clock
+from explainlab.analyses.numbers import Measure, Number
+from explainlab.analyses.parameters import RANDOM
+from explainlab.analyses.records import Interval, as_interval
+from explainlab.analyses.roar.analysis import Roar
+from explainlab.analyses.roar.asking import GridQuestion, sample_of, setting_of
+from explainlab.analyses.roar.judging import estimated
+from explainlab.analyses.roar.nodes import Setting
+from explainlab.analyses.roar.parameters import RoarParameters
+from explainlab.analyses.roar.result import MeasureFacts, RoarData
+from explainlab.analyses.roar.verdict import as_estimate, whole_areas
+from explainlab.analyses.three_answers.comparing import Compared, Ends, compared
+from explainlab.analyses.three_answers.erasing import KINDS, Erased, Erasing, Kind
+from explainlab.analyses.three_answers.parameters import ThreeAnswersParameters
+from explainlab.analyses.three_answers.result import ANSWERS, Agreed, Placed, ThreeAnswersData
+from explainlab.analyses.three_answers.verdict import lines, pair_name, verdict
+from explainlab.attribution.explain import versions
+from explainlab.attribution.registry import label_of
+from explainlab.metrics.registry import get_metric, parse_metric
+from explainlab.models.context import Relay, RunContext
+from explainlab.reader import Reader
+from explainlab.request import CompleteRequest, Request, digest
+from explainlab.result import Cost
+
+
+class ThreeAnswers(GridQuestion):
+    """The order of measures by three answers to whether they find what a model needs, with Kendall's tau of each pair.
+
+    Of each seed there are two models: the grid's model of whole texts (plain), and one of the same recipe that learned
+    half of each batch with a share of the tokens masked (masked). Both are asked for each measure's scores of whole
+    test texts, by which the erasure metric masks. The third answer is the faithfulness of Recursive ROAR over the whole
+    area, by the grid of these parameters: the result of the study ``roar`` that is stored, or else is made. All three
+    read the scores as the grid does: of the gold class, by |score| or by score.
+    """
+
+    Parameters = ThreeAnswersParameters
+    id = "three_answers"
+    label = "Three answers"
+    source = (
+        "Erasure: DeYoung et al. 2020; training with masks: Madsen et al. 2023 (arXiv 2310.07819); Recursive ROAR: "
+        "Madsen et al. 2022, Eq. 3; their comparison is ours"
+    )
+    definition = (
+        "τ_b of the measures' values by two answers (Kendall 1945): erasure is the mean over test texts and seeds, "
+        "Recursive ROAR that of Eq. 3 over seeds, of random words 0. Its interval: percentiles of 2,000 resamples of "
+        "the test texts, the same for both models, and of the seeds, the same for all answers; not of measures"
+    )
+
+    def fingerprint(self, parameters: RoarParameters, reader: Reader) -> str:
+        """As that of the grid, with the versions of the grid's study and of the metric."""
+        assert isinstance(parameters, ThreeAnswersParameters)
+        metric = get_metric(parse_metric(parameters.erasure).metric)
+        return digest([Roar.version, metric.version, super().fingerprint(parameters, reader)])
+
+    def answer_alone(
+        self, request: CompleteRequest, context: RunContext, device: str
+    ) -> AnalysisResult[ThreeAnswersData]:
+        """See :meth:`ModelFree.answer_alone`."""
+        parameters, clock = self.parameters(request), Clock(context)
+        setting = setting_of(request, parameters, clock, device)
+        erasing = Erasing(setting, parameters, parameters.compared, parse_metric(parameters.erasure))
+        grid = _grid(request, setting, erasing.work)
+        body = _body(setting, parameters, grid, erasing.all())
+        return AnalysisResult(
+            request=request,
+            body=body,
+            sample=sample_of(setting, request.seed),
+            cost=Cost(0, 0, clock.seconds),
+            warnings=setting.data.warnings,
+            versions={**versions(), "study": str(self.version), "model": self.model_digest(request.model),
+                      "device": device},
+        )  # fmt: skip
+
+    def read(self, record: Mapping[str, Any]) -> AnalysisResult[ThreeAnswersData]:
+        """See :meth:`Analysis.read`."""
+        return self._read(record, ThreeAnswersData)
+
+    def numbers(self, result: AnalysisResult[ThreeAnswersData]) -> list[Number]:
+        """Kendall's tau of each pair of answers."""
+        measure = Measure("tau", "Kendall's tau of two answers", higher_is_better=True, spec=".2f")
+        body = result.body
+        return [Number(measure, tau, body.n, f"{tau.first}-{tau.second}", pair_name(tau)) for tau in body.taus]
+
+    def headline(self, result: AnalysisResult[ThreeAnswersData]) -> str:
+        """Whether the three rank the measures alike, with tau of each pair."""
+        return verdict(result.body)
+
+    def lines(self, result: AnalysisResult[ThreeAnswersData]) -> list[str]:
+        """Every measure by every answer, tau of each pair, and how well the two models read."""
+        return lines(result.body)
+
+
+def about_grid(grid: Request) -> CompleteRequest:
+    """The question for the three answers about the ``grid`` that a request for the study ``roar`` asks for.
+
+    Raises :class:`RequestError` for a grid of too few measures, without Recursive ROAR, or whose models learn masks.
+    """
+    return ThreeAnswers().complete(Request(**{**dict(grid), "question": ThreeAnswers.id}))
+
+
+def grid_of(request: Request) -> CompleteRequest:
+    """The request for the grid that a question for the three answers is about."""
+    own = {name: value for name, value in request.parameters.items() if name in RoarParameters.model_fields}
+    return Roar().complete(Request(**{**dict(request), "question": Roar.id, "parameters": own}))
+
+
+class _Before(Relay):
+    """What ``context`` does, for a part of its run before others that take ``later`` work; it shows no result."""
+
+    def __init__(self, context: RunContext, later: float) -> None:
+        super().__init__(context)
+        self._later = later
+
+    def expect(self, work: float, exact: bool = True) -> None:
+        super().expect(work + self._later, exact=False)
+
+    def show(self, result: Callable[[], Any]) -> None:
+        pass
+
+
+def _grid(request: CompleteRequest, setting: Setting, later: float) -> RoarData:
+    """The grid's result: the stored one, or made and stored now; after it the run takes ``later`` work."""
+    roar, asked, context = Roar(), grid_of(request), setting.context
+    key = roar.key(asked, roar.model_digest(asked.model), context.reader)
+    known = context.recall_results([key]).get(key)
+    if known is not None:
+        context.expect(later, exact=False)
+        return roar.read(known).body
+    result = roar.of_setting(asked, replace(setting, context=_Before(context, later)))
+    context.keep_results({key: result.to_json()})
+    return result.body
+
+
+def _body(
+    setting: Setting, parameters: ThreeAnswersParameters, grid: RoarData, erased: Mapping[Kind, list[Erased]]
+) -> ThreeAnswersData:
+    names, erasure = parameters.compared, parse_metric(parameters.erasure)
+    areas = {row.measure: row for row in whole_areas(grid) if row.recursive}
+    faithful = np.array([areas[name].seeds for name in names if name != RANDOM], dtype=np.float64).T
+    faithful = np.column_stack([faithful, np.zeros(len(faithful))])
+    values = np.array([[seed.values for seed in erased[kind]] for kind in KINDS])
+    found = compared(values, faithful, erasure.higher_is_better)
+    told = {**{name: as_estimate(area) for name, area in areas.items()}, RANDOM: as_interval(0.0)}
+    performance = {kind: estimated([seed.performance for seed in erased[kind]]) for kind in KINDS}
+    return ThreeAnswersData(
+        base=setting.base,
+        metric=parameters.metric,
+        erasure=erasure.name,
+        erasure_label=erasure.label,
+        erasure_definition=erasure.definition,
+        higher_is_better=erasure.higher_is_better,
+        n=len(setting.data.splits["test"]),
+        seeds=setting.grid.seeds,
+        ratios=setting.grid.steps,
+        counted=setting.grid.counted,
+        measures=[MeasureFacts(name=name, label=label_of(name), random=name == RANDOM) for name in names],
+        plain=performance["plain"],
+        masked=performance["masked"],
+        places=_places(names, found, told),
+        taus=_taus(found),
+        unknown=grid.failed,
+    )
+
+
+def _places(names: list[str], found: Compared, areas: Mapping[str, Interval]) -> list[Placed]:
+    """Every measure by every answer; ``areas`` are the values of Recursive ROAR as its own study tells them."""
+    places = []
+    for row, answer in enumerate(ANSWERS):
+        for column, name in enumerate(names):
+            value = areas[name] if answer == "roar" else _interval(found.means, row, column)
+            rank = _interval(found.ranks, row, column)
+            places.append(Placed(answer=answer, measure=name, rank=rank, **value.model_dump()))
+    return places
+
+
+def _taus(found: Compared) -> list[Agreed]:
+    return [
+        Agreed(first=ANSWERS[i], second=ANSWERS[j], **_interval(found.taus, i, j).model_dump())
+        for i, j in combinations(range(len(ANSWERS)), 2)
+    ]
+
+
+def _interval(ends: Ends, row: int, column: int) -> Interval:
+    mean, low, high = (None if np.isnan(own[row, column]) else float(own[row, column]) for own in ends)
+    return Interval(mean=mean, low=low, high=high)

@@ -1,0 +1,104 @@
+"""Whether three answers rank the measures alike, in words."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from explainlab.analyses.records import Interval
+from explainlab.analyses.roar.judging import FEWEST_SEEDS
+from explainlab.analyses.roar.verdict import METRICS, as_estimate
+from explainlab.analyses.summary import spelled, table
+from explainlab.analyses.three_answers.result import Agreed, Answer, ThreeAnswersData
+from explainlab.analyses.wording import counted, joined, mean_words
+
+NAMES: dict[Answer, str] = {
+    "plain": "erasure on the plain model",
+    "masked": "erasure on the masked model",
+    "roar": "Recursive ROAR",
+}
+SHORT: dict[Answer, str] = {"plain": "plain model", "masked": "masked model", "roar": "Recursive ROAR"}
+"""What they are called where there is little room."""
+Judged = Literal["alike", "opposite", "not shown", "not known"]
+
+
+def judged(tau: Agreed) -> Judged:
+    """Whether the interval of ``tau`` lies above 0, below 0, or holds it; ``not shown`` without an interval too."""
+    if tau.mean is None:
+        return "not known"
+    if tau.low is None or tau.high is None or tau.low <= 0 <= tau.high:
+        return "not shown"
+    return "alike" if tau.low > 0 else "opposite"
+
+
+def verdict(body: ThreeAnswersData) -> str:
+    """The answer: whether all three rank the measures alike, with tau of each pair, and what limits it."""
+    found = {judged(tau) for tau in body.taus}
+    ranked = f"the {counted(len(body.measures), 'measure')}"
+    if "not known" in found:
+        first = f"Whether the three answers rank {ranked} alike is not known."
+    elif found == {"alike"}:
+        first = f"The three answers rank {ranked} alike."
+    else:
+        first = f"The three answers are not shown to rank {ranked} alike."
+    return " ".join([first, f"Kendall's tau is {joined([_pair(body, tau) for tau in body.taus])}.", *limits(body)])
+
+
+def limits(body: ThreeAnswersData) -> list[str]:
+    """What the answer cannot tell: without models, with few seeds."""
+    told = []
+    if body.unknown:
+        told.append(f"{counted(body.unknown, 'model')} of the grid could not be made.")
+    elif any(place.answer == "roar" and place.mean is None for place in body.places):
+        told.append("Recursive ROAR has no value where random words, masked, do as much harm as all words do.")
+    if len(body.seeds) < FEWEST_SEEDS:
+        told.append("With fewer than three seeds nothing about Recursive ROAR has an interval.")
+    return told
+
+
+def pair_name(tau: Agreed) -> str:
+    """The two answers of ``tau``."""
+    return f"{NAMES[tau.first]} and {NAMES[tau.second]}"
+
+
+def rank_words(rank: Interval) -> str:
+    """``2 (1 to 3)``, ``2`` without an interval, or ``none``."""
+    return "none" if rank.mean is None else mean_words(rank, "g")
+
+
+def tau_words(tau: Agreed) -> str:
+    """``0.80 (0.60 to 1.00)``, ``0.80`` without an interval, or ``not known``."""
+    return "not known" if tau.mean is None else mean_words(tau, ".2f")
+
+
+def lines(body: ThreeAnswersData) -> list[str]:
+    """For the command line: every measure by every answer, tau of every pair, and the performance of the models."""
+    places = {(place.measure, place.answer): place for place in body.places}
+    rows = []
+    for measure in body.measures:
+        row = {"measure": measure.name}
+        for answer, name in NAMES.items():
+            place = places[measure.name, answer]
+            row[name] = spelled(place)
+            row[f"rank by {name}"] = rank_words(place.rank)
+        rows.append(row)
+    taus = [{"answers": pair_name(tau), "tau": spelled(tau), "ranked": judged(tau)} for tau in body.taus]
+    return [
+        f"erasure: {body.erasure_label}, {'higher' if body.higher_is_better else 'lower'} is better; n = {body.n}",
+        *table(rows).splitlines(),
+        "",
+        *table(taus).splitlines(),
+        "",
+        performance_words(body),
+    ]
+
+
+def performance_words(body: ThreeAnswersData) -> str:
+    """How well the two models read whole texts."""
+    plain, masked = (spelled(as_estimate(own)) for own in (body.plain, body.masked))
+    return f"{METRICS[body.metric]} of whole texts: the plain model {plain}, the masked model {masked}"
+
+
+def _pair(body: ThreeAnswersData, tau: Agreed) -> str:
+    several = len({judged(own) for own in body.taus}) > 1
+    told = {"alike": ", alike", "opposite": ", in the opposite order", "not shown": ", not shown"}
+    return f"{tau_words(tau)} between {pair_name(tau)}{told.get(judged(tau), '') if several else ''}"
