@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.models.speaking.test_prefix import LONG
 from torch import Tensor, nn
 
 from explainlab import explain, methods
@@ -25,6 +24,7 @@ from explainlab.models.speaking.templates import save_template
 from explainlab.testing.observation import Recorder, unchanged
 from tests.attribution.test_contract import cheap
 from tests.conftest import Zoo, loaded
+from tests.models.speaking.test_prefix import LONG
 
 TEXTS = ("A funny film.", "It isn't a funny film but a good film and a good plot!")
 THREADS = 8
