@@ -18,8 +18,7 @@ from explainlab.errors import RequestError
 from explainlab.limits import DEFAULT_LIMITS, Limits
 from explainlab.models.classifier import Classifier
 from explainlab.reader import Reader
-from tests.analyses.roar.grids import SETTINGS, written
-from tests.analyses.roar.test_roar import Watching
+from tests.analyses.roar.grids import SETTINGS, Watching, written
 from tests.training.test_train import sentences
 
 GRID: dict[str, Any] = {"measures": ["gradient", "input_x_gradient"], "ratios": [0, 40, 70, 100], "seeds": 4}
