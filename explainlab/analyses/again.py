@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
 from typing import Any
@@ -156,7 +156,7 @@ class Repeater(Again):
 class Aside(Relay):
     """A run beside another: what it keeps is forgotten with it, and its predictions are nobody's news."""
 
-    def predicted(self, prediction: Prediction) -> None:
+    def predicted(self, prediction: Callable[[], Prediction]) -> None:
         pass
 
     def recall_results(self, keys: Collection[str]) -> dict[str, Body]:

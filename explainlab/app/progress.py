@@ -1,9 +1,10 @@
-"""Jobs on a page: progress, place in the queue, time left, and a button that cancels them."""
+"""Jobs on a page: progress, place in the queue, time left, and a button that cancels or pauses them."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -57,13 +58,30 @@ def _rows(service: Service, jobs: Sequence[Job], place: Place, before: list[int]
 
 
 def draw_cancel_all(service: Service, jobs: Sequence[Job], name: str) -> None:
-    """A button that cancels all ``jobs`` for this user; ``name`` tells it from others of the page."""
+    """A button that stops all ``jobs`` for this user; ``name`` tells it from others of the page."""
 
     def cancel() -> None:
         for job in jobs:
             service.cancel(job.key, user())
 
-    st.button(f"Cancel all {len(jobs)}", key=f"cancel_all_{name}", icon=":material/stop_circle:", on_click=cancel)
+    words = f"{stop_word(jobs)} all {len(jobs)}"
+    st.button(words, key=f"cancel_all_{name}", icon=":material/stop_circle:", on_click=cancel)
+
+
+def draw_stop(job: Job, key: str, stop: Callable[[], None]) -> None:
+    """The button that stops ``job``: it pauses what goes on later from there, and cancels all else."""
+    st.button(
+        stop_word([job]),
+        key=key,
+        icon=f":material/{'pause' if _pauses(job) else 'stop'}:",
+        on_click=stop,
+        disabled=job.stop.is_set(),
+    )
+
+
+def stop_word(jobs: Sequence[Job]) -> str:
+    """What a button does that stops ``jobs``."""
+    return "Pause" if all(map(_pauses, jobs)) else "Cancel"
 
 
 def _changes(jobs: Sequence[Job]) -> list[int]:
@@ -76,15 +94,7 @@ def _draw_running(service: Service, job: Job) -> None:
     progress = job.progress
     with st.container(horizontal=True, vertical_alignment="center"):
         st.progress(min(1.0, progress.share), text=f"**{plain(label(job))}**: {plain(state(service, job))}")
-        pauses = _pauses(job)
-        st.button(
-            "Pause" if pauses else "Cancel",
-            key=f"cancel_{job.key}",
-            icon=f":material/{'pause' if pauses else 'stop'}:",
-            on_click=service.cancel,
-            args=(job.key, user()),
-            disabled=job.stop.is_set(),
-        )
+        draw_stop(job, f"cancel_{job.key}", partial(service.cancel, job.key, user()))
 
 
 def _draw_cancelled(job: Job, place: Place) -> None:

@@ -30,6 +30,14 @@ ROUNDINGS = 4
 """How often a term of a score is rounded: an observed bound on differences in the scores of several models."""
 
 
+class NotFinite(ModelError):
+    """Scores that are no numbers: those of the text in this ``place`` among those that were explained together."""
+
+    def __init__(self, problem: str, place: int) -> None:
+        super().__init__(problem, "Try dtype float32, output logit, or another baseline.")
+        self.place = place
+
+
 def explain(
     classifier: Classifier,
     text: str,
@@ -206,17 +214,14 @@ def attribute_subjects(
 def outcomes_of(subjects: Sequence[Subject], method: Method, parameters: Any) -> list[Outcome]:
     """What ``method`` gives for ``subjects``, which share a batcher: finite scores.
 
-    Raises :class:`RequestError` for more work than the classifier's limits allow, :class:`ModelError` for scores that
-    are no numbers.
+    Raises :class:`RequestError` for more work than the classifier's limits allow, and :class:`NotFinite`.
     """
     classifier = subjects[0].classifier
     require_within(method, parameters, classifier.limits)
     outcomes = method.attribute_many(subjects, parameters)
-    if not all(np.isfinite(outcome.scores).all() for outcome in outcomes):
-        raise ModelError(
-            f"{method.label} on {classifier.id} gave scores that are not finite numbers.",
-            "Try dtype float32, output logit, or another baseline.",
-        )
+    for place, outcome in enumerate(outcomes):
+        if not np.isfinite(outcome.scores).all():
+            raise NotFinite(f"{method.label} on {classifier.id} gave scores that are not finite numbers.", place)
     return outcomes
 
 

@@ -265,7 +265,7 @@ class Subject:
             self._original = logits
         if self.text.logits is None:
             self.text.logits = logits
-            self.context.predicted(self.prediction)
+            self.context.predicted(lambda: self.prediction)
 
     def recalls(self) -> bool:
         """Whether the logits of the text are known; if only from another subject, count their pass."""

@@ -73,8 +73,8 @@ class RunContext:
     def report(self, done: int, total: int, phase: str) -> None:
         """``done`` of ``total`` model passes of this ``phase`` are finished. Called after every batch."""
 
-    def predicted(self, prediction: Prediction) -> None:
-        """The ``prediction`` for a text of the run is known. Called once a text, before all that explains it."""
+    def predicted(self, prediction: Callable[[], Prediction]) -> None:
+        """The ``prediction`` for a text of the run can be had. Called once a text, before all that explains it."""
 
     def expect(self, work: float, exact: bool = True) -> None:
         """From here on the run takes about so much ``work`` (see :meth:`spend`), or at most, if it is not ``exact``."""
@@ -162,7 +162,7 @@ class Relay(RunContext):
     def report(self, done: int, total: int, phase: str) -> None:
         self._context.report(done, total, phase)
 
-    def predicted(self, prediction: Prediction) -> None:
+    def predicted(self, prediction: Callable[[], Prediction]) -> None:
         self._context.predicted(prediction)
 
     def expect(self, work: float, exact: bool = True) -> None:

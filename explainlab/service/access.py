@@ -15,10 +15,11 @@ from explainlab.models.context import RunContext
 from explainlab.request import Request, digest
 from explainlab.result import Result
 from explainlab.service.imports import read_results
+from explainlab.service.jobs import Job
 from explainlab.service.limits import require_allowed, require_named
 from explainlab.service.looks import about
 from explainlab.service.memory import StoredContext
-from explainlab.service.questions import about_key, asked_by, kind_of, request_json, result_key
+from explainlab.service.questions import about_key, asked_by, job_key, kind_of, request_json, result_key
 from explainlab.service.store.late import Late
 from explainlab.service.store.made import own_made
 from explainlab.service.store.retention import delete_about, uploads_of
@@ -104,7 +105,7 @@ class Access:
             self.store.unfinished.begin(key, user.id, kind_of(request), request_json(request))
 
     def unanswered(self, user: User) -> list[Unanswered]:
-        """The requests of ``user`` that earlier servers left unanswered, oldest first."""
+        """The requests of ``user`` that earlier servers left unanswered, or that are paused, oldest first."""
         requests = []
         for job in self.store.unfinished.cut_short(user.id):
             with suppress(RequestError):  # made by another version of ExplainLab
@@ -114,6 +115,13 @@ class Access:
     def forget(self, keys: Sequence[str], user: User) -> None:
         """Drop these jobs of ``user``."""
         self.store.unfinished.forget(user.id, keys)
+
+    def set_aside(self, key: str, job: Job | None, user: User) -> None:
+        """``user`` stops the ``job`` with this ``key``: what is left of it is paused if it can go on later."""
+        if job and get_analysis(job.request.question).pauses:
+            self.store.unfinished.pause(user.id, map(job_key, job.requests[len(job.outcomes) :]))
+        else:
+            self.forget([key], user)
 
     def runs(self, user: User, filters: Filters = _NO_FILTER, start: int = 0, count: int = 50) -> RunPage:
         """Own runs and those shared with the instance, newest first: ``count`` from the ``start``-th."""

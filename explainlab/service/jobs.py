@@ -202,9 +202,9 @@ class JobContext(Momentary):
         done += sum(list(self._elsewhere.values()))
         self._job.update(done=min(done, total), total=total, phase=phase)
 
-    def predicted(self, prediction: Prediction) -> None:
+    def predicted(self, prediction: Callable[[], Prediction]) -> None:
         if self._job.request.text is not None and self._job.prediction is None:
-            self._job.prediction = prediction
+            self._job.prediction = prediction()
 
     def begin(self, phase: str) -> None:
         """A phase whose length is not known yet has begun."""

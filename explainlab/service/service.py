@@ -133,9 +133,9 @@ class Service(Access):
 
     def cancel(self, key: str, user: User = LOCAL) -> None:
         """``user`` no longer waits for a job: see :meth:`explainlab.service.engine.Engine.cancel`."""
-        self.engine.cancel(key, user)
         with suppress(ResourceError):
-            self.forget([key], user)
+            self.set_aside(key, self.engine.job(key), user)  # before the end of the job, which is no pause
+        self.engine.cancel(key, user)
 
     def leave(self, job: Job, page: str, user: User) -> None:
         """A ``page`` of ``user`` shows something else than ``job``.
@@ -202,7 +202,7 @@ class Service(Access):
         return self._answer(request, watch(RunContext(reader_of(request))), lambda: (LOCAL.id,))
 
     def cut_short(self, user: User) -> list[Unanswered]:
-        """Requests of ``user`` that earlier servers left unanswered, unless answered by now.
+        """Requests of ``user`` that earlier servers left unanswered, or that are paused, unless answered by now.
 
         Raises :class:`ResourceError` where the store fails.
         """

@@ -73,10 +73,8 @@ class Units:
 
     def sum_tokens(self, scores: np.ndarray) -> np.ndarray:
         """float64 [N] token scores summed into [n_features]; the total is kept."""
-        total = np.zeros(len(self.features))
         real = self.membership >= 0
-        np.add.at(total, self.membership[real], scores[real])
-        return total
+        return np.bincount(self.membership[real], scores[real], len(self.features))
 
     def spread(self, scores: np.ndarray) -> np.ndarray:
         """float64 [n_content] scores of the content features placed among all [n_features]; special ones get 0."""

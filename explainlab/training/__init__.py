@@ -2,7 +2,7 @@
 
 from explainlab.training.architectures import ARCHITECTURES
 from explainlab.training.batches import Masked
-from explainlab.training.checkpoint import Epoch
+from explainlab.training.checkpoint import Epoch, clear
 from explainlab.training.examples import Examples, read_examples
 from explainlab.training.passes import Metric, score
 from explainlab.training.randomness import OwnRandom
@@ -23,6 +23,7 @@ __all__ = [
     "Trained",
     "TrainingSettings",
     "class_names",
+    "clear",
     "note_pairs",
     "out_directories",
     "read_examples",

@@ -95,12 +95,13 @@ class Checkpoints:
         with safe_open(self._folder / _NAME.format(epoch), "pt") as file:
             return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no mapping)
 
-    def clear(self) -> None:
-        """Delete the checkpoints, and the folder if it is empty then."""
-        for path in self._folder.glob(_FILES):
-            path.unlink()
-        if self._folder.is_dir() and not any(self._folder.iterdir()):
-            self._folder.rmdir()
+
+def clear(folder: Path) -> None:
+    """Delete the checkpoints in ``folder``, and the folder itself if it is empty then."""
+    for path in folder.glob(_FILES):
+        path.unlink()
+    if folder.is_dir() and not any(folder.iterdir()):
+        folder.rmdir()
 
 
 def cannot_write(path: Path, error: Exception) -> ResourceError:

@@ -58,9 +58,13 @@ def add_lora(base: Base, base_id: str, rank: int) -> Adapter:
     """Put matrices of this ``rank`` into the network of ``base``, the model with the id ``base_id``.
 
     They are drawn from torch's current random state. Beside them only the head learns, and what the base had no weights
-    for. Raises :class:`RequestError` where peft is not installed and :class:`ModelError` for a model type whose
-    projections it does not know.
+    for. Raises :class:`RequestError` where peft is not installed and for a base that is an adapter, and
+    :class:`ModelError` for a model type whose projections it does not know.
     """
+    if base.merged:
+        raise RequestError(
+            f"{base_id} is an adapter, and LoRA cannot add another one.", "Leave lora out: all weights learn then."
+        )
     try:
         from peft import LoraConfig, inject_adapter_in_model
     except ImportError:

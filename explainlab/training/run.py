@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from explainlab.reader import ANYBODY, Reader
+from explainlab.training.checkpoint import clear
 from explainlab.training.examples import Examples, read_examples
 from explainlab.training.passes import Report
 from explainlab.training.start import settings_for
@@ -58,6 +59,8 @@ def train_files(
                 report=report,
             )
         )
+        if folder:
+            clear(folder)
     return trained
 
 

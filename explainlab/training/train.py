@@ -108,8 +108,9 @@ def train(
 
     ``report(done, total, phase)`` is called after every batch; an exception from it ends the training, and no files
     remain but the ``checkpoints``: in this folder the last epoch and the best one are kept, and a training with the
-    same arguments goes on from there, to the same weights. What runs during ``report`` changes nothing, also if it
-    draws random numbers. The same arguments and machine give the same weights.
+    same arguments goes on from there, to the same weights. They stay after the end, until all that the caller makes of
+    the model is kept, too (:func:`explainlab.training.checkpoint.clear`). What runs during ``report`` changes nothing,
+    also if it draws random numbers. The same arguments and machine give the same weights.
 
     Raises RequestError for an ``out`` that is not empty, the checkpoints of another training or a teacher with other
     classes; ModelError for a base or a teacher that cannot be loaded; DataError for missing or empty texts, unknown
@@ -162,8 +163,6 @@ def train(
     with saving.directory() as directory:
         if held:
             shares = measured_accuracy(load_model(str(directory), device), *held, settings.batch_size, report)
-    if kept:
-        kept.clear()
     return Trained(
         accuracy=shares.get(1.0),
         prefix_accuracy=shares if start.causal else {},

@@ -95,7 +95,7 @@ class Conversation:
             except Exception as error:  # the run raises it there, and ends
                 self._send(error=error_record(error))
         elif call == "predicted":
-            self._context.predicted(Prediction(**args[0]))
+            self._context.predicted(lambda: Prediction(**args[0]))
         elif call == "show":
             self._context.show(self._shown)
         elif call == "so_far":

@@ -40,12 +40,14 @@ TOO_LARGE = 3
 
 
 class Told(RunContext):
-    """The context of a run here, whose server has the real one."""
+    """The context of a run here, whose server has the real one; predictions are told only of a run ``of_text``."""
 
-    def __init__(self, ask: Callable[..., Any], tell: Callable[..., None], reader: Reader, workers: int) -> None:
+    def __init__(
+        self, ask: Callable[..., Any], tell: Callable[..., None], reader: Reader, workers: int, of_text: bool
+    ) -> None:
         super().__init__(replace(reader, watch=self._reading))
         self.workers = workers
-        self._ask, self._tell = ask, tell
+        self._ask, self._tell, self._of_text = ask, tell, of_text
         self._asked = self._reported = 0.0
         self._often = _OFTEN
         self._result: Callable[[], Any] | None = None
@@ -55,8 +57,9 @@ class Told(RunContext):
             self._reported = time.monotonic()
             self._tell("report", done, total, phase)
 
-    def predicted(self, prediction: Prediction) -> None:
-        self._tell("predicted", asdict(prediction))
+    def predicted(self, prediction: Callable[[], Prediction]) -> None:
+        if self._of_text:
+            self._tell("predicted", asdict(prediction()))
 
     def expect(self, work: float, exact: bool = True) -> None:
         self._tell("expect", work, exact)
@@ -183,6 +186,7 @@ class Serving:
                 lambda name, *args: self._channel.send({"task": task, "call": name, "args": args}),
                 reader_of(message["reader"]),
                 message["workers"],
+                any(fields["text"] is not None for fields in message["requests"]),
             )
             for said in self._trained(message, context) if "training" in message else self._results(message, context):
                 self._channel.send({"task": task, **said})

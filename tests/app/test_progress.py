@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explainlab.app.progress import state
+from explainlab.app.progress import state, stop_word
 from explainlab.request import Request
 from explainlab.service.jobs import Job
 from explainlab.service.service import Service
@@ -86,6 +86,11 @@ def test_several_jobs_are_cancelled_by_one_button() -> None:
     assert not app.exception
     assert all(job.stop.is_set() for job in app.session_state["jobs"])
     assert not [button for button in app.button if button.key == "cancel_all_several"]
+
+
+def test_what_goes_on_later_is_paused() -> None:
+    text, grid = (Job(name, Request(model="m", question=name, text="a film"), [LOCAL]) for name in ("trust", "roar"))
+    assert [stop_word([text]), stop_word([grid]), stop_word([grid, text])] == ["Cancel", "Pause", "Cancel"]
 
 
 def test_a_large_job_tells_how_many_workers_have_it(monkeypatch: pytest.MonkeyPatch) -> None:

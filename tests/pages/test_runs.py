@@ -269,6 +269,23 @@ def test_what_a_stopped_server_left_is_told_and_run_again(cut_short: Service) ->
     assert set(listed(opened("runs"))) == {f"{TEXT} 0", f"{TEXT} 1"}
 
 
+def test_a_paused_grid_stands_there_to_go_on(service: Service) -> None:
+    given = {"test": "0.2", "measures": ["gradient"]}
+    grid = Request(model="bilstm_attention", question="roar", data="embedded:sentiment", parameters=given)
+    job = service.submit(grid)
+    service.cancel(job.key)
+    assert service.engine.wait(job, 60)
+    app = opened("runs")
+    assert "1 job had not finished when the server stopped, or when paused" in told(app)
+    assert app.button(key="unfinished_again").label == "Go on with all"
+    app.button(key="unfinished_again").click().run()
+    assert "had not finished" not in told(app)
+    (job,) = service.engine.unfinished()
+    service.cancel(job.key)
+    press(app, "Forget all")
+    assert service.cut_short(LOCAL) == []
+
+
 def test_what_a_stopped_server_left_is_forgotten(cut_short: Service) -> None:
     app = press(opened("runs"), "Forget all")
     assert "had not finished" not in told(app)

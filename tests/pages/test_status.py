@@ -36,6 +36,7 @@ def table(app: AppTest, column: str) -> pd.DataFrame:
 
 ANN = User("ann", "Ann")
 STUDY = Request(model=MODEL, question="path_gradients", data="embedded:sentiment")
+GRID = Request(model="bilstm_attention", question="roar", data="embedded:meals", parameters={"test": "0.2"})
 
 
 def beside_jobs() -> AppTest:
@@ -86,9 +87,11 @@ def test_own_jobs_are_moved_and_cancelled_and_an_administrator_does_so_with_all(
     waiting = [
         service().submit(Request(model=MODEL, text=text, question="occlusion"), LOCAL) for text in ("one", "two")
     ]
-    hers = service().submit(STUDY, ANN)
+    grid, hers = service().submit(GRID, LOCAL), service().submit(STUDY, ANN)
     try:
         app = beside_jobs()
+        assert app.button(key=f"status_cancel_{running.key}").label == "Cancel"
+        assert app.button(key=f"status_cancel_{grid.key}").label == "Pause", "what is trained of it stays"
         peers = worker.peers(waiting[0].key)
         assert app.button(key=f"status_Earlier_{peers[0].key}").disabled
         assert app.button(key=f"status_Later_{peers[-1].key}").disabled
@@ -107,11 +110,11 @@ def test_own_jobs_are_moved_and_cancelled_and_an_administrator_does_so_with_all(
         app.button(key=f"status_cancel_{hers.key}").click().run()
         assert hers.progress.status == "cancelled"
         app.button(key="status_cancel_all").click().run()
-        assert waiting[0].progress.status == "cancelled"
+        assert waiting[0].progress.status == grid.progress.status == "cancelled"
         assert worker.wait(running, 60)
         assert running.progress.status == "cancelled"
     finally:
-        for job in (running, *waiting, hers):
+        for job in (running, *waiting, grid, hers):
             for user in list(job.users):
                 worker.cancel(job.key, user)
 

@@ -228,11 +228,28 @@ def test_a_teacher_may_be_an_adapter(zoo_path: Callable[[str], Path], tmp_path: 
     assert load_model(str(tmp_path / "pupil"), device="cpu").labels == NEW
 
 
-def test_an_adapter_is_no_base(zoo_path: Callable[[str], Path], tmp_path: Path) -> None:
-    base = str(zoo_path("bert"))
-    train(labelled(NEW), base, tmp_path / "first", settings_for(base, **QUICK))
-    with pytest.raises(ModelError, match="is an adapter"):
-        train(labelled(NEW), str(tmp_path / "first"), tmp_path / "second")
+@pytest.mark.parametrize("name", ADAPTED)
+def test_an_adapter_is_merged_before_it_is_trained(name: str, zoo_path: Callable[[str], Path], tmp_path: Path) -> None:
+    adapter = str(saved(changed_start(str(zoo_path(name)), NEW), tmp_path / "adapter"))
+    classes, others = ({"id2label": dict(enumerate(own))} for own in (NEW, (*NEW, "another")))
+    same, new = (load_base(adapter, own | {"label2id": {}}) for own in (classes, others))
+    expected = logits_by(load_model(adapter, device="cpu"))
+    assert torch.allclose(logits_of(same.network.eval(), same.tokenizer), expected, atol=1e-6)
+    assert all(weight.requires_grad for weight in same.network.parameters())
+    assert not same.drawn
+    assert new.drawn
+    assert not any(weight.startswith(new.network.base_model_prefix) for weight in new.drawn)
+
+
+def test_what_begins_with_an_adapter_needs_it_no_more(zoo_path: Callable[[str], Path], tmp_path: Path) -> None:
+    base, adapter, whole = str(zoo_path("bert")), str(tmp_path / "adapter"), str(tmp_path / "whole")
+    train(labelled(NEW), base, adapter, settings_for(base, **QUICK))
+    with pytest.raises(RequestError, match=r"is an adapter, and LoRA cannot add another one\. Leave lora out"):
+        train(labelled(NEW), adapter, whole, settings_for(adapter, **QUICK))
+    train(labelled(NEW), adapter, whole, settings_for(adapter, epochs=1, max_tokens=16))
+    assert (changed_model(adapter), changed_model(whole)) == (base, None)
+    shutil.rmtree(adapter)
+    assert load_model(whole, device="cpu").labels == NEW
 
 
 def test_without_peft(zoo_path: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

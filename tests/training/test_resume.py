@@ -14,7 +14,7 @@ from safetensors.torch import load_file
 
 from explainlab.errors import Cancelled, ModelError, RequestError, ResourceError
 from explainlab.models.loading import load_model
-from explainlab.training import Examples, Trained, settings_for, train
+from explainlab.training import Examples, Trained, clear, settings_for, train
 from tests.training.test_train import TINY, sentences
 
 SHORT = TINY | {"epochs": 3, "validation": "0.2"}
@@ -38,6 +38,10 @@ def stopped_in(epoch: int, out: Path, base: str, settings: object, folder: Path)
     assert not out.exists()
 
 
+def no_step(done: int, total: int, phase: str) -> None:
+    assert phase != "training"
+
+
 @pytest.mark.parametrize("base", ["bert", "gpt2", "t5_encoder"])
 @pytest.mark.parametrize("epoch", [1, 2, 3])
 def test_going_on_equals_an_undisturbed_training(base: str, epoch: int, tmp_path: Path) -> None:
@@ -57,6 +61,9 @@ def test_going_on_equals_an_undisturbed_training(base: str, epoch: int, tmp_path
     assert steps[0] == (epoch - 1) * whole.steps // 3 + 1
     assert weights(tmp_path / "parts") == weights(tmp_path / "whole")
     assert (again.epochs, again.best_epoch, again.steps) == (whole.epochs, whole.best_epoch, whole.steps)
+    train(sentences(), base, tmp_path / "more", settings, checkpoints=folder, report=no_step)
+    assert weights(tmp_path / "more") == weights(tmp_path / "whole"), "also where it had ended already"
+    clear(folder)
     assert not folder.exists()
 
 

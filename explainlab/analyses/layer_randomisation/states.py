@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -207,7 +207,7 @@ class _States(Relay):
     def report(self, done: int, total: int, phase: str) -> None:
         self._context.report(self._done, self._total, PHASE)
 
-    def predicted(self, prediction: Prediction) -> None:
+    def predicted(self, prediction: Callable[[], Prediction]) -> None:
         pass
 
     def finish(self) -> None:

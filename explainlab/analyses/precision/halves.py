@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -143,5 +143,5 @@ def _maps(twins: Sequence[Subject], method: Chosen, outputs: Outputs) -> list[At
 class _Unheard(Relay):
     """A context to which predictions are nobody's: the model itself has told its own."""
 
-    def predicted(self, prediction: Prediction) -> None:
+    def predicted(self, prediction: Callable[[], Prediction]) -> None:
         pass

@@ -20,6 +20,7 @@ from explainlab.analyses.roar.verdict import METRICS, as_estimate, kind_name, li
 from explainlab.analyses.summary import table
 from explainlab.analyses.wording import capital
 from explainlab.attribution.explain import versions
+from explainlab.errors import DataError
 from explainlab.models.context import RunContext
 from explainlab.request import CompleteRequest
 from explainlab.result import Cost
@@ -41,10 +42,14 @@ class Roar(GridQuestion):
 
     def answer_alone(self, request: CompleteRequest, context: RunContext, device: str) -> AnalysisResult[RoarData]:
         """See :meth:`ModelFree.answer_alone`."""
-        return self.of_setting(request, setting_of(request, self.parameters(request), context, device))
+        key = self.key(request, self.model_digest(request.model), context.reader)
+        return self.of_setting(request, key, setting_of(request, self.parameters(request), context, device))
 
-    def of_setting(self, request: CompleteRequest, setting: Setting) -> AnalysisResult[RoarData]:
-        """The answer to ``request``, whose data and grid are those of the ``setting``, in its context."""
+    def of_setting(self, request: CompleteRequest, key: str, setting: Setting) -> AnalysisResult[RoarData]:
+        """The answer to ``request``, whose data and grid are those of the ``setting``, in its context.
+
+        Raises :class:`DataError` where a file changes meanwhile: ``key`` is that of the request before they were read.
+        """
         parameters, context = self.parameters(request), setting.context
         data, runs = setting.data, [SeedRun(setting, seed) for seed in setting.grid.seeds]
         answer = Answer(setting, parameters, runs)
@@ -68,7 +73,6 @@ class Roar(GridQuestion):
         require_affordable(setting)
         for run in runs:
             run.recall()
-        key = self.key(request, self.model_digest(request.model), context.reader)
         context.expect(sum(run.work for run in runs), not data.settings.patience)
         waiting = [number for number, run in enumerate(runs) if run.work]
         for number in chain(context.hand_out(key, waiting), waiting):  # again all: what others did, or lost
@@ -78,8 +82,17 @@ class Roar(GridQuestion):
                 answer.look()
                 keep(key, data.labels, answer.nodes(), context)
                 context.show(result)
+                self._require_unchanged(key, request, context)
         answer.look()
         return result()
+
+    def _require_unchanged(self, key: str, request: CompleteRequest, context: RunContext) -> None:
+        """Raise :class:`DataError` where a file of the study, or its base, is no longer that which it began with."""
+        if self.key(request, self.model_digest(request.model), context.reader) != key:
+            raise DataError(
+                "A file of this study has changed since it began.",
+                "Put it back to go on with the models that are trained, or ask again with the new one.",
+            )
 
     def so_far(self, request: CompleteRequest, context: RunContext) -> AnalysisResult[RoarData] | None:
         """See :meth:`Analysis.so_far`: the models that have ended, with neither texts nor costs."""

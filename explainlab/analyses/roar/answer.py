@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import torch
 
 from explainlab.analyses.parameters import RANDOM
 from explainlab.analyses.roar.grid import Place
 from explainlab.analyses.roar.kept import judged
 from explainlab.analyses.roar.measures.importance import FIRST_TOKENS
-from explainlab.analyses.roar.nodes import Node, SeedRun, Setting
+from explainlab.analyses.roar.nodes import SHOWN_TEXTS, Node, SeedRun, Setting
 from explainlab.analyses.roar.parameters import RoarParameters
 from explainlab.analyses.roar.result import (
     CostFacts,
@@ -25,10 +24,6 @@ from explainlab.analyses.roar.result import (
     TokenSpan,
 )
 from explainlab.analyses.roar.timing import grid_seconds, known_timing
-from explainlab.training import score
-
-SHOWN_TEXTS = 100
-"""The test texts that the answer shows."""
 
 
 class Answer:
@@ -80,12 +75,6 @@ class Answer:
             expected=self._expected,
         )
 
-    def _performance(self, node: Node) -> float | None:
-        if node.predicted is None:
-            return None
-        data = self._setting.data
-        return score(self._parameters.metric, torch.from_numpy(node.predicted), data.gold["test"])
-
     def _node(self, run: SeedRun, node: Node) -> NodeFacts:
         asked = [seconds for (place, _), seconds in list(run.seconds.items()) if place == node.place]
         return NodeFacts(
@@ -95,7 +84,7 @@ class Answer:
             importance=sum(asked) if asked else None,
             epochs=node.epochs,
             best_epoch=node.best_epoch,
-            performance=self._performance(node),
+            performance=node.performance,
             reason=node.reason,
         )
 
@@ -167,8 +156,8 @@ class Answer:
             measure=measure,
             recursive=recursive,
             at=at,
-            predicted=[None if node.predicted is None else int(node.predicted[row]) for node in nodes],
-            probability=[None if node.probability is None else float(node.probability[row]) for node in nodes],
+            predicted=[node.predicted[row] if node.predicted else None for node in nodes],
+            probability=[node.probability[row] if node.probability else None for node in nodes],
         )
 
 

@@ -16,6 +16,7 @@ from explainlab.errors import DataError, RequestError, UnsupportedError
 from explainlab.models.classifier import filler_id
 from explainlab.models.context import RunContext
 from explainlab.models.devices import choose_device
+from explainlab.models.loading import changed_model
 from explainlab.models.model_types import model_type_of
 from explainlab.reader import Reader
 from explainlab.request import CompleteRequest
@@ -31,6 +32,8 @@ from explainlab.training import (
     settings_for,
     starting_point,
 )
+
+_MERGED = "The base is an adapter: it was merged into the model that it changes before each training."
 
 
 @dataclass(frozen=True)
@@ -83,7 +86,8 @@ def grid_data(request: CompleteRequest, parameters: RoarParameters, context: Run
         for name, split in splits.items()
         if split.cut
     ]
-    return GridData(splits, gold, names, token, settings, (*files.warnings, *cut))
+    merged = [_MERGED] if base not in ARCHITECTURES and changed_model(base) else []
+    return GridData(splits, gold, names, token, settings, (*merged, *files.warnings, *cut))
 
 
 def files_of(parameters: RoarParameters, reader: Reader) -> list[str]:

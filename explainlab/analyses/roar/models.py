@@ -13,7 +13,7 @@ from explainlab.analyses.roar.texts import Split, SplitName
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
 from explainlab.models.loading import load_model
-from explainlab.training import Masked, TrainingSettings, train
+from explainlab.training import Masked, TrainingSettings, clear, train
 
 _WEIGHTS, _CHECKPOINTS = "model", "checkpoints"
 
@@ -92,6 +92,10 @@ class Models:
             report=report,
         )
         return Fitted(clock.now() - since, first[0] - since if first else 0.0, len(trained.epochs), trained.best_epoch)
+
+    def end(self, key: str) -> None:
+        """Let no training of the model under ``key`` go on: all that was asked of it is kept."""
+        clear(self._folder / key / _CHECKPOINTS)
 
     def there(self, key: str) -> bool:
         """Whether the weights under ``key`` are on the disk."""

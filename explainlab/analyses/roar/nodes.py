@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 from explainlab.analyses.base import method_passes
 from explainlab.analyses.parameters import RANDOM
@@ -32,23 +33,27 @@ from explainlab.models.context import FORWARD, RunContext
 from explainlab.models.reading import logits_of
 from explainlab.reader import Reader
 from explainlab.request import digest
-from explainlab.training import training_digest
+from explainlab.training import score, training_digest
 
+SHOWN_TEXTS = 100
+"""The test texts that the answer shows."""
 _STORED = "roar/1"  # part of the keys: rises when what is kept of a node changes
 
 
 @dataclass(frozen=True)
 class Node:
-    """What is known of a place: its ``status``, and once it is done what it ``predicted``, int64 [test texts].
+    """What is known of a place: its ``status``, and once it is done its ``performance`` on the test texts.
 
-    ``probability`` float64 [test texts] is that of the own label. ``seconds``, ``epochs`` and ``best_epoch`` are of its
-    training, with the test. ``reason``: why it failed or was not run.
+    Of those that the answer shows there is the class that it ``predicted``, and the ``probability`` of their own label.
+    ``seconds``, ``epochs`` and ``best_epoch`` are of its training, with the test. ``reason``: why it failed or was not
+    run.
     """
 
     place: Place
     status: NodeStatus = "waiting"
-    predicted: np.ndarray | None = None
-    probability: np.ndarray | None = None
+    performance: float | None = None
+    predicted: Sequence[int] = ()
+    probability: Sequence[float] = ()
     seconds: float | None = None
     epochs: int | None = None
     best_epoch: int | None = None
@@ -143,9 +148,11 @@ class SeedRun:
     def _recall(self, place: Place) -> None:
         body = self._context.recall(self._key(place))
         if body is not None:
-            predicted, probability = np.array(body["predicted"]), np.array(body["probability"])
+            data, predicted = self._setting.data, body["predicted"]
+            performance = score(data.settings.metric, torch.tensor(predicted), data.gold["test"])
+            shown = {name: body[name][:SHOWN_TEXTS] for name in ("predicted", "probability")}
             facts = {name: body[name] for name in ("seconds", "epochs", "best_epoch")}
-            self.nodes[place] = Node(place, "done", predicted, probability, **facts)
+            self.nodes[place] = Node(place, "done", performance, **shown, **facts)
 
     def _finish(self, place: Place) -> None:
         """Run the node of ``place``, or say why it cannot be."""
@@ -182,6 +189,7 @@ class SeedRun:
             "best_epoch": fitted.best_epoch,
         }
         self._context.keep(key, body)
+        self._models.end(key)
         if place.ratio and not (place.measured and self._setting.grid.after(place, place.measure)):
             self._models.forget(key)
 
@@ -242,6 +250,7 @@ class SeedRun:
         key = self._key(place)
         if not self._models.there(key):
             self._models.train(key, masks, 0.0, f"{self._phase(place)}, once more")
+            self._models.end(key)
         return self._models.classifier(key)
 
     def _selection(self, source: Place, name: str) -> Selection:

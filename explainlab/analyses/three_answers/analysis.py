@@ -138,7 +138,7 @@ def _grid(request: CompleteRequest, setting: Setting, later: float) -> RoarData:
     if known is not None:
         context.expect(later, exact=False)
         return roar.read(known).body
-    result = roar.of_setting(asked, replace(setting, context=_Before(context, later)))
+    result = roar.of_setting(asked, key, replace(setting, context=_Before(context, later)))
     context.keep_results({key: result.to_json()})
     return result.body
 

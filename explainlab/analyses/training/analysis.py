@@ -32,8 +32,10 @@ from explainlab.reader import Reader
 from explainlab.request import CompleteRequest, digest
 from explainlab.result import Cost
 from explainlab.training import (
+    ARCHITECTURES,
     Examples,
     TrainingSettings,
+    clear,
     read_examples,
     settings_for,
     stored_accuracy,
@@ -41,6 +43,7 @@ from explainlab.training import (
     training_digest,
 )
 
+_CHECKPOINTS = "checkpoints"
 CHARACTERS = 4.5
 """About how many characters a token has."""
 _PHASES = {
@@ -212,7 +215,7 @@ class _Maker:
             folder / WEIGHTS,
             settings,
             validation=self._validation,
-            checkpoints=folder / "checkpoints",
+            checkpoints=folder / _CHECKPOINTS,
             device=self._device,
             report=self._report(settings.seed),
         )
@@ -238,8 +241,10 @@ class _Maker:
             columns=self._request.columns,
             classes=self._request.classes,
             validation_data=self._parameters.validation_data,
+            merged_into=_merged_into(self._request.model),
         )
         write_file(folder / CARD, json.dumps(card.model_dump(mode="json")).encode())
+        clear(folder / _CHECKPOINTS)
         self.seconds += trained.seconds
 
     def _measured(self, card: MadeModel, weights: Path) -> Made:
@@ -274,8 +279,14 @@ def _labels(weights: Path) -> tuple[str, ...]:
     return card.labels
 
 
+def _merged_into(base: str) -> str:
+    """The model that ``base`` changes, if it is an adapter."""
+    return "" if base in ARCHITECTURES else loading.changed_model(base) or ""
+
+
 def _lines(card: MadeModel) -> list[str]:
-    facts = [f"{card.id}: {card.base}, {card.weights:,} weights, recipe {card.recipe}, seed {card.seed}"]
+    begun = f"{card.base}, merged into {card.merged_into}" if card.merged_into else card.base
+    facts = [f"{card.id}: {begun}, {card.weights:,} weights, recipe {card.recipe}, seed {card.seed}"]
     for epoch in card.epochs:
         accuracy = "" if epoch.validation is None else f", validation {epoch.validation:.4f}"
         accuracy += "" if epoch.masked is None else f", masked {epoch.masked:.4f}"

@@ -29,6 +29,7 @@ class MadeModel(Record):
     directory. ``base`` is an architecture, which began with random weights, or a model. ``settings`` are all of its
     training; ``rows`` were learned from and ``validation_rows`` validated on. The weights are those of ``best_epoch``.
     ``columns`` and ``classes`` say how ``data`` and ``validation_data`` (empty: a share of ``data``) were read.
+    ``merged_into``: the model that the base changes, where that is an adapter, which was merged into it before.
     """
 
     id: str
@@ -49,6 +50,7 @@ class MadeModel(Record):
     columns: dict[str, str] = Field(default_factory=dict)
     classes: dict[str, str] = Field(default_factory=dict)
     validation_data: str = ""
+    merged_into: str = ""
 
 
 class Made(Record):

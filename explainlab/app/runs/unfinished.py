@@ -1,4 +1,4 @@
-"""The jobs that a stopped server rows unfinished: listed above the runs, to run again or to forget."""
+"""The jobs that a stopped server left unfinished, or that are paused: above the runs, to go on with or to forget."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
+from explainlab.analyses.registry import get_analysis
 from explainlab.analyses.wording import duration
 from explainlab.app import session
+from explainlab.app.progress import GO_ON
 from explainlab.app.runs import page as runs_page
 from explainlab.models.loading import model_name
 from explainlab.request import digest
@@ -27,7 +29,7 @@ def draw_unfinished(service: Service) -> None:
     jobs = "1 job had" if len(rows) == 1 else f"{len(rows)} jobs had"
     with st.container(border=True):
         st.warning(
-            f"{jobs} not finished when the server stopped. A data set goes on where it stopped.",
+            f"{jobs} not finished when the server stopped, or when paused. A data set goes on where it stopped.",
             icon=":material/power_off:",
         )
         table = st.dataframe(
@@ -44,7 +46,7 @@ def draw_unfinished(service: Service) -> None:
 
 
 def _draw_actions(service: Service, chosen: Sequence[Unanswered], which: str) -> None:
-    user = session.user()
+    user, pauses = session.user(), all(get_analysis(own.request.question).pauses for own in chosen)
 
     def again() -> None:
         for unanswered in chosen:
@@ -61,7 +63,10 @@ def _draw_actions(service: Service, chosen: Sequence[Unanswered], which: str) ->
 
     with st.container(horizontal=True):
         st.button(
-            f"Run {which} again", key="unfinished_again", icon=":material/replay:", on_click=session.guarded(again)
+            f"{GO_ON} with {which}" if pauses else f"Run {which} again",
+            key="unfinished_again",
+            icon=":material/replay:",
+            on_click=session.guarded(again),
         )
         st.button(
             f"Forget {which}", key="unfinished_forget", icon=":material/delete:", on_click=session.guarded(forget)

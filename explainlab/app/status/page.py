@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from functools import partial
 
 import pandas as pd
 import streamlit as st
 
 from explainlab.app.frame import draw_title, name_tab
-from explainlab.app.progress import label, state
+from explainlab.app.progress import draw_stop, label, state, stop_word
 from explainlab.app.session import user
 from explainlab.app.status import ENTRY
 from explainlab.app.status.workers import draw_workers
@@ -135,7 +136,7 @@ def _draw_queue(service: Service, places: Sequence[Place]) -> None:
     own = [place.job for place in places if place.job is not None and place.own]
     if len(own) > 1:
         st.button(
-            f"Cancel all {len(own)} of mine",
+            f"{stop_word(own)} all {len(own)} of mine",
             icon=":material/stop_circle:",
             key="status_cancel_all",
             on_click=service.withdraw,
@@ -144,7 +145,7 @@ def _draw_queue(service: Service, places: Sequence[Place]) -> None:
 
 
 def _draw_place(service: Service, place: Place) -> None:
-    """A job in words, with buttons for those who may cancel and move it."""
+    """A job in words, with buttons for those who may stop and move it."""
     with st.container(horizontal=True, vertical_alignment="center", border=True):
         job = place.job
         if job is None:
@@ -168,14 +169,7 @@ def _draw_place(service: Service, place: Place) -> None:
                 args=(job, by, user()),
                 disabled=not possible,
             )
-        st.button(
-            "Cancel",
-            icon=":material/stop:",
-            key=f"status_cancel_{job.key}",
-            on_click=service.withdraw,
-            args=([job], user()),
-            disabled=job.stop.is_set(),
-        )
+        draw_stop(job, f"status_cancel_{job.key}", partial(service.withdraw, [job], user()))
 
 
 def _title(service: Service, job: Job) -> str:

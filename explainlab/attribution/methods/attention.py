@@ -37,12 +37,12 @@ class _AttentionMethod(BatchedMethod):
         return attention_maps(subjects, lambda subject, maps: self._read(subject, maps, parameters))
 
     def _read(self, subject: Subject, maps: np.ndarray, parameters: Any) -> Outcome:
-        real = np.flatnonzero(subject.encoding.attention)
-        matrix = self.combine(maps[:, real][:, :, real], parameters)
-        class_rows = subject.classifier.head_rows(subject.encoding)[real]
-        rows = class_rows if parameters.reading == "class_row" else np.full(len(real), 1 / len(real))
+        count = int(subject.encoding.attention.sum())  # what is padded is padded on the right
+        matrix = self.combine(maps[:, :count, :count], parameters)
+        class_rows = subject.classifier.head_rows(subject.encoding)[:count]
+        rows = class_rows if parameters.reading == "class_row" else np.full(count, 1 / count)
         tokens = np.zeros(len(subject.encoding))
-        tokens[real] = rows @ matrix
+        tokens[:count] = rows @ matrix
         return Outcome(subject.units.sum_tokens(tokens))
 
     @abstractmethod

@@ -116,7 +116,7 @@ def _over_words(model: Model, gradient: Tensor) -> Tensor:
     """As :func:`length`, of the gradient [..., V] with respect to a token's one-hot row, ‖E g‖ = √(gᵀ EᵀE g)."""
     wide = _wide(gradient)
     products = _products(model).to(wide.device)
-    norm = torch.einsum("...d,de,...e->...", wide, products, wide).clamp(min=0).sqrt()
+    norm = (wide @ products * wide).sum(dim=-1).clamp(min=0).sqrt()
     return torch.stack([norm, torch.zeros_like(norm)], dim=-1)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 import transformers
+from torch import Tensor
 
 from explainlab.errors import ModelError
 from explainlab.models.anatomy import POOLER
@@ -16,14 +17,15 @@ from explainlab.models.stored.building import BUILDING
 from explainlab.models.stored.directory import read_config
 from explainlab.models.stored.places import files_of
 from explainlab.models.stored.tokenizer import most_tokens, read_tokenizer
-from explainlab.models.stored.weights import Files, read_network, require_weights, untrained
+from explainlab.models.stored.weights import Files, load_weights, read_network, require_weights, untrained
 
 
 @dataclass(frozen=True)
 class Base:
     """A network whose weights may change, on the CPU in float32, with its tokenizer.
 
-    ``drawn``: the names of those weights that are new.
+    ``drawn``: the names of those weights that are new; ``merged``: whether its files are an adapter, which is merged
+    into the model that it changes.
     """
 
     network: transformers.PreTrainedModel
@@ -32,6 +34,7 @@ class Base:
     max_tokens: int
     pad_id: int
     drawn: frozenset[str]
+    merged: bool
 
 
 def base_labels(model_id: str) -> tuple[str, ...]:
@@ -40,7 +43,7 @@ def base_labels(model_id: str) -> tuple[str, ...]:
     Raises :class:`ModelError` for a model that does not exist or cannot be trained.
     """
     config: Any
-    config, fields = read_config(model_id, _files(model_id).directory)
+    config, fields = read_config(model_id, _files(model_id).configured)
     heads = fields.get("architectures") or [""]
     if not str(heads[0]).endswith("ForSequenceClassification") or config.num_labels < 2:
         return ()
@@ -51,11 +54,11 @@ def load_base(model_id: str, classes: dict[str, Any]) -> Base:
     """Load a model from safetensors with a head for ``classes`` (``id2label`` and ``label2id``).
 
     Its own head is kept if it has these classes in this order; else the head's weights are new, drawn from torch's
-    current random state. Raises :class:`ModelError` for an adapter, a language model with a prompt, quantised weights,
-    a model type that is not supported, and weights that are missing or no safetensors.
+    current random state. Raises :class:`ModelError` for a language model with a prompt, quantised weights, a model type
+    that is not supported, weights that are missing or no safetensors, and an adapter that cannot be merged.
     """
     files = _files(model_id)
-    config, _ = read_config(model_id, files.directory)
+    config, _ = read_config(model_id, files.configured)
     model_type = model_type_of(config)
     if getattr(config, "quantization_config", None) is not None:
         raise ModelError(f"The weights of {model_id} are quantised.", "Give it in full precision to train it.")
@@ -68,7 +71,7 @@ def load_base(model_id: str, classes: dict[str, Any]) -> Base:
     pad = next(i for i in (tokenizer.pad_token_id, config.pad_token_id, 0) if i is not None)
     config.pad_token_id = pad
     network, drawn = _network(model_id, files, config, same)
-    return Base(network, tokenizer, model_type.architecture.causal, most, pad, drawn)
+    return Base(network, tokenizer, model_type.architecture.causal, most, pad, drawn, merged=files.adapter is not None)
 
 
 def _files(model_id: str) -> Files:
@@ -77,10 +80,7 @@ def _files(model_id: str) -> Files:
             f"{model_id} is a language model with a prompt, which has no classes of its own to train.",
             "Give the language model without its prompt.",
         )
-    files = files_of(model_id)
-    if files.adapter:
-        raise ModelError(f"{model_id} is an adapter.", "Merge it into the model that it changes, and give that.")
-    return files
+    return files_of(model_id)
 
 
 def _network(
@@ -90,11 +90,11 @@ def _network(
 
     Its head is new unless it is the ``same_head``, as is what is missing.
     """
-    factory = transformers.AutoModelForSequenceClassification
     with BUILDING:
-        fresh: transformers.PreTrainedModel = factory.from_config(config, dtype=torch.float32)
+        fresh = transformers.AutoModelForSequenceClassification.from_config(config, dtype=torch.float32)
+    directory, given = (None, {"state_dict": _merged(model_id, files)}) if files.adapter else (files.directory, {})
     network, info = read_network(
-        model_id, factory, files.directory, config=config, dtype=torch.float32, ignore_mismatched_sizes=True
+        model_id, type(fresh), directory, config=config, dtype=torch.float32, ignore_mismatched_sizes=True, **given
     )
     body = f"{network.base_model_prefix}."
     absent = untrained(info)
@@ -104,3 +104,12 @@ def _network(
     head = absent | (set() if same_head else {name for name in fresh.state_dict() if not name.startswith(body)})
     network.load_state_dict({name: weight for name, weight in fresh.state_dict().items() if name in head}, strict=False)
     return network, frozenset(head)
+
+
+def _merged(model_id: str, files: Files) -> dict[str, Tensor]:
+    """The weights of a model into which its adapter is merged."""
+    config, _ = read_config(model_id, files.configured)
+    network, _ = load_weights(
+        model_id, files, config, language_model=False, dtype=torch.float32, device=torch.device("cpu")
+    )
+    return network.state_dict()

@@ -77,10 +77,11 @@ def adapted_model(model_id: str, directory: Path) -> str | None:
         ) from error
 
 
-def read_network(model_id: str, factory: Any, directory: Path, **options: Any) -> tuple[Any, dict[str, Any]]:
+def read_network(model_id: str, factory: Any, directory: Path | None, **options: Any) -> tuple[Any, dict[str, Any]]:
     """What transformers' ``factory`` reads from ``directory``, with ``options``, and what it says about the weights.
 
-    From safetensors on this machine alone; no code of a model is run. Raises :class:`ModelError` if it cannot.
+    From safetensors on this machine alone, or without a directory from the option ``state_dict``; no code of a model is
+    run. Raises :class:`ModelError` if it cannot.
     """
     try:
         with BUILDING:

@@ -1,4 +1,4 @@
-"""Jobs that have not ended, so that a restart can show which it cut short."""
+"""Jobs that have not ended, so that a restart can show which it cut short, and any page which are paused."""
 
 from __future__ import annotations
 
@@ -15,10 +15,12 @@ from explainlab.service.store.database import Database
 from explainlab.service.store.lease import Lease, lives
 from explainlab.service.store.schema import SERVERS, UNFINISHED
 
+_NO_SERVER = ""
+
 
 @dataclass(frozen=True)
 class CutShort:
-    """A request that its server left unanswered; ``key`` is its job's, ``asked`` (UTC) when it was made."""
+    """A request that is unanswered, and no server works on it; ``key`` is its job's, ``asked`` (UTC) its time."""
 
     key: str
     kind: Kind
@@ -27,7 +29,7 @@ class CutShort:
 
 
 class Unfinished:
-    """The unfinished jobs of users. Each belongs to the server where it was last requested.
+    """The unfinished jobs of users. Each belongs to the server where it was last requested, a paused one to none.
 
     That of a server without a lease has been cut short. A server that was taken for dead, and is not, changes only what
     no other one has taken over.
@@ -49,8 +51,13 @@ class Unfinished:
         own = UNFINISHED.c.server == self._server
         self._database.change(delete(UNFINISHED).where(UNFINISHED.c.key == key, own))
 
+    def pause(self, owner: str, keys: Iterable[str]) -> None:
+        """Nobody works on these jobs of ``owner`` any more, of those on this server; they can go on."""
+        theirs = (UNFINISHED.c.owner == owner, UNFINISHED.c.key.in_(list(keys)), UNFINISHED.c.server == self._server)
+        self._database.change(update(UNFINISHED).where(*theirs).values(server=_NO_SERVER))
+
     def cut_short(self, owner: str) -> list[CutShort]:
-        """What dead servers left unanswered, oldest first."""
+        """What dead servers left unanswered, and what is paused, oldest first."""
         columns = (UNFINISHED.c.key, UNFINISHED.c.kind, UNFINISHED.c.request, UNFINISHED.c.created)
         theirs = (UNFINISHED.c.owner == owner, UNFINISHED.c.server != self._server, _cut_short())
         rows = self._database.rows(select(*columns).where(*theirs).order_by(UNFINISHED.c.created, UNFINISHED.c.key))

@@ -10,15 +10,19 @@ from typing import Any
 
 import numpy as np
 
+from explainlab.analyses.base import AnalysisResult
+from explainlab.analyses.registry import answer_alone, new_request
 from explainlab.analyses.roar.result import RoarData
 from explainlab.attribution import registry
 from explainlab.attribution.method import Method, Outcome
 from explainlab.attribution.subject import Subject
 from explainlab.errors import Cancelled
+from explainlab.limits import DEFAULT_LIMITS
 from explainlab.models.context import RunContext
 from explainlab.reader import Reader
 from explainlab.training import Examples
 
+BASE = "bilstm_attention"
 SETTINGS = {"width": 16, "embedding_size": 12, "learning_rate": 0.02, "batch_size": 10}
 
 
@@ -40,6 +44,7 @@ def measure(name: str, score: Callable[[str, str, float], float]) -> Iterator[st
 
     class Known(Method):
         id, label, family, source, definition, plain = name, name, "Control", "-", "-", "-"
+        random = True
 
         def attribute(self, subject: Subject, parameters: Any) -> Outcome:
             words, label = [feature.text.lower() for feature in subject.units.features], subject.target.label
@@ -82,3 +87,14 @@ class Watching(RunContext):
     def check_cancelled(self) -> None:
         if self.seen >= self.most:
             raise Cancelled
+
+
+def ask(
+    context: RunContext, files: dict[str, str], base: str = BASE, seed: int = 0, **given: Any
+) -> AnalysisResult[Any]:
+    parameters = {"settings": {**SETTINGS, "epochs": 2}, "seeds": 1, "ratios": [0, 40, 70, 100], **given}
+    parameters = {"test": files["test"], "validation": files["validation"], "measures": "gradient", **parameters}
+    request = new_request(question="roar", model=base, data=files["train"], seed=seed, parameters=parameters)
+    result = answer_alone(request, context, "cpu", DEFAULT_LIMITS)
+    assert isinstance(result, AnalysisResult)
+    return result

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import math
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from explainlab.analyses.registry import answer_alone, get_analysis, new_request
+from explainlab.analyses.roar import models
 from explainlab.analyses.roar.grid import Grid
 from explainlab.analyses.roar.parameters import RoarParameters
 from explainlab.analyses.roar_estimate.result import RoarEstimate
 from explainlab.errors import RequestError
 from explainlab.limits import DEFAULT_LIMITS, Limits
+from explainlab.models.classifier import Classifier
 from explainlab.reader import Reader
-from tests.analyses.roar.grids import SETTINGS, written
-from tests.analyses.roar.test_roar import Watching
+from tests.analyses.roar.grids import SETTINGS, Watching, written
 from tests.training.test_train import sentences
 
 GRID: dict[str, Any] = {"measures": ["gradient", "input_x_gradient"], "ratios": [0, 40, 70, 100], "seeds": 4}
@@ -60,6 +62,21 @@ def test_nothing_is_left_but_what_was_timed(estimated: tuple[Watching, Any], fil
     again = ask(context, files, seeds=8).body
     assert not context.seen  # other seeds and ratios need no more times
     assert again.training == pytest.approx(2 * first.body.training)
+
+
+def test_a_model_is_loaded_once_however_many_texts_there_are(
+    files: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lost, now, load = [0.0], time.perf_counter, models.load_model
+
+    def slow(*args: Any) -> Classifier:
+        lost[0] += 1000
+        return load(*args)
+
+    monkeypatch.setattr(models, "load_model", slow)
+    monkeypatch.setattr(time, "perf_counter", lambda: now() + lost[0])
+    body = ask(Watching(tmp_path), files, test=files["train"]).body  # more texts than are timed
+    assert 1000 < body.training / body.models < 1500
 
 
 def test_what_would_fit_is_told_in_words(estimated: tuple[Watching, Any], files: dict[str, str]) -> None:

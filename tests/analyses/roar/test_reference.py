@@ -18,7 +18,7 @@ from explainlab.attribution.subject import Subject
 from explainlab.errors import RequestError
 from explainlab.models.classifier import Classifier
 from explainlab.reader import Reader
-from tests.analyses.roar.test_roar import Watching, ask
+from tests.analyses.roar.grids import Watching, ask
 from tests.attribution.plain import Plain, close
 from tests.conftest import Zoo
 from tests.toys import Linear, toy

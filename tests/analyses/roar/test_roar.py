@@ -1,4 +1,4 @@
-"""The study on tiny grids: what measures of known quality come to, what is kept, what fails, and what is refused."""
+"""The study on tiny grids: what measures of known quality come to, and what is kept."""
 
 from __future__ import annotations
 
@@ -9,29 +9,15 @@ from typing import Any
 import pytest
 
 from explainlab.analyses.base import AnalysisResult
-from explainlab.analyses.registry import answer_alone, complete, new_request, read_result, request_key
+from explainlab.analyses.registry import complete, read_result
 from explainlab.analyses.roar.analysis import Roar
 from explainlab.analyses.roar.result import CurvePoint, NodeFacts, RoarData
-from explainlab.errors import Cancelled, DataError, ExplainLabError, RequestError, ResourceError, UnsupportedError
-from explainlab.limits import DEFAULT_LIMITS
-from explainlab.models.context import RunContext
+from explainlab.errors import Cancelled
 from explainlab.training import Examples
-from tests.analyses.roar.grids import SETTINGS, Watching, measure, written
+from tests.analyses.roar.grids import SETTINGS, Watching, ask, measure, written
 from tests.training.test_train import sentences
 
 CLASS_WORDS = {"negative": {"dull", "awful", "boring"}, "positive": {"bright", "lovely", "moving"}}
-BASE = "bilstm_attention"
-
-
-def ask(
-    context: RunContext, files: dict[str, str], base: str = BASE, seed: int = 0, **given: Any
-) -> AnalysisResult[Any]:
-    parameters = {"settings": {**SETTINGS, "epochs": 2}, "seeds": 1, "ratios": [0, 40, 70, 100], **given}
-    parameters = {"test": files["test"], "validation": files["validation"], "measures": "gradient", **parameters}
-    request = new_request(question="roar", model=base, data=files["train"], seed=seed, parameters=parameters)
-    result = answer_alone(request, context, "cpu", DEFAULT_LIMITS)
-    assert isinstance(result, AnalysisResult)
-    return result
 
 
 def comparable(result: AnalysisResult[RoarData]) -> dict[str, Any]:
@@ -157,6 +143,25 @@ def test_a_stopped_grid_goes_on_to_the_same_answer(
     assert comparable(ask(context, files, **GRID)) == comparable(undisturbed)
 
 
+def test_a_grid_that_is_killed_between_training_and_test_trains_no_epoch_again(
+    files: dict[str, str], tmp_path: Path
+) -> None:
+    class Killed(Watching):
+        def report(self, done: int, total: int, phase: str) -> None:
+            super().report(done, total, phase)
+            if phase.endswith("masked: test"):
+                raise Cancelled
+
+    small = {"ratios": [0, 50, 100]}
+    first, second = Killed(tmp_path), Watching(tmp_path)
+    with pytest.raises(Cancelled):
+        ask(first, files, **small)
+    assert first.trained == {"seed 0, random, 0% masked: training"}
+    assert ask(second, files, **small).body.unfinished == 0
+    assert not first.trained & second.trained
+    assert not list(tmp_path.rglob("epoch-*"))
+
+
 def test_what_is_new_alone_is_trained(files: dict[str, str], tmp_path: Path) -> None:
     context = Watching(tmp_path)
     ask(context, files, **GRID)
@@ -221,130 +226,7 @@ def test_models_of_a_grid_may_be_adapters(files: dict[str, str], tmp_path: Path)
     assert body.unfinished == body.failed == 0
     assert list(tmp_path.rglob("adapter_model.safetensors"))
     assert not list(tmp_path.rglob("model.safetensors"))
-
-
-def test_a_model_that_cannot_be_trained_fails_alone(files: dict[str, str], tmp_path: Path) -> None:
-    """The measure is broken on the model of whole texts; what needs no measure is there all the same."""
-    with measure("broken", lambda *_: float("nan")):
-        body = ask(Watching(tmp_path), files, measures="broken+gradient").body
-    status = {(node.measure, node.ratio): node.status for node in body.nodes}
-    assert status["broken", 40] == "failed"
-    assert status["broken", 70] == "not run"
-    assert {status[name, ratio] for name in ("random", "gradient") for ratio in (40, 70)} == {"done"}
-    reasons = {node.ratio: node.reason for node in body.nodes if node.measure == "broken"}
-    assert "not finite" in reasons[40]
-    assert "40%" in reasons[70]
-    assert (body.failed, body.unfinished) == (2, 0)
-    assert next(own for own in body.faithfulness if own.measure == "broken").mean is None
-
-
-# What is refused --------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("given", "problem"),
-    [
-        ({"ratios": [0, 50, 20, 100]}, "rising order"),
-        ({"ratios": "0:150:50"}, "from 0 to 100"),
-        ({"ratios": [0, 100]}, "between 0 and 100"),
-        ({"counts": "3,1"}, "rising order"),
-        ({"counts": [0]}, "from 1 to"),
-        ({"measures": "random"}, "beside random"),
-        ({"measures": "gradients"}, "gradient"),
-        ({"seeds": 0}, "greater"),
-        ({"settings": {"epochs": 0}}, "epochs"),
-        ({"settings": {"seed": 3}}, "without"),
-        ({"settings": {"layers": 3}}, "no such thing"),
-        ({"validation": "1.5"}, "share"),
-        ({"test": ""}, "test"),
-    ],
-)
-def test_what_cannot_be_asked_is_refused(
-    files: dict[str, str], tmp_path: Path, given: dict[str, Any], problem: str
-) -> None:
-    context = Watching(tmp_path)
-    with pytest.raises(RequestError, match=problem):
-        ask(context, files, **given)
-    assert not context.seen
-
-
-def test_a_measure_that_the_architecture_lacks_is_refused_before_anything_trains(
-    files: dict[str, str], tmp_path: Path
-) -> None:
-    context = Watching(tmp_path)
-    with pytest.raises(UnsupportedError, match="rollout"):
-        ask(context, files, measures="gradient+attention_rollout")
-    assert not context.seen
-
-
-@pytest.fixture
-def spoiled(files: dict[str, str], tmp_path: Path) -> tuple[dict[str, str], Path]:
-    """Files of which one is replaced by what the test writes."""
-    return dict(files), tmp_path / "other.csv"
-
-
-@pytest.mark.parametrize(
-    ("which", "rows", "problem"),
-    [
-        ("train", "text,label\na film,positive\na plot,positive\n", "fewer than two different labels"),
-        ("test", "text,label\na film,neutral\n", "unknown label"),
-        ("test", "text,label\n[MASK] [PAD],positive\n", "special tokens"),
-        ("test", "text,label\n,positive\n", "empty"),
-        ("test", "words,label\na film,positive\n", "text"),
-        ("test", "text,label,text_b\na film,positive,a plot\n", "mixed"),
-        ("validation", "text,label\na film,\n", "label"),
-    ],
-)
-def test_data_that_cannot_be_used_is_refused_before_anything_trains(
-    spoiled: tuple[dict[str, str], Path], tmp_path: Path, which: str, rows: str, problem: str
-) -> None:
-    files, other = spoiled
-    other.write_text(rows, encoding="utf-8")
-    files[which] = str(other)
-    context = Watching(tmp_path / "made")
-    with pytest.raises(DataError, match=problem):
-        ask(context, files)
-    assert not context.seen
-
-
-def test_short_texts_are_left_out_if_asked_and_told(files: dict[str, str], tmp_path: Path) -> None:
-    result = ask(Watching(tmp_path), files, shortest=6)
-    assert all(len(text.tokens) >= 6 for text in result.body.texts)
-    assert len(result.warnings) == 3
-    assert "Left out of the test data as shorter than 6 words" in result.warnings[1]
-    with pytest.raises(DataError, match="900 words"):
-        ask(Watching(tmp_path), files, shortest=900)
-
-
-def test_another_file_under_the_same_name_is_another_study(files: dict[str, str], tmp_path: Path) -> None:
-    other = tmp_path / "test.csv"
-    keys = set()
-    for seed in (1, 2):
-        written(other, sentences(20, seed))
-        request = new_request(question="roar", model=BASE, data=files["train"], parameters={"test": str(other)})
-        keys.add(request_key(complete(request), "architecture:bilstm_attention"))
-    assert len(keys) == 2
-
-
-def test_a_full_disk_keeps_what_is_finished(
-    files: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    context = Watching(tmp_path, 13, "training")
-    with pytest.raises(Cancelled):
-        ask(context, files, **GRID)
-    context.most = 10**6
-    with monkeypatch.context() as full:
-        full.setattr("explainlab.training.checkpoint.save_file", no_space)
-        with pytest.raises(ResourceError, match="cannot be written"):
-            ask(context, files, **GRID)
-    context.trained.clear()
-    assert ask(context, files, **GRID).body.unfinished == 0
-
-
-def no_space(*_: object, **__: object) -> None:
-    raise OSError(28, "No space left on device")
-
-
-def test_without_a_folder_for_models_nothing_begins(files: dict[str, str]) -> None:
-    with pytest.raises(ExplainLabError, match="no folder"):
-        ask(RunContext(), files)
+    adapter = next(tmp_path.rglob("adapter_model.safetensors")).parent
+    whole = ask(Watching(tmp_path / "whole"), files, str(adapter), settings="epochs=1", ratios=[0, 50, 100])
+    assert whole.body.unfinished == whole.body.failed == 0
+    assert "merged into the model that it changes" in whole.warnings[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -101,8 +102,8 @@ def test_passes_are_counted_and_only_the_text_is_a_prediction(encoder: Classifie
             super().__init__()
             self.predictions: list[Prediction] = []
 
-        def predicted(self, prediction: Prediction) -> None:
-            self.predictions.append(prediction)
+        def predicted(self, prediction: Callable[[], Prediction]) -> None:
+            self.predictions.append(prediction())
 
     context = Seen()
     with watched(encoder) as passes:

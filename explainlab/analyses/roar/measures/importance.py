@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from reprlib import repr as quote
 from typing import NamedTuple
 
 import numpy as np
@@ -11,10 +12,11 @@ from explainlab.analyses.attributions import text_seed
 from explainlab.analyses.roar.measures.masks import Masks
 from explainlab.analyses.roar.measures.reference import AlphaWeighted
 from explainlab.analyses.roar.texts import Split
-from explainlab.attribution.explain import outcomes_of
+from explainlab.attribution.explain import NotFinite, outcomes_of
 from explainlab.attribution.method import Method
 from explainlab.attribution.registry import MethodRequest, get_method
 from explainlab.attribution.subject import Subject
+from explainlab.errors import ModelError
 from explainlab.models.batching import Batcher
 
 FIRST_TOKENS = 10
@@ -40,9 +42,9 @@ def scores_of(
     """float64 [n] of the texts ``rows`` of ``split``, as they are masked: the scores of their tokens that may be.
 
     Explained is the logit of the ``gold`` class of each, an index [T]. A random method draws from ``seed`` and the
-    text. Raises as :func:`explainlab.attribution.explain.outcomes_of`.
+    text. Raises as :func:`explainlab.attribution.explain.outcomes_of`; scores that are no numbers with their text.
     """
-    classifier, parameters = batcher.classifier, measure.request.parameters
+    classifier, method, parameters = batcher.classifier, measure.method, measure.request.parameters
     data = parameters.model_dump().get("baseline_data", "")
     subjects = []
     for row, encoding in zip(rows, split.masked(rows, masks), strict=True):
@@ -56,9 +58,15 @@ def scores_of(
             batcher=batcher,
             units=split.read(row).units,
         )
-        subject.seed = text_seed(subject)
+        if method.random:
+            subject.seed = text_seed(subject)
         subjects.append(subject)
-    outcomes = outcomes_of(subjects, measure.method, parameters)
+    try:
+        outcomes = outcomes_of(subjects, method, parameters)
+    except NotFinite as error:
+        text = quote(split.examples.texts[rows[error.place]])
+        problem = f"{method.label} gave scores that are not finite numbers for a text of the {split.name} data: {text}."
+        raise ModelError(problem, "Leave the row out, or choose another measure.") from None
     scores = []
     for row, outcome in zip(rows, outcomes, strict=True):
         read = split.read(row)

@@ -73,6 +73,9 @@ def _card_lines(card: MadeModel) -> list[str]:
         learned += f"; each epoch was measured on {counted(card.validation_rows, 'text')} of {held}"
     new = card.base in ARCHITECTURES
     begun = f"random weights, as {card.base}" if new else f"the weights of {base_name(card)}"
+    if card.merged_into:
+        into = shown_model(card.merged_into, session.user().id)
+        begun += f", an adapter, merged into the model that it changes ({into})"
     unused = {*_TOLD, *(() if new else NEW_WEIGHTS), *(() if card.settings.get("lora") else ("lora", "lora_rank"))}
     settings = (f"{name.replace('_', ' ')} {value}" for name, value in card.settings.items() if name not in unused)
     return [
