@@ -223,11 +223,6 @@ class Method(InPlainWords, ABC):
         return PassCount.gradients(1)
 
     @classmethod
-    def replayed(cls, parameters: Any, depth: int) -> Sequence[int]:
-        """The layers, bottom first, above which its gradients are replayed; none unless overridden."""
-        return ()
-
-    @classmethod
     def work(cls, parameters: Any, n: int, depth: int) -> float:
         """The work of the :meth:`passes` for a text of ``n`` tokens, each of them a feature."""
         return cls.passes(parameters, Extent(n, n), depth).work

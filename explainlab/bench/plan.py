@@ -18,8 +18,10 @@ from explainlab.models.context import Momentary
 from explainlab.models.loading import load_model
 from explainlab.reader import ANYBODY
 from explainlab.request import CompleteRequest
-from explainlab.service import plan as planning
-from explainlab.service.plan import Place, Plan
+from explainlab.service.plans.making import outlined
+from explainlab.service.plans.making import timed as timed_plan
+from explainlab.service.plans.plan import Plan
+from explainlab.service.plans.rehearsal import Place
 from explainlab.service.questions import asked_by
 from explainlab.service.service import Service
 from explainlab.service.store.store import Store
@@ -74,9 +76,9 @@ def _measured(
     before = Service(Store("sqlite://"))
     service, (worker, *_) = Service(Store("sqlite://"), workers=before.workers), before.workers
     _answered(before, earlier)
-    plan = planning.outlined(later, Place(worker.device, worker.free_bytes), ANYBODY)
+    plan = outlined(later, Place(worker.device, worker.free_bytes), ANYBODY)
     assert plan is not None, "the models are here"
-    plan = planning.timed(plan, later, before.paces)
+    plan = timed_plan(plan, later, before.paces)
     result, seconds = timed(lambda: _answered(service, later))
 
     peak = pool.submit(_peak_mb, later).result()
