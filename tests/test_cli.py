@@ -77,18 +77,6 @@ def folder(zoo_path: Paths, tmp_path: Path) -> Path:
     return Path(shutil.copytree(zoo_path("bert"), tmp_path / "model"))
 
 
-def test_a_job_of_some_seconds_tells_first_what_it_takes(run: Run, model: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("explainlab.cli.LATEST", 0.0)
-    command = ("explain", "--model", model, "--method", "occlusion", "--json", "--text")
-    assert not run(*command, TEXT).err, "nobody knows how long it takes"
-    known = run(*command, f"{TEXT} again")
-    assert known.json["text"] == f"{TEXT} again"
-    (line,) = known.err.splitlines()
-    assert line.startswith("Takes under 1 s, ")
-    assert line.endswith(" passes through the model.")
-    assert not run(*command, f"{TEXT} again").err, "it is stored"
-
-
 def refused(ended: Ended, *words: str) -> None:
     """Exit code 2, nothing on stdout, and exactly one line on stderr, with all ``words`` in it."""
     assert ended.code == 2, ended

@@ -281,8 +281,7 @@ class AnalysisPage(Place):
         except ExplainLabError as error:
             st.caption(plain(str(error)))
             return
-        several = f" {counted(len(requests), 'cell')}: every model on every data set." if len(requests) > 1 else ""
-        st.caption(f"All other settings are those above.{several}")
+        st.caption(f"All other settings are those above.{cells_words(view)}")
         draw_plan(service, lambda: requests)
 
     def _settle_waiting(self, service: Service, draft: Any, requests: Sequence[Request]) -> Any:
@@ -341,6 +340,12 @@ class AnalysisPage(Place):
             return draft
         except ExplainLabError:
             return None
+
+
+def cells_words(view: AnalysisView) -> str:
+    """That all this is asked for each of several cells; empty for one."""
+    several = counted(len(view.cells), "cell")
+    return "" if len(view.cells) < 2 else f" All this for each of **{several}**: every model on every data set."
 
 
 def _data_of(view: AnalysisView) -> Any:

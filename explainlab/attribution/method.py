@@ -107,7 +107,7 @@ class Extent(NamedTuple):
         return cls(int(encoding.content.sum()), len(group(encoding, unit).content))
 
 
-def expected_work(passes: PassCount, tokens: int, architecture: Architecture) -> float:
+def expected_work(passes: PassCount, tokens: float, architecture: Architecture) -> float:
     """The work of ``passes`` over a text of ``tokens`` tokens: see :meth:`explainlab.models.context.RunContext.expect`.
 
     A language model reads the label share of the text by one more.

@@ -50,6 +50,7 @@ def test_fixed_passes_are_those_that_are_counted_and_others_at_most(model: str, 
         if method.unsupported(classifier.architecture) or name in SLOW:
             continue
         parameters = {"samples": 3, "steps": 4} if name.startswith("rpi") else {}
+        parameters |= {"steps": 4} if name == "sequential_integrated_gradients" else {}
         request = asked(name, model=model, unit=unit, parameters=parameters)
         plan, cost = plan_of(request), explainlab.explain(classifier, TEXT, name, unit=unit, **parameters).cost
         if plan.exact:
@@ -99,7 +100,8 @@ def test_all_rows_are_counted_and_a_few_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("question", "parameters"), [("predictions", {}), ("masked_distribution", {"baselines": ["mask", "zero"]})]
+    ("question", "parameters"),
+    [("predictions", {}), ("masked_distribution", {"baselines": ["mask", "zero"], "ratios": [50]})],
 )
 def test_a_question_about_all_rows_has_the_passes_that_are_counted(question: str, parameters: dict) -> None:
     parameters = {"rows": 60, **parameters}

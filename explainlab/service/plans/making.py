@@ -204,17 +204,26 @@ def _memory(
             continue
         fit = _fit(classifier, length, passes.backward > 0, place)
         texts = [longest] * min(read.texts, MOST_TOGETHER, ceil(fit / max(1.0, passes.forward)))
-        for member in get_method(run.method).members(run.parameters) or [run]:
+        method = get_method(run.method)
+        for member in method.members(run.parameters) or [run]:
             found.append(rehearsed(classifier, member, texts, request, place))
+        if method.chosen_by(run.parameters):  # texts without features of maps that are all 0 are equal, and run once
+            found.append(_batch(classifier, length, passes.forward - passes.backward, False, place))
     if rest.forward >= 1:
-        gradients, texts = rest.backward >= 1, min(read.texts, MOST_TOGETHER)
-        count = ceil((rest.backward if gradients else rest.forward) * texts)
-        batch = ceil(count / ceil(count / _fit(classifier, length, gradients, place)))
-        found.append(Rehearsed(batch, _bytes(classifier, length, batch, gradients)))
+        gradients, together = rest.backward >= 1, min(read.texts, MOST_TOGETHER)
+        count = (rest.backward if gradients else rest.forward) * together
+        found.append(_batch(classifier, length, count, gradients, place))
     told = [memory for memory in found if memory is not None]
     if len(told) < len(found):
         return None
     return Rehearsed(max(one.batch for one in told), max(one.peak for one in told)) if told else None
+
+
+def _batch(classifier: Classifier, length: int, count: float, gradients: bool, place: Place) -> Rehearsed:
+    """The largest of the batches of ``count`` passes."""
+    passes = max(1, ceil(count))
+    batch = ceil(passes / ceil(passes / _fit(classifier, length, gradients, place)))
+    return Rehearsed(batch, _bytes(classifier, length, batch, gradients))
 
 
 def _fit(classifier: Classifier, length: int, gradients: bool, place: Place) -> int:
