@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import Annotated, Any
 
 import typer
@@ -35,7 +36,7 @@ from explainlab.options import (
     print_cells,
     print_result,
 )
-from explainlab.reporting import Reporter, in_sight
+from explainlab.reporting import LATEST, Reporter, in_sight
 
 app = typer.Typer(
     name="explainlab",
@@ -373,17 +374,20 @@ def main() -> None:
 def _ask(device: str | None, workers: Sequence[Any], **fields: Any) -> Any:
     """The answer to the request of these ``fields``, from the store, or computed here or by ``workers``."""
     from explainlab.analyses.registry import new_request
-    from explainlab.notebook.telling import Told
-    from explainlab.service.fleet.command import answered
+    from explainlab.notebook.telling import Foretelling, Told
+    from explainlab.service.fleet.command import answered, plan_words
+    from explainlab.service.questions import asked_by
     from explainlab.service.service import open_service
+    from explainlab.service.users import LOCAL
 
     request = new_request(**fields)
     service = open_service(device, workers)
     if service.notice:
         typer.echo(service.notice, err=True)
-    report = Reporter(in_sight())
+    report, pace = Reporter(in_sight()), service.paces.nearest(asked_by(request, LOCAL))
+    foretell = Foretelling(report, partial(plan_words, service, request), LATEST)
     try:
-        return answered(service, request, lambda context: Told(context, report), report)
+        return answered(service, request, lambda context: Told(context, report, foretell, pace), report, foretell)
     finally:
         report.close()
 

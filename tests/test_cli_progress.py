@@ -1,10 +1,11 @@
-"""How far a command is: a bar on a terminal, and few plain lines in a log."""
+"""How far a command is, a bar on a terminal and few plain lines in a log; and what it takes, told first."""
 
 from __future__ import annotations
 
 import pytest
 
 from explainlab.reporting import LATEST, Reporter
+from tests.test_cli import TEXT, Run, model, run  # noqa: F401
 
 
 def test_a_log_gets_a_line_after_each_ten_seconds(capsys: pytest.CaptureFixture[str]) -> None:
@@ -34,3 +35,20 @@ def test_a_terminal_has_a_bar_after_two_seconds(capsys: pytest.CaptureFixture[st
     shown = capsys.readouterr().err
     assert "judging:  33%" in shown
     report.close()
+
+
+@pytest.mark.usefixtures("home")
+def test_a_job_of_some_seconds_tells_first_what_it_takes(
+    run: Run,  # noqa: F811
+    model: str,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("explainlab.cli.LATEST", 0.0)
+    command = ("explain", "--model", model, "--method", "occlusion", "--json", "--text")
+    assert not run(*command, TEXT).err, "nobody knows how long it takes"
+    known = run(*command, f"{TEXT} again")
+    assert known.json["text"] == f"{TEXT} again"
+    (line,) = known.err.splitlines()
+    assert line.startswith("Takes under 1 s, ")
+    assert line.endswith(" passes through the model.")
+    assert not run(*command, f"{TEXT} again").err, "it is stored"

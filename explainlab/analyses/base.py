@@ -176,7 +176,9 @@ class Analysis(ABC):
 
     ``labelled``: the rows of a data set need labels that are classes of the model. ``kind`` says what its requests and
     results are called in JSON. ``self_contained``: its requests name no model, text or data set. ``pauses``: stopped,
-    it goes on from there when it is asked again, and :meth:`so_far` knows what there is. ``older``: parameters
+    it goes on from there when it is asked again, and :meth:`so_far` knows what there is. ``selects``: which texts of a
+    data set it explains, and how many, its predictions decide. ``only_passes``: what it takes of memory beside a model
+    is what passes of methods and of texts take. ``older``: parameters
     that some of its requests are older than, with what these mean. ``parameters`` are an
     instance of the class' own ``Parameters``, as a subclass may annotate, wherever they are not a mapping.
     """
@@ -189,6 +191,8 @@ class Analysis(ABC):
     labelled: bool = False
     self_contained: bool = False
     pauses: bool = False
+    selects: bool = False
+    only_passes: bool = True
     kind: Kind = "study"
     older: Mapping[str, str] = {"outputs": "own", "preset": "ours"}
     Parameters: type[Parameters] = Parameters
@@ -347,6 +351,17 @@ class Analysis(ABC):
         )
 
 
+class Foreseen(NamedTuple):
+    """What a job is expected to take: its ``passes`` at most, of so many ``texts``, and its ``work``.
+
+    See :meth:`explainlab.models.context.RunContext.expect`.
+    """
+
+    passes: PassCount
+    texts: int
+    work: float
+
+
 class ModelFree(Analysis):
     """A question that no loaded classifier answers.
 
@@ -361,6 +376,10 @@ class ModelFree(Analysis):
     def model_digest(self, model_id: str) -> str:
         """See :meth:`Analysis.model_digest`."""
         return self.known_digest(model_id) or super().model_digest(model_id)
+
+    def foreseen(self, request: CompleteRequest, reader: Reader) -> Foreseen | None:
+        """What answering ``request`` will take; None, unless overridden, where nothing tells."""
+        return None
 
     @abstractmethod
     def answer_alone(self, request: CompleteRequest, context: RunContext, device: str) -> Result:

@@ -43,6 +43,10 @@ class DataAnalysis(Analysis, Generic[D]):
 
     DataBody: type[D]
 
+    def expected_tokens(self, row: Row, tokens: int) -> float:
+        """The tokens that are expected of ``row``, which has so many ``tokens``: these, unless overridden."""
+        return tokens
+
     @abstractmethod
     def of_data(self, subject: DataSubject, parameters: Any) -> D:
         """The body; what was computed is kept with the subject's context, so that a stopped run goes on."""

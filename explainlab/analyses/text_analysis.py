@@ -32,7 +32,7 @@ _FIELDS = {"rationale": ("rationale", "rationale_pair"), "paraphrase": ("paraphr
 """The fields of rows, and of requests, for the roles of :data:`explainlab.data.files.MARKS`."""
 GROUP_EVALUATIONS = 20_000
 """Texts run together until they need about so many gradients: full batches, and little lost by a cancel."""
-_MOST_TOGETHER = 256
+MOST_TOGETHER = 256
 _FIRST_TOGETHER = 4
 _SHARES, _LEAST_TOGETHER = 6, 500
 """Where several workers run the texts, each has about so many groups, of at least so many gradients."""
@@ -227,8 +227,8 @@ class TextAnalysis(Analysis, Generic[T, D]):
     def _recall(self, texts: _Texts, places: np.ndarray, context: RunContext) -> int:
         """Take those at ``places`` that the context's memory has; how many these were."""
         known = 0
-        for start in range(0, len(places), _MOST_TOGETHER):
-            by_key = {texts.keys[place].decode(): place for place in places[start : start + _MOST_TOGETHER]}
+        for start in range(0, len(places), MOST_TOGETHER):
+            by_key = {texts.keys[place].decode(): place for place in places[start : start + MOST_TOGETHER]}
             for key, record in context.recall_results(by_key).items():
                 self._note(texts, by_key[key], self.read(record))
                 known += 1
@@ -271,7 +271,7 @@ def _groups(places: np.ndarray, gradients: np.ndarray, together: float) -> Itera
         own = gradients[place].item()
         if group and (len(group) == most or sum_of_group + own > together):
             yield group
-            group, sum_of_group, most = [], 0.0, _MOST_TOGETHER
+            group, sum_of_group, most = [], 0.0, MOST_TOGETHER
         group.append(place)
         sum_of_group += own
     if group:

@@ -15,8 +15,8 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from explainlab.analyses.base import AnalysisResult
-from explainlab.analyses.registry import complete, evaluations, get_analysis
-from explainlab.analyses.wording import counted, duration
+from explainlab.analyses.registry import complete, get_analysis
+from explainlab.analyses.wording import counted
 from explainlab.app import links, session
 from explainlab.app.components import bring_into_view, follow_press, is_narrow, watch_narrow
 from explainlab.app.data.mapping import draw_mapping
@@ -239,10 +239,9 @@ class AnalysisPage(Place):
         view: Any,
         help: str,
         controls: Callable[[Callable[[], None]], None],
-        cost: Callable[[], str],
         draw: Callable[[Any], None],
     ) -> None:
-        """The section about a data set: its ``controls``, its expected ``cost``, and its result, drawn with ``draw``.
+        """The section about a data set: its ``controls``, what it will take, and its result, drawn with ``draw``.
 
         ``controls`` get what their button calls.
         """
@@ -251,8 +250,7 @@ class AnalysisPage(Place):
         controls(partial(self.ask_data, service))
         draw_mapping(self.question, None)
         draw_further(self.question, None)
-        st.caption(cost())
-        draw_plan(service, lambda: self.draft().data_requests())
+        self._draw_cost(service)
         requests = view.data_requests()
         if len(requests) > 1:
             answers = self.answer_set(service, requests)
@@ -271,47 +269,20 @@ class AnalysisPage(Place):
         if prediction is not None and all(answer.result is None for answer in answers):
             draw_predicted(prediction)
 
-    def cost_by_text(self, view: Any, answer: Answer, more: int = 0) -> str:
-        """The expected cost of the study of a data set by what its ``view`` of a text has cost in ``answer``.
-
-        In Markdown; each text takes ``more`` passes than that.
-        """
-        try:
-            fits = self.draft().same_setting(view)
-        except ExplainLabError as error:
-            return plain(str(error))
-        if answer.result is None or not fits:
-            return f"Press **{self.button}** to see what these settings cost for one text."
-        cost = answer.result.cost
-        passes = max(1, cost.forward + cost.backward)
-        alike = ", if they are as long as the text above"
-        return self.cost_words("passes", alike, cost.seconds / passes, passes + more)
-
-    def cost_words(self, work: str, more: str, seconds_each: float | None, each: int | None = None) -> str:
-        """The expected cost of the study of a data set, in Markdown.
-
-        ``work`` is what is counted, ``more`` what the count leaves out, ``seconds_each`` what each took for the text
-        above, ``each`` how many a text needs (None: as the study estimates).
-        """
+    def _draw_cost(self, service: Service) -> None:
+        """What the study of the data set will take, or why it cannot be asked."""
         try:
             view = self.draft()
             if not view.data.source:
                 raise RequestError(
                     "No data set is chosen.", "Choose the embedded examples, or type the path of a file."
                 )
-            each = each or evaluations(view.data_request())
+            requests = [complete(request) for request in view.data_requests()]
         except ExplainLabError as error:
-            return plain(str(error))
-        rows = view.data.rows
-        if view.data.sample == "all":
-            return (
-                f"**{each:,} {work} for each text**{more}, for all rows.{cells_words(view)} "
-                "All other settings are those above."
-            )
-        words = f"**{each:,} {work} for each text, {each * rows:,} for {counted(rows, 'row')}**{more}."
-        if seconds_each:
-            words += f" At the pace of the text above: about {duration(seconds_each * each * rows)}."
-        return f"{words}{cells_words(view)} All other settings are those above."
+            st.caption(plain(str(error)))
+            return
+        st.caption(f"All other settings are those above.{cells_words(view)}")
+        draw_plan(service, lambda: requests)
 
     def _settle_waiting(self, service: Service, draft: Any, requests: Sequence[Request]) -> Any:
         """The view of the controls, whose ``requests`` nobody has made yet: what is stored of it is shown."""

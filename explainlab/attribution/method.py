@@ -107,7 +107,7 @@ class Extent(NamedTuple):
         return cls(int(encoding.content.sum()), len(group(encoding, unit).content))
 
 
-def expected_work(passes: PassCount, tokens: int, architecture: Architecture) -> float:
+def expected_work(passes: PassCount, tokens: float, architecture: Architecture) -> float:
     """The work of ``passes`` over a text of ``tokens`` tokens: see :meth:`explainlab.models.context.RunContext.expect`.
 
     A language model reads the label share of the text by one more.
@@ -221,11 +221,6 @@ class Method(InPlainWords, ABC):
         They are exact, but most where the method is :meth:`adaptive` or :attr:`distinct`.
         """
         return PassCount.gradients(1)
-
-    @classmethod
-    def replayed(cls, parameters: Any, depth: int) -> Sequence[int]:
-        """The layers, bottom first, above which its gradients are replayed; none unless overridden."""
-        return ()
 
     @classmethod
     def work(cls, parameters: Any, n: int, depth: int) -> float:

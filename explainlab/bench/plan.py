@@ -1,9 +1,9 @@
-"""Plans against what jobs then take: passes, peak memory, and seconds after one earlier run about other texts."""
+"""Plans against what jobs then take: passes, peak memory, and seconds after earlier runs about other texts."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from functools import lru_cache, partial
@@ -12,25 +12,39 @@ from typing import Any
 
 from explainlab.analyses.registry import answer, new_request
 from explainlab.attribution.registry import get_method
-from explainlab.bench.runner import Row, examples, memory_beyond_mb, model_name, text_of, timed
+from explainlab.bench.runner import Row, examples, memory_beyond_mb, model_name, timed
+from explainlab.data import read_dataset
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import Momentary
 from explainlab.models.loading import load_model
 from explainlab.reader import ANYBODY
 from explainlab.request import CompleteRequest
-from explainlab.service import plan as planning
-from explainlab.service.plan import Place, Plan
+from explainlab.service.paces import Paces
+from explainlab.service.plans import making
+from explainlab.service.plans.plan import Plan, together
+from explainlab.service.plans.rehearsal import Place
 from explainlab.service.questions import asked_by
 from explainlab.service.service import Service
 from explainlab.service.store.store import Store
 from explainlab.service.users import LOCAL
 from explainlab.settings import ROOT
 
-METHODS = ("gradient", "integrated_gradients", "kernel_shap", "occlusion", "rpi")
-EARLIER, TOKENS = 30, 45
-"""The tokens of the text of an earlier run, and of the one that is planned."""
+METHODS = (
+    "gradient",
+    "integrated_gradients",
+    "kernel_shap",
+    "occlusion",
+    "rpi",
+    "attention_rollout",
+    "gae",
+    "alti",
+    "globenc",
+    "decompx",
+)
+TEXTS = 4
+"""Of earlier runs, and as many others that are planned: adaptive methods need several times more for some texts."""
 EARLIER_ROWS, ROWS = 10, 50
-_SETTING, _THRESHOLD = "MALLOC_MMAP_THRESHOLD_", str(2**16)
+_SETTING, _THRESHOLD = "MALLOC_MMAP_THRESHOLD_", str(2**14)
 """glibc's: from how many bytes on memory is a piece of its own."""
 _MB = 2**20
 
@@ -48,19 +62,20 @@ def rows() -> Iterator[Row]:
             yield _measured(pool, classifier, f"evaluation of {ROWS} texts", *_of_rows(classifier))
 
 
-def _of_texts(classifier: Classifier, method: str) -> tuple[CompleteRequest, CompleteRequest]:
-    """The same question to a short text, and to a longer one without its words."""
-    earlier = text_of(classifier, EARLIER)
-    later = text_of(classifier, EARLIER + TOKENS).removeprefix(earlier)
-    return _asked(classifier, method, text=earlier), _asked(classifier, method, text=later)
+def _of_texts(classifier: Classifier, method: str) -> tuple[list[CompleteRequest], list[CompleteRequest]]:
+    """The same question to some texts, two rows of the examples each, and to others."""
+    rows = read_dataset(examples(classifier), limit=4 * TEXTS).rows
+    texts = [f"{first.text} {second.text}" for first, second in zip(rows[::2], rows[1::2], strict=True)]
+    asked = [_asked(classifier, method, text=text) for text in texts]
+    return asked[:TEXTS], asked[TEXTS:]
 
 
-def _of_rows(classifier: Classifier) -> tuple[CompleteRequest, CompleteRequest]:
+def _of_rows(classifier: Classifier) -> tuple[list[CompleteRequest], list[CompleteRequest]]:
     """An evaluation of a few texts of the examples, and of many."""
     parameters = {"methods": ["gradient", "occlusion"], "metrics": ["comprehensiveness", "sufficiency"]}
     make = partial(_asked, classifier, "evaluation", data=examples(classifier))
     earlier, later = (make(parameters={**parameters, "rows": rows}) for rows in (EARLIER_ROWS, ROWS))
-    return earlier, later
+    return [earlier], [later]
 
 
 def _asked(classifier: Classifier, question: str, **fields: Any) -> CompleteRequest:
@@ -68,38 +83,52 @@ def _asked(classifier: Classifier, question: str, **fields: Any) -> CompleteRequ
 
 
 def _measured(
-    pool: ProcessPoolExecutor, classifier: Classifier, name: str, earlier: CompleteRequest, later: CompleteRequest
+    pool: ProcessPoolExecutor,
+    classifier: Classifier,
+    name: str,
+    earlier: Sequence[CompleteRequest],
+    later: Sequence[CompleteRequest],
 ) -> Row:
-    """One earlier run, the plan of the later one, and that run: here for the time, in the ``pool`` for the memory."""
+    """The earlier runs, the plans of the later ones, and these: here for the time, in the ``pool`` for the memory."""
     before = Service(Store("sqlite://"))
     service, (worker, *_) = Service(Store("sqlite://"), workers=before.workers), before.workers
-    _answered(before, earlier)
-    plan = planning.outlined(later, Place(worker.device, worker.free_bytes), ANYBODY)
-    assert plan is not None, "the models are here"
-    plan = planning.timed(plan, later, before.paces)
-    result, seconds = timed(lambda: _answered(service, later))
+    for request in earlier:
+        _answered(before, request)
+    place = Place(worker.device, worker.free_bytes)
+    plans = [_timed(making.outlined(request, place, ANYBODY), request, before.paces) for request in later]
+    results, seconds = timed(lambda: [_answered(service, request) for request in later])
 
-    peak = pool.submit(_peak_mb, later).result()
+    peaks = [pool.submit(_peak_mb, request).result() for request in later]
     worker.close()
     return Row(
         name="plan",
         work=f"{model_name(classifier)}, {name}",
         device=classifier.device.type,
         seconds=seconds,
-        peak_memory_mb=peak,
-        facts=_facts(plan, result, seconds, peak),
+        peak_memory_mb=max(peaks),
+        facts=_facts(plans, results, seconds, peaks),
     )
 
 
-def _facts(plan: Plan, result: Any, seconds: float, peak: float) -> dict[str, float]:
-    passes = result.cost.forward + result.cost.backward
+def _timed(plan: Plan | None, request: CompleteRequest, paces: Paces) -> Plan:
+    """``plan`` with its seconds."""
+    assert plan is not None, "the models are here"
+    return making.timed(plan, request, paces)
+
+
+def _facts(plans: Sequence[Plan], results: Sequence[Any], seconds: float, peaks: Sequence[float]) -> dict[str, float]:
+    """Sums over all runs, of memory the means."""
+    passes = sum(result.cost.forward for result in results)
+    forecast = sum(plan.peak or 0 for plan in plans) / len(plans) / _MB
+    measured = sum(peaks) / len(peaks)
+    time = together(plans).seconds or 0.0
     return {
-        "passes, forecast to measured": plan.passes / passes,
-        "MB forecast": plan.peak / _MB,
-        "MB measured": peak,
-        "memory, forecast to measured": plan.peak / _MB / peak,
-        "s forecast": plan.seconds or 0.0,
-        "time, forecast to measured": (plan.seconds or 0.0) / seconds,
+        "passes, forecast to measured": sum(plan.forward for plan in plans) / passes,
+        "MB forecast": forecast,
+        "MB measured": measured,
+        "memory, forecast to measured": forecast / measured,
+        "s forecast": time,
+        "time, forecast to measured": time / seconds,
     }
 
 

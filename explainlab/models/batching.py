@@ -127,7 +127,7 @@ class Batcher:
         while start < count:
             self.check_cancelled()
             length = int(lengths[start])
-            size = batch_size(self.classifier, length, count - start, gradients, rows, self._fit[gradients])
+            size = self.size(length, count - start, gradients, rows)
             part = slice(start, start + size)
             fits = True
             try:
@@ -146,6 +146,10 @@ class Batcher:
             start = part.stop
             self._report(done + start, total or count, phase)
             yield result
+
+    def size(self, length: int, count: int, gradients: bool, rows: int) -> int:
+        """The inputs of the next batch: see :func:`batch_size`."""
+        return batch_size(self.classifier, length, count, gradients, rows, self._fit[gradients])
 
     def finish(self, phase: str) -> None:
         """The rest of a ``phase`` is not needed: its progress is complete."""

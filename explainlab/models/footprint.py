@@ -1,9 +1,10 @@
-"""How much memory a batch of passes needs beyond the model, from shapes alone: nothing is computed."""
+"""How much memory passes need beyond the model, from shapes alone: nothing is computed."""
 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -16,19 +17,28 @@ from torch.utils._pytree import tree_leaves
 
 from explainlab.models.classifier import Classifier
 from explainlab.models.inputs import Unpadded
-from explainlab.models.replay import Replay
+
+
+@contextmanager
+def followed(outline: Classifier) -> Iterator[Live]:
+    """Follows the tensors that are made inside by passes of ``outline`` (:func:`explainlab.models.loading.outline`).
+
+    It has the same shapes as the loaded model. Numbers that are read from its tensors are all 0. No other thread uses
+    it meanwhile. What torch's allocator and kernels take beside is unknown.
+    """
+    live = Live(outline.model.network)
+    with outline.lock, _Shapes(), live:
+        yield live
 
 
 def batch_bytes(outline: Classifier, length: int, rows: int, gradients: bool) -> int:
     """Most bytes that tensors take at once in a pass of ``rows`` texts of ``length`` tokens, beyond the model's own.
 
-    ``outline``: see :func:`explainlab.models.loading.outline`; it has the same shapes as the loaded model. With
-    ``gradients`` the pass goes back to the word embeddings. What torch's allocator and kernels take beside is unknown.
+    ``outline``: see :func:`followed`. With ``gradients`` the pass goes back to the word embeddings.
     """
     ids = np.zeros(length, dtype=np.int64)
     inputs = outline.inputs([Unpadded(ids, ids)]).repeat(rows)
-    live = _Live(outline.model.network)
-    with torch.set_grad_enabled(gradients), _Fused(), live:
+    with torch.set_grad_enabled(gradients), followed(outline) as live:
         embeddings = outline.embed(inputs.ids)
         if gradients:
             embeddings.requires_grad_()
@@ -38,31 +48,35 @@ def batch_bytes(outline: Classifier, length: int, rows: int, gradients: bool) ->
     return live.peak
 
 
-def replay_bytes(outline: Classifier, length: int, rows: int, layer: int) -> int:
-    """As :func:`batch_bytes`, of ``rows`` replays above ``layer`` of one text, with gradients at its attention."""
-    ids = np.zeros(length, dtype=np.int64)
-    live = _Live(outline.model.network)
-    with live:
-        replay = Replay(outline, Unpadded(ids, ids))
-        points = replay.attention(layer)[:, replay.rows(layer)].repeat(rows, 1, 1, 1).requires_grad_()
-        torch.autograd.grad(replay.logits(layer, points).sum(), points)
-    return live.peak
+class _Shapes(TorchFunctionMode):
+    """What torch's meta device lacks: numbers, which are 0 where they are read, and all chosen where they choose.
 
-
-class _Fused(TorchFunctionMode):
-    """Attention without its probabilities in memory, as on CPUs and GPUs: on the meta device torch would keep them."""
+    Also attention without its probabilities in memory, as CPUs and GPUs compute it.
+    """
 
     def __torch_function__(
         self, func: Any, types: Sequence[type], args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
         named = dict(kwargs or {})
+        if args and isinstance(args[0], Tensor) and args[0].is_meta:
+            if func is Tensor.cpu:
+                return args[0]
+            if func in (Tensor.numpy, Tensor.tolist):
+                zeros = np.zeros(args[0].shape, torch.empty(0, dtype=args[0].dtype).numpy().dtype)
+                return zeros if func is Tensor.numpy else zeros.tolist()
+            if func is Tensor.nonzero:
+                places = torch.empty((args[0].numel(), args[0].ndim), dtype=torch.int64, device="meta")
+                return places.unbind(1) if named.get("as_tuple") else places
+            if func is Tensor.__getitem__ and isinstance(args[1], Tensor) and args[1].dtype == torch.bool:
+                every = args[0].flatten(0, args[1].ndim - 1)
+                return func(every, torch.arange(len(every), device="meta"))
         if func is scaled_dot_product_attention and len(args) == 3 and args[0].shape == args[1].shape == args[2].shape:
             how = {name: named[name] for name in ("is_causal", "attn_mask", "scale") if name in named}
             return torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(*args, **how)[0]
         return func(*args, **named)
 
 
-class _Live(TorchDispatchMode):
+class Live(TorchDispatchMode):
     """Follows the storages of all tensors that are made inside: ``peak`` is the most bytes at once.
 
     Views of the parameters and buffers of ``network`` are not counted.
@@ -78,7 +92,9 @@ class _Live(TorchDispatchMode):
     def __torch_dispatch__(
         self, func: Any, types: Sequence[type], args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
-        if func is torch.ops.aten._local_scalar_dense.default:  # a model asks for a number, as whether ids are padding
+        if (
+            func is torch.ops.aten._local_scalar_dense.default and args[0].is_meta
+        ):  # a number, as whether ids are padding
             return 0
         result = func(*args, **(kwargs or {}))
         for tensor in tree_leaves(result):

@@ -79,7 +79,7 @@ class Inputs:
         if len(counts) == 1:
             return self._with(lambda tensor: tensor.expand(counts[0], -1))
         each = torch.tensor(counts, device=self.ids.device)
-        return self._with(lambda tensor: tensor.repeat_interleave(each, dim=0))
+        return self._with(lambda tensor: tensor.repeat_interleave(each, dim=0, output_size=sum(counts)))
 
     def _with(self, change: Callable[[Tensor], Tensor]) -> Inputs:
         return Inputs(change(self.ids), change(self.types), change(self.attention), self.padded)

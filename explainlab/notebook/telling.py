@@ -3,23 +3,50 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
-from explainlab.models.context import Relay, RunContext
+from explainlab.analyses.wording import takes
+from explainlab.models.context import RunContext
 from explainlab.reporting import Reporter, in_sight
-from explainlab.service.estimate import Estimate
+from explainlab.service.estimate import Measured, Pace
 
 LONG = 60.0
-"""Seconds: of a run that takes longer this is said as soon as its first batches have been timed."""
+"""Seconds: of a run that takes longer this is said as soon as it is known."""
 
 
-class Told(Relay):
-    """Does what ``context`` does, with a bar; on a run of more than a minute it says so first."""
+def _words(seconds: float) -> str:
+    return f"{takes(seconds)}. Ctrl-C ends it."
 
-    def __init__(self, context: RunContext, reporter: Reporter | None = None) -> None:
-        super().__init__(context)
+
+class Foretelling:
+    """Says once, in ``words``, how long something takes, if that is more than ``least`` seconds. Call it with them."""
+
+    def __init__(self, reporter: Reporter, words: Callable[[float], str] = _words, least: float = LONG) -> None:
+        self._reporter, self._words, self._least = reporter, words, least
+        self._said = False
+
+    def __call__(self, seconds: float) -> None:
+        if not self._said and seconds > self._least:
+            self._said = True
+            self._reporter.say(self._words(seconds))
+
+
+class Told(Measured):
+    """Does what ``context`` does, with a bar; ``foretell`` is told how long it takes, again and again.
+
+    ``pace``: that of earlier runs, if known; else it is known when the first batches have been timed.
+    """
+
+    def __init__(
+        self,
+        context: RunContext,
+        reporter: Reporter | None = None,
+        foretell: Foretelling | None = None,
+        pace: Pace | None = None,
+    ) -> None:
+        super().__init__(context, pace)
         self._reporter = reporter or Reporter(in_sight())
-        self._estimate = Estimate()
-        self._warned = False
+        self._foretell = foretell or Foretelling(self._reporter)
 
     def report(self, done: int, total: int, phase: str) -> None:
         super().report(done, total, phase)
@@ -27,35 +54,20 @@ class Told(Relay):
 
     def expect(self, work: float, exact: bool = True) -> None:
         super().expect(work, exact)
-        self._estimate.expect(time.monotonic(), work, exact)
+        self._renew()
 
     def part(self, work: float) -> None:
         super().part(work)
-        self._estimate.part(time.monotonic(), work)
-        self._warn()
+        self._renew()
 
     def spend(self, work: float) -> None:
         super().spend(work)
-        self._estimate.spend(time.monotonic(), work)
-        self._warn()
-
-    def skip(self, work: float) -> None:
-        super().skip(work)
-        self._estimate.skip(time.monotonic(), work)
+        self._renew()
 
     def close(self) -> None:
         """Take the bar away."""
         self._reporter.close()
 
-    def _warn(self) -> None:
-        if not self._warned and self._estimate.seconds_left is not None:
-            seconds = self._estimate.whole(time.monotonic())
-            self._warned = seconds > LONG
-            if self._warned:
-                self._reporter.say(f"This takes {duration(seconds)}. Ctrl-C ends it.")
-
-
-def duration(seconds: float) -> str:
-    """``about 3 minutes``, ``about 2 hours``."""
-    number, unit = (seconds / 60, "minute") if seconds < 5400 else (seconds / 3600, "hour")
-    return f"about {max(1, round(number))} {unit}{'' if round(number) <= 1 else 's'}"
+    def _renew(self) -> None:
+        if self.estimate.seconds_left is not None:
+            self._foretell(self.estimate.whole(time.monotonic()))

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
+
+from explainlab.models.context import Relay, RunContext
 
 UNFINISHED = 0.98
 """A part that has taken more work than expected counts as done to this share until it ends."""
@@ -141,3 +144,27 @@ class Estimate:
         if not told or not gained or seconds < LEAST_SECONDS:
             return None
         return rest * seconds / gained
+
+
+class Measured(Relay):
+    """Does what ``context`` does, and has an ``estimate`` of the run; ``pace`` is that of earlier ones, if known."""
+
+    def __init__(self, context: RunContext, pace: Pace | None = None) -> None:
+        super().__init__(context)
+        self.estimate = Estimate(pace)
+
+    def expect(self, work: float, exact: bool = True) -> None:
+        super().expect(work, exact)
+        self.estimate.expect(time.monotonic(), work, exact)
+
+    def part(self, work: float) -> None:
+        super().part(work)
+        self.estimate.part(time.monotonic(), work)
+
+    def spend(self, work: float) -> None:
+        super().spend(work)
+        self.estimate.spend(time.monotonic(), work)
+
+    def skip(self, work: float) -> None:
+        super().skip(work)
+        self.estimate.skip(time.monotonic(), work)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import suppress
 from dataclasses import asdict
 
 from explainlab.errors import ResourceError
 from explainlab.request import CompleteRequest, digest
-from explainlab.service.estimate import Pace
+from explainlab.service.estimate import Estimate, Pace
 from explainlab.service.store.store import Store
 
 _STORED = "pace/2"  # part of the key: rises when the meaning of a unit of work changes
@@ -43,6 +44,13 @@ class Paces:
         self._learn(self._key(request, _kind(request)), pace)
         if speed is not None:
             self._learn(self._speed_key(request), speed)
+
+    def learn_from(self, request: CompleteRequest, estimate: Estimate) -> None:
+        """As :meth:`learn`, of a job that has just ended, if it did any work."""
+        ended = time.monotonic()
+        pace = estimate.taken(ended)
+        if pace is not None:
+            self.learn(request, pace, estimate.speed(ended))
 
     def _learn(self, key: str, pace: Pace) -> None:
         known = self._known(key)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import threading
-import time
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from functools import lru_cache, partial
@@ -19,6 +18,7 @@ from explainlab.result import Result
 from explainlab.service.access import Access, Unanswered
 from explainlab.service.dispatcher import Dispatcher
 from explainlab.service.engine import Engine, MakeEngine
+from explainlab.service.estimate import Measured
 from explainlab.service.fleet.told import told_of_devices, workers_json
 from explainlab.service.jobs import HelpContext, Job, JobContext
 from explainlab.service.limits import require_allowed, require_answerable, require_bounded, require_model, require_named
@@ -195,11 +195,13 @@ class Service(Access):
     def run(self, request: Request, watch: Callable[[RunContext], RunContext] = lambda context: context) -> Result:
         """The result of ``request``, stored or computed on the caller's thread, not while the engine runs jobs.
 
-        For users with a shell on this machine: models and files are not restricted. ``watch`` puts a context around
-        that of the run, which tells how far it is.
+        For users with a shell on this machine: nothing is refused. ``watch`` puts a context around that of the run.
         """
         request = asked_by(request, LOCAL)
-        return self._answer(request, watch(RunContext(reader_of(request))), lambda: (LOCAL.id,))
+        context = Measured(watch(RunContext(reader_of(request))))
+        result = self._answer(request, context, lambda: (LOCAL.id,))
+        self.paces.learn_from(request, context.estimate)
+        return result
 
     def cut_short(self, user: User) -> list[Unanswered]:
         """Requests of ``user`` that earlier servers left unanswered, or that are paused, unless answered by now.
@@ -250,10 +252,8 @@ class Service(Access):
                 raise
             context.require_more_than(self.workers[context.place].device_bytes or 0)
             raise Elsewhere from None
-        ended = time.monotonic()
-        pace = context.estimate.taken(ended)
-        if pace is not None and context.keepers():
-            self.paces.learn(request, pace, context.estimate.speed(ended))
+        if context.keepers():
+            self.paces.learn_from(request, context.estimate)
         for user in context.readers:
             self.record(request, result, user)
         return result

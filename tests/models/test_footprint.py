@@ -10,10 +10,9 @@ import torch
 from torch.profiler import ProfilerActivity, profile
 
 from explainlab.models.classifier import Classifier
-from explainlab.models.footprint import batch_bytes, replay_bytes
+from explainlab.models.footprint import batch_bytes
 from explainlab.models.inputs import Unpadded
 from explainlab.models.loading import load_model, outline
-from explainlab.models.replay import Replay
 
 ENCODER, DECODER = "embedded:bert-mini-sst2", "embedded:gpt2-mini-ag-news"
 LENGTH, ROWS = 30, 6
@@ -55,20 +54,6 @@ def test_a_pass_takes_what_its_shapes_say(model: str, gradients: bool) -> None:
                 torch.autograd.grad(logits.sum(), embeddings)
 
     assert batch_bytes(outlined(model), LENGTH, ROWS, gradients) == pytest.approx(measured(run), rel=0.1)
-
-
-@pytest.mark.parametrize("model", [ENCODER, DECODER])
-@pytest.mark.parametrize("layer", [1, 4])
-def test_a_replay_takes_what_its_shapes_say(model: str, layer: int) -> None:
-    classifier = load_model(model)
-
-    def run() -> Replay:
-        replay = Replay(classifier, text())
-        points = replay.attention(layer)[:, replay.rows(layer)].repeat(ROWS, 1, 1, 1).requires_grad_()
-        torch.autograd.grad(replay.logits(layer, points).sum(), points)
-        return replay
-
-    assert replay_bytes(outlined(model), LENGTH, ROWS, layer) == pytest.approx(measured(run), rel=0.1)
 
 
 def test_memory_grows_with_the_batch_and_with_the_number_format() -> None:

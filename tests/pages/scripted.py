@@ -46,7 +46,7 @@ def until_a_job_ends() -> None:
 
 def planned(app: AppTest) -> list[Any]:
     """The lines that tell what a question will take."""
-    return [caption for caption in app.caption if "beside the model" in caption.value]
+    return [caption for caption in app.caption if "through the model" in caption.value]
 
 
 def await_plan(app: AppTest) -> list[Any]:

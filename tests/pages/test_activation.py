@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from explainlab.analyses.activation.page.view import ActivationView, DataChoice, first_view
 from explainlab.service.service import service
-from tests.pages.scripted import answered, charts, following, linked, opened, press, words
+from tests.pages.scripted import answered, await_plan, charts, following, linked, opened, press, words
 
 SENTIMENT = "embedded:bert-mini-sst2"
 
@@ -89,18 +89,17 @@ def test_a_text_of_one_word_has_an_answer() -> None:
 def test_changed_controls_say_so_until_they_are_asked(app: AppTest) -> None:
     app.radio(key="activation_unit").set_value("sentence").run()
     assert "controls have changed" in words(app.caption)
-    assert "to see what these settings cost" in words(app.caption)
     press(app, "Reveal")
     assert "controls have changed" not in words(app.caption)
     assert "1 sentence ·" in words(app.markdown)
 
 
 def test_the_cost_of_a_data_set_is_told_before_it_is_asked(app: AppTest) -> None:
-    cost = service().find(first_view().text_request()).cost
-    passes = cost.forward + cost.backward
-    assert f"{passes:,} passes for each text, {20 * passes:,} for 20 rows" in words(app.caption)
+    (plan,) = await_plan(app)
+    assert plan.value.endswith("for 20 texts.")
     app.selectbox(key="activation_reference").set_value("kernel_shap:samples=16n").run()
-    assert f"{passes + 16 * 21:,} passes for each text" in words(app.caption)
+    (with_reference,) = await_plan(app)
+    assert with_reference.value != plan.value
     assert len(charts(app)) == 3, "nothing is asked yet"
 
 

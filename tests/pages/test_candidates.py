@@ -13,7 +13,7 @@ from explainlab.models.model_types import MODEL_TYPES
 from explainlab.service.service import service
 from explainlab.service.store.runs import Filters
 from explainlab.service.users import LOCAL
-from tests.pages.scripted import answered, charts, linked, opened, press, words
+from tests.pages.scripted import answered, await_plan, charts, linked, opened, press, words
 
 CHEAP = first_view().model_copy(
     update={"text": "Funny, warm and never dull, though it is long.", "samples": 3, "steps": 2}
@@ -103,10 +103,9 @@ def test_the_row_of_the_open_map_is_ticked() -> None:
     assert app.dataframe[0].value["candidate"][row] == 2
 
 
-def test_a_data_set_costs_what_the_text_above_has_cost() -> None:
-    app = linked("candidates", CHEAP)
-    cost = service().find(CHEAP.text_request()).cost
-    assert f"{cost.forward + cost.backward:,} passes for each text" in words(app.caption)
+def test_the_cost_of_a_data_set_is_told_once() -> None:
+    (plan,) = await_plan(linked("candidates", CHEAP))
+    assert plan.value.endswith("texts.")
 
 
 def test_what_was_unfolded_is_no_run() -> None:

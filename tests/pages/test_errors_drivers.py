@@ -15,7 +15,7 @@ from explainlab.analyses.mistake_drivers.result import MistakeDriversData
 from explainlab.attribution.registry import methods
 from explainlab.models.loading import describe
 from explainlab.service.service import service
-from tests.pages.scripted import answered, charts, linked, opened, press, words
+from tests.pages.scripted import answered, await_plan, charts, linked, opened, planned, press, words
 
 MODEL = "embedded:bert-mini-sst2"
 ROWS = [
@@ -62,11 +62,12 @@ def explained(app: AppTest) -> AppTest:
 def test_the_cost_is_told_before_and_is_what_it_costs(source: str) -> None:
     app = on(source)
     assert not tables(app)
-    told = words(app.caption)
+    (plan,) = await_plan(app)
     press(app, ASK)
     found = service().find(view(source).drivers_request())
-    assert f"{found.cost.backward} maps: 3 of misclassified rows, 2 of correct ones toward each of 2 classes." in told
-    assert found.cost.backward == 3 + 2 * 2
+    assert found.cost.backward == 3 + 2 * 2, "of misclassified rows, and of correct ones toward each of two classes"
+    assert plan.value.endswith(f"at most {found.cost.backward} passes through the model for 7 texts.")
+    assert not planned(app)
     assert "3 misclassified rows against 2 correct ones" in words(app.caption)
 
 

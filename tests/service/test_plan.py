@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
 import explainlab
@@ -12,7 +15,9 @@ from explainlab.reader import ANYBODY
 from explainlab.request import CompleteRequest, Request
 from explainlab.service.estimate import Pace
 from explainlab.service.paces import Paces
-from explainlab.service.plan import Place, Plan, look, outlined, timed, together
+from explainlab.service.plans.making import look, outlined, timed
+from explainlab.service.plans.plan import Plan, together
+from explainlab.service.plans.rehearsal import Place
 from explainlab.service.questions import asked_by
 from explainlab.service.service import Service
 from explainlab.service.store.store import Store
@@ -45,6 +50,7 @@ def test_fixed_passes_are_those_that_are_counted_and_others_at_most(model: str, 
         if method.unsupported(classifier.architecture) or name in SLOW:
             continue
         parameters = {"samples": 3, "steps": 4} if name.startswith("rpi") else {}
+        parameters |= {"steps": 4} if name == "sequential_integrated_gradients" else {}
         request = asked(name, model=model, unit=unit, parameters=parameters)
         plan, cost = plan_of(request), explainlab.explain(classifier, TEXT, name, unit=unit, **parameters).cost
         if plan.exact:
@@ -83,10 +89,57 @@ def test_a_plan_of_a_data_set_is_that_of_its_texts() -> None:
     assert 7 < many.texts < 10_000, "no more than there are"
 
 
+def test_all_rows_are_counted_and_a_few_read(tmp_path: Path) -> None:
+    file = tmp_path / "many.csv"
+    file.write_text("text,label\n" + "A film.,positive\n,negative\n" * 1_500)
+    for parameters, texts in (({}, 1_500), ({"rows": 1_200}, 1_200), ({"rows": 1_000}, 1_000), ({"rows": 10}, 10)):
+        plan = plan_of(asked("predictions", text=None, data=str(file), parameters=parameters))
+        assert (plan.texts, plan.forward, plan.backward) == (texts, pytest.approx(texts), 0)
+    everything = {"sample": "all", "methods": ["gradient"], "metrics": ["comprehensiveness"]}
+    assert plan_of(asked("evaluation", text=None, data=str(file), parameters=everything)).texts == 1_500
+
+
+@pytest.mark.parametrize(
+    ("question", "parameters"),
+    [("predictions", {}), ("masked_distribution", {"baselines": ["mask", "zero"], "ratios": [50]})],
+)
+def test_a_question_about_all_rows_has_the_passes_that_are_counted(question: str, parameters: dict) -> None:
+    parameters = {"rows": 60, **parameters}
+    plan = plan_of(asked(question, text=None, data="embedded:sentiment", parameters=parameters))
+    cost = explainlab.study(explainlab.load_model(ENCODER), question, data="embedded:sentiment", **parameters).cost
+    assert (round(plan.forward), plan.backward) == (cost.forward, cost.backward)
+    assert (plan.peak is None) == (question == "masked_distribution"), "it keeps the states of all texts"
+
+
+def test_what_drives_mistakes_takes_a_map_each() -> None:
+    request = asked("mistake_drivers", text=None, data="embedded:sentiment")
+    plan = outlined(request, HERE, ANYBODY, texts=12)
+    assert plan is not None
+    assert (plan.forward, plan.backward, plan.texts) == (pytest.approx(12), pytest.approx(12), 12)
+
+
+def test_a_training_takes_its_epochs() -> None:
+    parameters = {"seeds": 2, "settings": "epochs=3", "size": "tiny"}
+    plan = plan_of(asked("training", model="bert", text=None, data="embedded:sentiment", parameters=parameters))
+    assert plan.backward == 2 * 3 * plan.texts == 6 * 242
+    assert plan.peak is None
+    assert plan.words == "Takes at most 1,452 passes through the model for 242 texts."
+
+
+def test_the_words_tell_what_is_known() -> None:
+    plan = Plan(forward=1.0, backward=1.0, exact=True, work=8.0)
+    assert plan.words == "Takes 1 pass through the model."
+    whole = replace(plan, forward=2_340.2, exact=False, about=True, texts=20, seconds=12.3, peak=180_000_000)
+    assert whole.words == "Takes about 12 s, 180 MB: about 2,340 passes through the model for 20 texts."
+    assert replace(plan, seconds=0.1).words == "Takes under 1 s: 1 pass through the model."
+
+
 def test_what_is_not_known_has_no_plan() -> None:
     assert outlined(asked(model="nobody/no-such-model"), HERE, ANYBODY) is None
-    everything = asked("evaluation", text=None, data="embedded:sentiment", parameters={"sample": "all"})
-    assert outlined(everything, HERE, ANYBODY) is None
+    assert outlined(asked("mistake_drivers", text=None, data="embedded:sentiment"), HERE, ANYBODY) is None, (
+        "nobody knows how many are wrong"
+    )
+    assert outlined(asked("synthetic_roar", model="", text=None), HERE, ANYBODY) is None
     assert outlined(asked(), Place("cuda", None), ANYBODY) is None, "the memory of the device is not known yet"
 
 

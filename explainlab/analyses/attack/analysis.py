@@ -78,6 +78,7 @@ class Attack(TextAnalysis[AttackText, AttackData]):
 
     TextBody = AttackText
     DataBody = AttackData
+    only_passes = False
 
     class Parameters(declared.Parameters):
         method: Method = Field("gradient", description="The method whose map is attacked.")

@@ -28,11 +28,12 @@ from explainlab.analyses.errors.verdict import verdict
 from explainlab.analyses.numbers import Measure, Number
 from explainlab.analyses.parameters import Sample
 from explainlab.analyses.records import Interval, as_interval
+from explainlab.attribution.method import Extent
 from explainlab.data import Row
 from explainlab.errors import RequestError, TextError
 from explainlab.models.batching import Batcher
 from explainlab.models.caveats import caveats_of_rows, is_unreadable
-from explainlab.models.context import FORWARD
+from explainlab.models.context import FORWARD, PassCount
 from explainlab.models.reading import next_tokens_of, read_all
 from explainlab.request import digest
 from explainlab.spill import Chosen
@@ -110,6 +111,14 @@ class Predictions(DataAnalysis[PredictionsData]):
 
     def evaluations(self, parameters: Parameters) -> int:
         return 1
+
+    def passes(self, parameters: Parameters, text: Extent, depth: int) -> PassCount:
+        """See :meth:`Analysis.passes`: one, forward."""
+        return PassCount(1)
+
+    def expected_tokens(self, row: Row, tokens: int) -> float:
+        """See :meth:`DataAnalysis.expected_tokens`: no text is read to tell."""
+        return tokens_of(row)
 
     def numbers(self, result: AnalysisResult[PredictionsData]) -> list[Number]:
         """Accuracy, macro F1 and calibration error."""

@@ -103,6 +103,7 @@ class LayerRandomisation(TextAnalysis[RandomisationText, RandomisationData]):
 
     TextBody = RandomisationText
     DataBody = RandomisationData
+    only_passes = False
 
     def fingerprint(self, parameters: Parameters, reader: Reader) -> str:
         """The versions of all methods, and the data that they read."""

@@ -40,10 +40,11 @@ from explainlab.analyses.masked_distribution.versions import (
 from explainlab.analyses.numbers import Measure, Number
 from explainlab.analyses.parameters import Counts, Sample, listed, split
 from explainlab.analyses.summary import interval, table
+from explainlab.attribution.method import Extent
 from explainlab.errors import RequestError, TextError, UnsupportedError
 from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier
-from explainlab.models.context import FORWARD
+from explainlab.models.context import FORWARD, PassCount
 from explainlab.request import CompleteRequest, Request, digest
 from explainlab.text.encoding import Encoding
 from explainlab.training import TrainingSettings
@@ -113,6 +114,7 @@ class MaskedDistribution(DataAnalysis[MaskedDistributionData]):
         "share of texts with p ≤ 5%: p of Fisher's -2 Σ ln p_l over layers l, p_l of Simes' min_i n p_(i) / i over "
         "units, p of a unit on two sides; all are ranks among the reference texts"
     )
+    only_passes = False
     DataBody = MaskedDistributionData
 
     def of_data(self, subject: DataSubject, parameters: Parameters) -> MaskedDistributionData:
@@ -147,8 +149,11 @@ class MaskedDistribution(DataAnalysis[MaskedDistributionData]):
 
     def evaluations(self, parameters: Parameters) -> int:
         """See :meth:`Analysis.evaluations`: forward passes, of which three count as a gradient."""
-        passes = 3 + len(parameters.ratios) * len(parameters.baselines)
-        return round(passes * FORWARD)
+        return round(_versions(parameters) * FORWARD)
+
+    def passes(self, parameters: Parameters, text: Extent, depth: int) -> PassCount:
+        """See :meth:`Analysis.passes`: half of the texts are read once, as the reference."""
+        return PassCount((1 + _versions(parameters)) / 2)
 
     def numbers(self, result: AnalysisResult[MaskedDistributionData]) -> list[Number]:
         """By baseline the share of the ratios at which a text is told apart."""
@@ -178,6 +183,11 @@ class MaskedDistribution(DataAnalysis[MaskedDistributionData]):
                 ]
             )
         ]
+
+
+def _versions(parameters: MaskedDistribution.Parameters) -> int:
+    """Most versions of a text that is checked."""
+    return 3 + len(parameters.ratios) * len(parameters.baselines)
 
 
 def check_of(request: Request, data: str) -> CompleteRequest:

@@ -30,13 +30,14 @@ from explainlab.analyses.parameters import Sample, method_spec
 from explainlab.analyses.summary import interval
 from explainlab.analyses.wording import mean_words
 from explainlab.attribution.baselines import data_digest
+from explainlab.attribution.method import Extent
 from explainlab.attribution.passes import masked
 from explainlab.attribution.registry import MethodRequest, get_method, member_versions, parse_method
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
 from explainlab.metrics.summary import bootstrap
 from explainlab.models.batching import HALVED, Batcher
-from explainlab.models.context import FORWARD
+from explainlab.models.context import FORWARD, PassCount
 from explainlab.reader import Reader
 from explainlab.request import Output
 
@@ -118,6 +119,7 @@ class MistakeDrivers(DataAnalysis[MistakeDriversData]):
     source = "Ours; interaction: Grabisch & Roubens 1999, of two features with all others present"
     definition = "mean over wrong rows x of φ_w(x; predicted class)"
     labelled = True
+    selects = True
     DataBody = MistakeDriversData
 
     def fingerprint(self, parameters: Parameters, reader: Reader) -> str:
@@ -137,6 +139,15 @@ class MistakeDrivers(DataAnalysis[MistakeDriversData]):
 
     def evaluations(self, parameters: Parameters) -> int:
         return 1
+
+    def passes(self, parameters: Parameters, text: Extent, depth: int) -> PassCount:
+        """See :meth:`Analysis.passes`: those of a map."""
+        method = parse_method(parameters.method)
+        return get_method(method.method).passes(method.parameters, text, depth)
+
+    def expected_tokens(self, row: Row, tokens: int) -> float:
+        """See :meth:`DataAnalysis.expected_tokens`."""
+        return tokens_of(row)
 
     def of_data(self, subject: DataSubject, parameters: Parameters) -> MistakeDriversData:
         method = parse_method(parameters.method)

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 
 from explainlab import declared
-from explainlab.analyses.base import AnalysisResult, Sampled
+from explainlab.analyses.base import AnalysisResult, Foreseen, Sampled
 from explainlab.analyses.errors.analysis import accuracy_of
 from explainlab.analyses.training.alone import LOCK, alone
 from explainlab.analyses.training.making import Making
@@ -26,7 +26,7 @@ from explainlab.data import source_digest
 from explainlab.errors import DataError, RequestError, ResourceError
 from explainlab.files import write_file
 from explainlab.models import loading
-from explainlab.models.context import RunContext
+from explainlab.models.context import PassCount, RunContext
 from explainlab.models.stored.made import CARD, WEIGHTS, made_id
 from explainlab.reader import Reader
 from explainlab.request import CompleteRequest, digest
@@ -112,6 +112,16 @@ class Training(Making):
         """See :meth:`Analysis.evaluations`."""
         return 1
 
+    def foreseen(self, request: CompleteRequest, reader: Reader) -> Foreseen | None:
+        """See :meth:`ModelFree.foreseen`: all epochs; raises as training does for settings and a file."""
+        if request.data is None:
+            return None
+        parameters: Training.Parameters = self.parameters(request)
+        settings = _settings(request, parameters)
+        examples = read_examples(request.data, columns=request.columns, classes=request.classes, reader=reader)
+        passes = PassCount.gradients(len(examples) * settings.epochs * parameters.seeds)
+        return Foreseen(passes, len(examples), _work(examples, settings) * parameters.seeds)
+
     def answer_alone(self, request: CompleteRequest, context: RunContext, device: str) -> AnalysisResult[TrainingData]:
         """See :meth:`ModelFree.answer_alone`."""
         if request.data is None:
@@ -154,17 +164,13 @@ class _Maker:
     ) -> None:
         self._request, self._parameters, self._context = request, parameters, context
         self._folder, self._device = folder, device
-        share = "" if parameters.validation_data or not parameters.validation_share else parameters.validation_share
-        chosen = {"recipe": parameters.recipe, "size": parameters.size, "validation": str(share)}
-        given = {name: value for name, value in chosen.items() if value}
-        self._settings = settings_for(request.model, **{**parameters.settings, **given})
+        self._settings = _settings(request, parameters)
         self.warnings: list[str] = []
         self.examples = self._read(request.data or "", "training")
         self._validation = self._read(parameters.validation_data, "validation") if parameters.validation_data else None
         self._test = self._read(parameters.test_data, "test") if parameters.test_data else None
         self.seeds, self.passes, self.seconds = parameters.seeds, 0, 0.0
-        texts = sum(map(len, self.examples.texts)) + sum(map(len, self.examples.pairs))
-        self._work = texts / CHARACTERS * self._settings.epochs
+        self._work = _work(self.examples, self._settings)
         missing = sum(not self._is_there(identity) for _, identity in self._trainings)
         context.expect(self._work * missing, exact=False)
 
@@ -271,6 +277,20 @@ class _Maker:
         if examples.left_out:
             self.warnings.append(left_out(f"the {part} data", examples.left_out, request.classes))
         return examples
+
+
+def _settings(request: CompleteRequest, parameters: Training.Parameters) -> TrainingSettings:
+    """Those of the first seed."""
+    share = "" if parameters.validation_data or not parameters.validation_share else parameters.validation_share
+    chosen = {"recipe": parameters.recipe, "size": parameters.size, "validation": str(share)}
+    given = {name: value for name, value in chosen.items() if value}
+    return settings_for(request.model, **{**parameters.settings, **given})
+
+
+def _work(examples: Examples, settings: TrainingSettings) -> float:
+    """The expected work of a training, by the characters of its texts."""
+    texts = sum(map(len, examples.texts)) + sum(map(len, examples.pairs))
+    return texts / CHARACTERS * settings.epochs
 
 
 def _labels(weights: Path) -> tuple[str, ...]:

@@ -9,9 +9,10 @@ import streamlit as st
 
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.figures import figures_of
-from explainlab.analyses.registry import evaluations
+from explainlab.analyses.registry import complete
 from explainlab.app.page import draw_headline
 from explainlab.app.place import Place, Requests
+from explainlab.app.plans.draw import draw_plan
 from explainlab.app.text import plain
 from explainlab.errors import ExplainLabError
 from explainlab.figures.chart import Chart
@@ -24,11 +25,10 @@ def draw_asked(
 ) -> AnalysisResult[Any] | None:
     """The answer in words to the request of ``make``, asked in ``place`` by a ``button``; returns its result.
 
-    ``costs`` says in plain words what the answer takes; empty: its gradients for each text.
+    ``costs`` says in plain words what the answer takes; empty: what a plan of it says.
     """
     try:
-        request = make()
-        gradients = evaluations(request)
+        request = complete(make())
     except ExplainLabError as error:
         st.error(plain(str(error)), icon=":material/error:")
         return None
@@ -36,7 +36,10 @@ def draw_asked(
     if answer is None:
         asked = (service, Requests((request,)))
         st.button(button, icon=":material/play_arrow:", on_click=place.ask, args=asked, key=f"{place.name}.ask")
-        st.caption(plain(costs or f"At most about {gradients:,} gradients for each text."))
+        if costs:
+            st.caption(plain(costs))
+        else:
+            draw_plan(service, lambda: [request])
         return None
     place.draw_state(service, [answer])
     if answer.result is None:

@@ -1,4 +1,4 @@
-"""What a question will take, beside its button: passes, memory and time; see :mod:`explainlab.service.plan`."""
+"""What a question will take, beside its button: passes, memory and time; see :mod:`explainlab.service.plans`."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from explainlab.app.data.reading import is_there
 from explainlab.app.text import plain
 from explainlab.errors import ExplainLabError
 from explainlab.request import CompleteRequest, Request
-from explainlab.service import plan as planning
 from explainlab.service.looks import Look
-from explainlab.service.plan import Place, Plan
+from explainlab.service.plans import making
+from explainlab.service.plans.plan import Plan, together
+from explainlab.service.plans.rehearsal import Place
 from explainlab.service.questions import asked_by
 from explainlab.service.service import Service
 
@@ -22,10 +23,11 @@ _MOST = 20
 _POLL_SECONDS = 0.4
 
 
-def draw_plan(service: Service, make: Callable[[], Sequence[Request]]) -> None:
+def draw_plan(service: Service, make: Callable[[], Sequence[Request]], texts: int | None = None) -> None:
     """Draw what those of the requests of ``make`` take that are neither stored nor being answered.
 
-    Nothing where that is not known, or none is left. What is refused is told elsewhere, or when it is asked.
+    ``texts``: so many are explained, where a question selects some of a data set. Nothing is drawn where that is not
+    known, or no request is left. What is refused is told elsewhere, or when it is asked.
     """
     user = session.user()
     try:
@@ -35,7 +37,7 @@ def draw_plan(service: Service, make: Callable[[], Sequence[Request]]) -> None:
         if not asked or len(asked) > _MOST:
             return
         worker = service.workers[0]
-        look = planning.look(asked, Place(worker.device, worker.free_bytes), user)
+        look = making.look(asked, Place(worker.device, worker.free_bytes), user, texts)
     except ExplainLabError:
         return
     if is_there(look):
@@ -64,5 +66,5 @@ def _draw(service: Service, asked: Sequence[CompleteRequest], look: Look[tuple[P
         return
     if len(plans) == len(asked):
         pairs = zip(plans, asked, strict=True)
-        plan = planning.together([planning.timed(own, request, service.paces) for own, request in pairs])
+        plan = together([making.timed(own, request, service.paces) for own, request in pairs])
         st.caption(plain(plan.words), help=plain(plan.meaning))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from explainlab.attribution.diffusion import PRESETS, Maps
@@ -105,11 +105,6 @@ class Rpi(BestOfMany):
         points = parameters.samples * (parameters.steps + 1 - PRESETS[parameters.preset].first_node)
         spare = points * sum(1 - share_replayed(layer, depth) for layer in layers)
         return parameters.samples * len(layers), PassCount(1) + PassCount.gradients(points * len(layers), spare)
-
-    @classmethod
-    def replayed(cls, parameters: AttentionParameters, depth: int) -> Sequence[int]:
-        """See :meth:`Method.replayed`."""
-        return layer_numbers(parameters.layers, depth)
 
     def maps(self, subject: Subject, parameters: AttentionParameters) -> Maps:
         return AttentionMaps(subject, parameters, self.product)

@@ -8,14 +8,20 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import replace
 from queue import SimpleQueue
 from typing import Any
 
+from explainlab.analyses.wording import takes
 from explainlab.errors import ExplainLabError, RequestError
 from explainlab.models.context import RunContext
 from explainlab.request import Request
 from explainlab.result import Result
 from explainlab.service.fleet.told import merged, workers_json
+from explainlab.service.plans.making import outlined, timed
+from explainlab.service.plans.plan import Plan
+from explainlab.service.plans.rehearsal import Place
 from explainlab.service.questions import asked_by, is_batch, job_key
 from explainlab.service.service import Service
 from explainlab.service.store.store import Store
@@ -54,11 +60,12 @@ def answered(
     request: Request,
     watch: Callable[[RunContext], RunContext] = lambda context: context,
     report: Callable[[int, int, str], None] = lambda *_: None,
+    foretell: Callable[[float], None] = lambda _: None,
 ) -> Result:
     """The result of ``request``, for who has a shell on this machine: stored, computed in this process, or by workers.
 
-    ``watch`` puts a context around a run in this process; ``report`` is told how far one of workers is. Raises what the
-    run raises.
+    ``watch`` puts a context around a run in this process; ``report`` is told how far one of workers is, and
+    ``foretell`` how many seconds it takes. Raises what the run raises.
     """
     if isinstance(service.workers[0], Answering):
         return service.run(request, watch)
@@ -69,13 +76,33 @@ def answered(
     try:
         while not service.engine.wait(job, _LOOK_SECONDS):
             job.seen = time.monotonic()
-            report(job.progress.done, job.progress.total, job.progress.phase)
+            now = job.progress
+            report(now.done, now.total, now.phase)
+            if now.seconds_left is not None and now.started is not None:
+                foretell(job.seen - now.started + now.seconds_left)
     except KeyboardInterrupt:
         service.cancel(job.key)
         raise
     if job.result is None:
         raise ExplainLabError(job.progress.error)
     return job.result
+
+
+def plan_words(service: Service, request: Request, seconds: float) -> str:
+    """What ``request``, which takes so many ``seconds``, takes beside, as pages tell it.
+
+    Made on a thread of its own: what a run has set for its own passes does not hold there.
+    """
+    asked, worker = asked_by(request, LOCAL), service.workers[0]
+
+    def read() -> Plan | None:
+        with suppress(ExplainLabError):  # told when it is asked
+            return outlined(asked, Place(worker.device, worker.free_bytes), reader_for(LOCAL.id))
+        return None
+
+    with ThreadPoolExecutor(1) as threads:
+        plan = threads.submit(read).result()
+    return f"{takes(seconds)}." if plan is None else replace(timed(plan, asked, service.paces), seconds=seconds).words
 
 
 def trained_by(

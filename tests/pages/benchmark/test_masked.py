@@ -13,7 +13,7 @@ from explainlab.analyses.registry import complete, get_analysis
 from explainlab.app.runs.opening import page_of
 from explainlab.service.service import service
 from tests.pages.benchmark.test_page import COMP
-from tests.pages.scripted import charts, linked, opened, press, words
+from tests.pages.scripted import await_plan, charts, linked, opened, planned, press, words
 
 HEADER = "Does the model know masked texts?"
 WORDS = ["a warm film", "a dull plot", "the actors are lovely", "it never ends", "<b>a bold story</b>"]
@@ -35,7 +35,9 @@ def test_the_section_is_asked_by_a_button_and_the_table_tells(view: BenchmarkVie
     assert HEADER in [header.value for header in app.header]
     assert service().find(view.masked_request()) is None
     assert line(None) in words(app.caption)
+    assert len(await_plan(app)) == 1
     press(app, "Check masked texts")
+    assert not planned(app)
     assert not app.error
     result = service().find(view.masked_request())
     assert get_analysis("masked_distribution").headline(result) in words(app.markdown)

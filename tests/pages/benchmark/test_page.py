@@ -15,7 +15,7 @@ from explainlab.app.runs.opening import page_of
 from explainlab.metrics.registry import parse_metric
 from explainlab.service.service import service
 from explainlab.settings import ROOT
-from tests.pages.scripted import answered, charts, following, linked, opened, press, words
+from tests.pages.scripted import answered, await_plan, charts, following, linked, opened, planned, press, words
 
 HOSTILE = "<b>Dull</b> [x](https://evil.example), long & never funny"
 COMP, AUPRC = parse_metric("comprehensiveness").name, parse_metric("auprc").name
@@ -91,10 +91,11 @@ def test_the_page_opens_with_its_examples_answered(first: AppTest) -> None:
 
 
 def test_the_cost_is_told_before_a_run(app: AppTest) -> None:
-    assert "13 maps of each of 40 texts" in words(app.caption)
+    assert not planned(app), "what is there needs no plan"
     app.number_input(key="benchmark_rows").set_value(60).run()
-    assert "13 maps of each of 60 texts" in words(app.caption)
-    assert "for the 20 more" in words(app.caption)
+    (plan,) = await_plan(app)
+    assert plan.value.startswith("Takes about "), "the first answer tells how long the next one takes"
+    assert plan.value.endswith("passes through the model for 60 texts.")
     assert "press **Compare**" in words(app.caption)
 
 

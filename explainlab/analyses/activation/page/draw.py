@@ -9,7 +9,6 @@ import streamlit as st
 from explainlab.analyses.activation.page import ENTRY
 from explainlab.analyses.activation.page import controls as activation_controls
 from explainlab.analyses.activation.page import data_results as activation_data_results
-from explainlab.analyses.activation.page import main as activation_page
 from explainlab.analyses.activation.page import results as activation_results
 from explainlab.analyses.activation.page.main import PAGE
 from explainlab.app import links
@@ -50,7 +49,6 @@ def draw() -> None:
         view,
         "The same curves for many texts: which method is worth its cost on average?",
         partial(activation_controls.draw_data_controls, card),
-        partial(activation_page.cost_words, view, answer),
         partial(activation_data_results.draw_data, service, partial(PAGE.open_text, service)),
     )
     links.draw(link)

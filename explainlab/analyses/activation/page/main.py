@@ -1,11 +1,10 @@
-"""The Activation page: its choices, and what a data set will cost."""
+"""The Activation page: its choices."""
 
 from __future__ import annotations
 
 from explainlab.analyses.activation.page import controls
-from explainlab.analyses.activation.page.view import SAMPLES, ActivationView, first_view, shows
+from explainlab.analyses.activation.page.view import ActivationView, first_view, shows
 from explainlab.app.page import AnalysisPage
-from explainlab.app.place import Answer
 
 PAGE = AnalysisPage(
     controls.PAGE,
@@ -18,9 +17,3 @@ PAGE = AnalysisPage(
     drawn=("palette",),
     shows=shows,
 )
-
-
-def cost_words(view: ActivationView, answer: Answer) -> str:
-    """What the data set's study will cost, in Markdown, by what the text's has cost in the answer ``answer``."""
-    compares = answer.result is not None and controls.question.now("reference")
-    return PAGE.cost_by_text(view, answer, SAMPLES * answer.result.body.features_revealed if compares else 0)

@@ -55,7 +55,6 @@ def draw() -> None:
         "The same candidates for many texts: what is the choice worth on average? On several models or data sets: "
         "which method is ahead where all have as many maps?",
         partial(candidates_controls.draw_data_controls, card),
-        partial(candidates_page.cost_words, view, answer),
         lambda result: candidates_data_results.draw_data(service, view, result, architecture, open_text),
     )
     links.draw(link)

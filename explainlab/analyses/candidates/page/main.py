@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-
 from explainlab.analyses.candidates.page import controls
 from explainlab.analyses.candidates.page.view import CandidatesView, first_view, shows
-from explainlab.analyses.wording import counted
 from explainlab.app.components import bring_into_view
-from explainlab.app.page import AnalysisPage, cells_words
-from explainlab.app.place import Answer
-from explainlab.errors import ExplainLabError
+from explainlab.app.page import AnalysisPage
 from explainlab.service.service import Service
 
 OPENED = "candidates_opened"
@@ -39,18 +34,6 @@ def open_text(service: Service, text: str, pair: str | None) -> None:
     """Put a text of the data set into the section above and ask about it (a callback)."""
     pick(None)
     PAGE.open_text(service, text, pair)
-
-
-def cost_words(view: CandidatesView, answer: Answer) -> str:
-    """What the data set's study will cost, in Markdown: of one cell by what the text's has cost in ``answer``."""
-    with suppress(ExplainLabError):  # told where the controls are read
-        draft = PAGE.draft()
-        several = cells_words(draft)
-        if several:
-            rows = "every text" if draft.data.sample == "all" else f"each of {counted(draft.data.rows, 'text')}"
-            maps = counted(draft.samples, "map")
-            return f"**Methods with equal budgets**: {maps} of {rows} by every method that a seed changes.{several}"
-    return PAGE.cost_by_text(view, answer)
 
 
 def pick(candidate: int | None) -> None:

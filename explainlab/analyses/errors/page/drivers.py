@@ -23,6 +23,7 @@ from explainlab.app.chart import draw_chart
 from explainlab.app.once import once
 from explainlab.app.page import draw_headline
 from explainlab.app.place import Requests
+from explainlab.app.plans.draw import draw_plan
 from explainlab.app.question import card_of
 from explainlab.app.text import plain
 from explainlab.attribution.registry import get_method, parse_method
@@ -86,17 +87,15 @@ def draw_drivers(service: Service, view: ErrorsView, table: PredictionTable) -> 
     if unsupported:
         st.warning(plain(unsupported), icon=":material/block:")
     else:
-        st.caption(cost_words(table))
+        draw_plan(service, lambda: [request], maps(table))
 
 
-def cost_words(table: PredictionTable) -> str:
-    """How many attributions the answer needs, known from the predictions."""
+def maps(table: PredictionTable) -> int:
+    """How many attributions the answer needs: of misclassified rows, and of correct ones toward each wrong class."""
     wrong = int(table.rows.wrong.sum())
     right = min(MistakeDrivers.Parameters().right, len(table) - wrong)
     classes = len(table.rows.table["predicted"].filter(table.rows.wrong).unique())
-    rows = f"{wrong:,} of misclassified rows, {right:,} of correct ones"
-    toward = "" if classes == 1 else f" toward each of {classes} classes"
-    return f"{wrong + right * classes:,} maps: {rows}{toward}."
+    return wrong + right * classes
 
 
 def compared_words(body: MistakeDriversData) -> str:

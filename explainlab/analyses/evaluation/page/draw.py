@@ -42,13 +42,11 @@ def draw() -> None:
     name = looks.source_name(PAGE.view.source, session.user())
     with PAGE.place_of_controls(" · ".join(filter(None, (PAGE.view.line(), name)))):
         card = benchmark_controls.draw_question(partial(PAGE.ask_text, service), PAGE.button)
-        cost = st.container()
     draw_mapping(benchmark_controls.question, card.labels if card else None, WITH_MARKS)
     draw_further(benchmark_controls.question, card.labels if card else None, WITH_MARKS)
     view = PAGE.settle(service)
     benchmark_page.draw_missing_marks(view)
     answers = benchmark_page.find(service, view)
-    cost.caption(benchmark_page.cost_words(view, answers[0].result if len(answers) == 1 else None))
 
     st.divider()
     if len(answers) == 1:

@@ -1,4 +1,4 @@
-"""The state of the Benchmark page: its answer, what it will cost, and what its file lacks."""
+"""The state of the Benchmark page: its answer, and what its file lacks."""
 
 from __future__ import annotations
 
@@ -6,22 +6,17 @@ from contextlib import suppress
 
 import streamlit as st
 
-from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.evaluation.page import controls
 from explainlab.analyses.evaluation.page.view import BenchmarkView, first_view, shows
-from explainlab.analyses.evaluation.result import EvaluationData
-from explainlab.analyses.parameters import metric_requests
 from explainlab.analyses.registry import complete, get_analysis
-from explainlab.analyses.wording import counted, duration
 from explainlab.app import session
 from explainlab.app.data.reading import is_there
-from explainlab.app.page import AnalysisPage, cells_words
+from explainlab.app.page import AnalysisPage
 from explainlab.app.place import Answer
 from explainlab.app.text import plain
 from explainlab.data import without_marks
 from explainlab.data.files import column_names
 from explainlab.errors import DataError, ExplainLabError, RequestError
-from explainlab.metrics.registry import get_metric
 from explainlab.service import looks
 from explainlab.service.service import Service
 
@@ -36,8 +31,6 @@ PAGE = AnalysisPage(
     drawn=controls.DRAWN,
     shows=shows,
 )
-_TYPICAL = 20
-"""The features of a text for which the cost is told."""
 _ELSE = "Or name the column under File, columns and labels."
 
 
@@ -49,31 +42,6 @@ def find(service: Service, view: BenchmarkView) -> list[Answer]:
     if len(view.cells) > 1:
         return PAGE.answer_set(service, view.text_requests())
     return [PAGE.answer(service, view.request())]
-
-
-def cost_words(view: BenchmarkView, result: AnalysisResult[EvaluationData] | None) -> str:
-    """What the controls ask for, and how long it takes where ``result``, the answer to ``view``, tells; in Markdown."""
-    try:
-        draft = PAGE.draft()
-        parameters = complete(draft.request()).parameters
-        metrics = metric_requests(parameters["metrics"])
-    except ExplainLabError:  # told above
-        return ""
-    maps = 2 * (len(parameters["methods"]) + len(parameters["attributions"])) - 1
-    inputs = sum(get_metric(metric.metric).inputs(metric.parameters, _TYPICAL) for metric in metrics)
-    rows = "all texts" if draft.sample == "all" else counted(draft.rows, "text")
-    words = (
-        f"**{counted(maps, 'map')} of each of {rows}**, controls included, by {counted(len(metrics), 'metric')}: "
-        f"at most {counted(maps * inputs, 'perturbed text')} for a text of {_TYPICAL} tokens. Equal ones run once, and "
-        "what was computed before is not computed again."
-    )
-    words += cells_words(draft)
-    same = draft.model_copy(update={"rows": view.rows, "sample": view.sample}).request() == view.request()
-    if result is not None and same and draft.sample != "all" and draft.rows > view.rows:
-        more = draft.rows - result.body.n
-        seconds = result.cost.seconds / result.body.n * more
-        words += f" At the pace of the answer below: about {duration(seconds)} for the {more:,} more."
-    return words
 
 
 def draw_missing_marks(view: BenchmarkView) -> None:

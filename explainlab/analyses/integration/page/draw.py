@@ -9,7 +9,6 @@ import streamlit as st
 from explainlab.analyses.integration.page import ENTRY
 from explainlab.analyses.integration.page import controls as integration_controls
 from explainlab.analyses.integration.page import data_results as integration_data_results
-from explainlab.analyses.integration.page import main as integration_page
 from explainlab.analyses.integration.page import results as integration_results
 from explainlab.analyses.integration.page.main import PAGE
 from explainlab.app import links
@@ -45,13 +44,11 @@ def draw() -> None:
         st.skeleton(height=160)
     draw_open_in(service, view.carried(), PAGE.name)
 
-    more = ", and more for the adaptive and the doubling rule"
     PAGE.draw_data(
         service,
         view,
         "The same question for many texts: do they all need as many steps?",
         partial(integration_controls.draw_data_controls, card),
-        partial(PAGE.cost_words, "gradient evaluations", more, integration_page.pace(errors, path)),
         partial(integration_data_results.draw_data, view.rule, partial(PAGE.open_text, service)),
     )
     links.draw(link)

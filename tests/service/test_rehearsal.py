@@ -1,0 +1,60 @@
+"""The memory of a method by its rehearsal: what torch's own profiler sees in the method itself."""
+
+from __future__ import annotations
+
+import pytest
+
+import explainlab
+from explainlab.attribution.registry import methods
+from tests.models.test_footprint import measured
+from tests.service.test_plan import DECODER, ENCODER, asked, plan_of
+
+TEXT = "A stirring film about two sisters who learn to forgive."
+FEW = {"steps": 4}
+CHEAP = {"rpi": {"samples": 12, **FEW}, "sequential_integrated_gradients": FEW, "discretized_integrated_gradients": FEW}
+ENCODERS_OWN = ("alti", "globenc", "decompx")
+FAMILIES = (
+    "gradient",
+    "lrp",
+    "deep_lift",
+    "integrated_gradients",
+    "gradient_shap",
+    "sequential_integrated_gradients",
+    "discretized_integrated_gradients",
+    "rpi",
+    "rpi_ig",
+    "kernel_shap",
+    "lime",
+    "occlusion",
+    "sp_pi",
+    "mp_pi",
+    "attention_rollout",
+    "gae",
+    "ensemble",
+    *ENCODERS_OWN,
+)
+
+
+@pytest.mark.parametrize("method", FAMILIES)
+def test_a_method_takes_what_its_rehearsal_says(method: str) -> None:
+    model = ENCODER if method in ENCODERS_OWN else DECODER
+    classifier = explainlab.load_model(model)
+    parameters = CHEAP["rpi"] if method.startswith("rpi") else CHEAP.get(method, {})
+    plan = plan_of(asked(method, model=model, text=TEXT, parameters=parameters))
+    taken = measured(lambda: explainlab.explain(classifier, TEXT, method, **parameters))
+    assert plan.peak == pytest.approx(taken, rel=0.2)
+
+
+def test_every_family_is_rehearsed() -> None:
+    families = {method.family for method in methods().values()}
+    assert {methods()[name].family for name in FAMILIES} | {"Control", "Others"} >= families
+
+
+def test_texts_that_run_together_take_the_memory_of_a_full_batch() -> None:
+    parameters = {"methods": ["attention_average"], "metrics": ["comprehensiveness"], "rows": 200}
+    many = plan_of(asked("evaluation", text=None, data="embedded:sentiment", parameters=parameters))
+    few = plan_of(asked("evaluation", text=None, data="embedded:sentiment", parameters={**parameters, "rows": 2}))
+    assert many.batch > few.batch
+    assert many.peak is not None
+    assert few.peak is not None
+    assert many.peak > few.peak
