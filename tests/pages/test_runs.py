@@ -282,7 +282,8 @@ def test_a_paused_grid_stands_there_to_go_on(service: Service) -> None:
     assert "had not finished" not in told(app)
     (job,) = service.engine.unfinished()
     service.cancel(job.key)
-    press(app, "Forget all")
+    assert service.engine.wait(job, 60)
+    press(opened("runs"), "Forget all")
     assert service.cut_short(LOCAL) == []
 
 
