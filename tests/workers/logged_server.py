@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 import time
+from queue import SimpleQueue
 from typing import Any
 
 from explainlab.analyses.registry import new_request
@@ -23,13 +24,14 @@ MODEL = "embedded:bert-mini-sst2"
 SECRET = "zyxomma <script>alert('zyxomma')</script> \u202ezyxomma"
 ANN = User("ann", "Ann")
 SOON = 240
+_NONSENSE = 10**6
 
 
 def main(data: str) -> None:
     """Ask, be refused, lose a worker, and be told nonsense."""
     log_as_json()
     service = Service(Store("sqlite://"), workers=configured())
-    parameters = {"rows": 20, "sample": "first", "steps": [48], "rules": ["right"]}
+    parameters = {"rows": 12, "sample": "first", "steps": [48], "rules": ["right"]}
     asked = [
         Request(model=MODEL, text=SECRET, question="integrated_gradients"),
         Request(model=MODEL, text=SECRET, question="gradient", target=SECRET),
@@ -42,8 +44,10 @@ def main(data: str) -> None:
     worker: Any = service.workers[jobs[2].place]
     os.kill(worker.pid, signal.SIGKILL)
     ended = [service.engine.wait(job, SOON) and job.progress.status for job in jobs]
-    worker._link.send({"task": 10**6, "requests": [{"text": SECRET}], "reader": {SECRET: SECRET}, "digest": SECRET})
-    time.sleep(3)  # it tells of that in its log
+    link = worker._live()
+    link.inboxes[_NONSENSE] = SimpleQueue()
+    link.send({"task": _NONSENSE, "requests": [{"text": SECRET}], "reader": {SECRET: SECRET}, "digest": SECRET})
+    link.inboxes[_NONSENSE].get(timeout=SOON)  # it has told of that in its log
     for worker in service.workers:
         worker.close()
     print(*ended, file=sys.__stdout__, flush=True)

@@ -31,7 +31,7 @@ def test_no_log_has_a_text(engine: str, folder: Path, tmp_path: Path) -> None:
     if engine == "ray" and find_spec("ray") is None:
         pytest.skip("needs Ray: pip install ray==2.60.0")
     data, log = tmp_path / f"{WORD}.csv", tmp_path / "log"
-    rows = {"text": [f"{SECRET} {n} {'long ' * n}" for n in range(20)], "label": ["positive"] * 20}
+    rows = {"text": [f"{SECRET} {n} {'long ' * n}" for n in range(12)], "label": ["positive"] * 12}
     pd.DataFrame(rows).to_csv(data, index=False)
     own = {"EXPLAINLAB_ENGINE": engine, "EXPLAINLAB_WORKERS": "2", "EXPLAINLAB_HOME": str(tmp_path)}
     with log.open("wb") as written:
