@@ -7,7 +7,7 @@ import pytest
 import explainlab
 from explainlab.attribution.registry import methods
 from tests.models.test_footprint import measured
-from tests.service.test_plan import DECODER, ENCODER, asked, plan_of
+from tests.service.plans.test_plan import DECODER, ENCODER, asked, plan_of
 
 TEXT = "A stirring film about two sisters who learn to forgive."
 FEW = {"steps": 4}
