@@ -44,15 +44,16 @@ def until_a_job_ends() -> None:
         time.sleep(0.02)
 
 
-def planned(app: AppTest) -> list[Any]:
-    """The lines that tell what a question will take."""
-    return [caption for caption in app.caption if "through the model" in caption.value]
+def planned(app: AppTest) -> list[str]:
+    """The lines that tell what a question will take, as a reader sees them: one beside each button that asks one."""
+    lines = (words([caption]) for caption in app.caption)
+    return [line for line in lines if line.startswith("Takes ") and "through the model" in line]
 
 
-def await_plan(app: AppTest) -> list[Any]:
-    """As :func:`planned`, once they are there; the script runs again, as its fragment does."""
+def await_plan(app: AppTest, lines: int = 1) -> list[str]:
+    """As :func:`planned`, once so many are there; the script runs again, as its fragment does."""
     deadline = time.monotonic() + SECONDS
-    while not planned(app) and time.monotonic() < deadline:
+    while len(planned(app)) < lines and time.monotonic() < deadline:
         time.sleep(0.1)
         app.run()
     return planned(app)

@@ -96,10 +96,10 @@ def test_changed_controls_say_so_until_they_are_asked(app: AppTest) -> None:
 
 def test_the_cost_of_a_data_set_is_told_before_it_is_asked(app: AppTest) -> None:
     (plan,) = await_plan(app)
-    assert plan.value.endswith("for 20 texts.")
+    assert plan.endswith("for 20 texts.")
     app.selectbox(key="activation_reference").set_value("kernel_shap:samples=16n").run()
     (with_reference,) = await_plan(app)
-    assert with_reference.value != plan.value
+    assert with_reference != plan
     assert len(charts(app)) == 3, "nothing is asked yet"
 
 

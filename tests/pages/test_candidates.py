@@ -105,7 +105,7 @@ def test_the_row_of_the_open_map_is_ticked() -> None:
 
 def test_the_cost_of_a_data_set_is_told_once() -> None:
     (plan,) = await_plan(linked("candidates", CHEAP))
-    assert plan.value.endswith("texts.")
+    assert plan.endswith("texts.")
 
 
 def test_what_was_unfolded_is_no_run() -> None:

@@ -113,9 +113,8 @@ def test_what_changed_controls_will_take_is_told_beside_the_button_until_they_ar
     app.selectbox(key="explain_occlusion_baseline").set_value("zero").run()
     (plan,) = await_plan(app)
     tokens = len(load_model(first_view().model).encode(first_view().text)) - 2
-    assert plan.value.startswith("Takes ")
-    assert plan.value.endswith(f" MB: {tokens + 1} passes through the model.")
-    assert f"{tokens + 1} forward" in plan.help
+    assert plan.startswith("Takes ")
+    assert plan.endswith(f" MB: {tokens + 1} passes through the model.")
     next(button for button in app.button if button.label == "Explain").click().run()
     answered(app)
     assert not planned(app)

@@ -72,8 +72,8 @@ def test_changed_controls_say_so_until_they_are_asked(app: AppTest) -> None:
 def test_what_a_data_set_will_take_is_told_before_it_is_asked(app: AppTest) -> None:
     app.number_input(key="integration_rows").set_value(4).run()
     (plan,) = await_plan(app)
-    assert "about " in plan.value, "adaptive integration ends early"
-    assert plan.value.endswith("through the model for 4 texts.")
+    assert "about " in plan, "adaptive integration ends early"
+    assert plan.endswith("through the model for 4 texts.")
     press(app, "Study the data set")
     assert not planned(app)
 
@@ -110,7 +110,7 @@ def test_the_cost_of_a_data_set_is_told_before_it_is_asked(app: AppTest) -> None
     (plan,) = await_plan(app)
     answered(app.selectbox(key="integration_grid").set_value(PAPER_GRID).run())
     (other,) = await_plan(app)
-    assert plan.value != other.value
+    assert plan != other
     assert len(charts(app)) == 3
     answered(app.multiselect(key="integration_rules").set_value([]).run())
     assert "Give one or more of" in words(app.caption)

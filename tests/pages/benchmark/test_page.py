@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from explainlab.app.runs.opening import page_of
 from explainlab.metrics.registry import parse_metric
 from explainlab.service.service import service
 from explainlab.settings import ROOT
-from tests.pages.scripted import answered, await_plan, charts, following, linked, opened, planned, press, words
+from tests.pages.scripted import answered, await_plan, charts, following, linked, opened, press, words
 
 HOSTILE = "<b>Dull</b> [x](https://evil.example), long & never funny"
 COMP, AUPRC = parse_metric("comprehensiveness").name, parse_metric("auprc").name
@@ -91,11 +92,11 @@ def test_the_page_opens_with_its_examples_answered(first: AppTest) -> None:
 
 
 def test_the_cost_is_told_before_a_run(app: AppTest) -> None:
-    assert not planned(app), "what is there needs no plan"
+    others = await_plan(app, 2)  # of two questions further down, each beside its button
     app.number_input(key="benchmark_rows").set_value(60).run()
-    (plan,) = await_plan(app)
-    assert plan.value.startswith("Takes about "), "the first answer tells how long the next one takes"
-    assert plan.value.endswith("passes through the model for 60 texts.")
+    plan, *rest = await_plan(app, 3)
+    assert len(rest) == len(others) == 2
+    assert re.match(r"Takes (about \d+ s, )?\d+ MB: (about|at most) [\d,]+ passes through the model for 60 texts\.", plan), plan
     assert "press **Compare**" in words(app.caption)
 
 

@@ -131,6 +131,7 @@ def test_the_words_tell_what_is_known() -> None:
     assert plan.words == "Takes 1 pass through the model."
     whole = replace(plan, forward=2_340.2, exact=False, about=True, texts=20, seconds=12.3, peak=180_000_000)
     assert whole.words == "Takes about 12 s, 180 MB: about 2,340 passes through the model for 20 texts."
+    assert "2,340 forward, 1 of them with gradients" in whole.meaning
     assert replace(plan, seconds=0.1).words == "Takes under 1 s: 1 pass through the model."
 
 
