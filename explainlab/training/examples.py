@@ -18,13 +18,15 @@ from explainlab.request import digest
 class Examples:
     """Labelled texts: a label is a class name or its index; ``pairs`` are the second texts, or empty.
 
-    ``left_out``: how many rows of their file were left out for their label.
+    ``left_out``: how many rows of their file were left out for their label. ``rows``: their numbers in the file,
+    counted from 1; empty: as they come.
     """
 
     texts: Sequence[str]
     labels: Sequence[str]
     pairs: Sequence[str] = ()
     left_out: int = 0
+    rows: Sequence[int] = ()
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -34,10 +36,14 @@ class Examples:
         """SHA-256 of all of it, in hexadecimal."""
         return digest([list(self.texts), [str(label) for label in self.labels], list(self.pairs)])
 
-    def take(self, rows: Sequence[int]) -> Examples:
-        """The examples with these numbers, counted from 0."""
-        texts, labels, pairs = ([part[row] for row in rows] if part else [] for part in self._parts)
-        return Examples(texts, labels, pairs)
+    def row(self, place: int) -> int:
+        """The number in the file of the example at ``place``, which is counted from 0."""
+        return self.rows[place] if self.rows else place + 1
+
+    def take(self, places: Sequence[int]) -> Examples:
+        """The examples at these places, counted from 0."""
+        texts, labels, pairs = ([part[place] for place in places] if part else [] for part in self._parts)
+        return Examples(texts, labels, pairs, rows=[self.row(place) for place in places])
 
     def parted(self, share: float, seed: int) -> tuple[Examples, Examples]:
         """The examples without a random ``share`` of them, and these; the share is at least one row."""
@@ -61,11 +67,13 @@ class Examples:
                 "Give a second text (text_b) in all files, or in none.",
             )
         known = {str(i): i for i in range(len(names))} | {name: i for i, name in enumerate(names)}
-        for row, (text, label) in enumerate(zip(self.texts, self.labels, strict=True), start=1):
+        for place, (text, label) in enumerate(zip(self.texts, self.labels, strict=True)):
             if not text.strip():
-                raise DataError(f"The text of row {row} is empty.", "Remove it.")
+                raise DataError(f"The text of row {self.row(place)} is empty.", "Remove it.")
             if str(label) not in known:
-                raise DataError(f"Row {row} has the unknown label {label!r}.", f"Known: {', '.join(names)}.")
+                raise DataError(
+                    f"Row {self.row(place)} has the unknown label {label!r}.", f"Known: {', '.join(names)}."
+                )
         return torch.tensor([known[str(label)] for label in self.labels])
 
     @property
@@ -91,4 +99,5 @@ def read_examples(
     if missing is not None:
         raise DataError(f"Row {missing} of {source} has no label.", "Give every row a label to learn.")
     pairs = [row.text_pair for row in rows if row.text_pair is not None]
-    return Examples([row.text for row in rows], [str(row.label) for row in rows], pairs, len(data.skipped))
+    numbers = [row.number for row in rows]
+    return Examples([row.text for row in rows], [str(row.label) for row in rows], pairs, len(data.skipped), numbers)

@@ -87,6 +87,8 @@ def test_they_fit_and_are_no_rows_of_a_look(path: str) -> None:
 def test_examples_to_learn_from_know_how_many(path: str) -> None:
     examples = read_examples(path, classes=MEANT)
     assert (list(examples.labels), examples.left_out) == (["positive", "negative", "1"], 2)
+    assert [examples.row(place) for place in range(3)] == [1, 2, 5]
+    assert examples.take([2, 0]).row(0) == 5
     with pytest.raises(DataError, match="The text is empty"):
         read_examples(path, classes={"pos": "positive"})
 

@@ -125,17 +125,17 @@ class Answer:
         """The first test texts, as the first seed masks and reads them."""
         split, gold, run = self._setting.data.splits["test"], self._setting.data.gold["test"], self._runs[0]
         texts = []
-        for row in range(min(SHOWN_TEXTS, len(split))):
-            read = split.read(row)
+        for place in range(min(SHOWN_TEXTS, len(split))):
+            read = split.read(place)
             spans = read.encoding.offsets[read.candidates].tolist()
             texts.append(
                 RoarText(
-                    row=row + 1,
+                    row=split.examples.row(place),
                     text=read.encoding.text,
                     text_pair=read.encoding.text_pair,
-                    label=int(gold[row]),
+                    label=int(gold[place]),
                     tokens=[TokenSpan(start=start, end=end) for start, end in spans],
-                    masked=[self._masked_by(run, curve, row) for curve in self._curves()],
+                    masked=[self._masked_by(run, curve, place) for curve in self._curves()],
                 )
             )
         return texts

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from explainlab.analyses.registry import complete, new_request, request_key
@@ -120,6 +121,8 @@ def test_data_that_cannot_be_used_is_refused_before_anything_trains(
 def test_short_texts_are_left_out_if_asked_and_told(files: dict[str, str], tmp_path: Path) -> None:
     result = ask(Watching(tmp_path), files, shortest=6)
     assert all(len(text.tokens) >= 6 for text in result.body.texts)
+    written = pd.read_csv(files["test"])["text"]
+    assert all(text.text == written[text.row - 1] for text in result.body.texts), "rows are those of the file"
     assert len(result.warnings) == 3
     assert "Left out of the test data as shorter than 6 words" in result.warnings[1]
     with pytest.raises(DataError, match="900 words"):
