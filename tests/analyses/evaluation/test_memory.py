@@ -46,7 +46,7 @@ def classifier(tmp_path: Path) -> Classifier:
 @pytest.fixture
 def _little_at_once(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """What is in memory however many rows there are is small beside them."""
-    monkeypatch.setattr(text_analysis, "_MOST_TOGETHER", 8)
+    monkeypatch.setattr(text_analysis, "MOST_TOGETHER", 8)
     monkeypatch.setattr(summary, "_AT_ONCE", 2_000)
     monkeypatch.setattr(comparison, "_RANKED", 100)
     monkeypatch.setattr(listing, "MOST_LISTED", 100)
