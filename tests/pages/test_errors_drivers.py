@@ -66,7 +66,7 @@ def test_the_cost_is_told_before_and_is_what_it_costs(source: str) -> None:
     press(app, ASK)
     found = service().find(view(source).drivers_request())
     assert found.cost.backward == 3 + 2 * 2, "of misclassified rows, and of correct ones toward each of two classes"
-    assert plan.endswith(f"at most {found.cost.backward} passes through the model for 7 texts.")
+    assert plan.endswith(f"at most {found.cost.backward} passes through the model.")
     assert not planned(app)
     assert "3 misclassified rows against 2 correct ones" in words(app.caption)
 

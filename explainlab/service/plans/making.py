@@ -166,7 +166,7 @@ def _planned(analysis: Analysis, classifier: Classifier, request: CompleteReques
         backward=passes.backward,
         exact=request.data is None and _fixed(analysis, parameters) and not speaks,
         work=work,
-        texts=0 if request.data is None else read.texts,
+        texts=0 if request.data is None or analysis.selects else read.texts,  # some may be explained several times
         batch=memory.batch if memory else 1,
         peak=memory.peak if memory else None,
         model=classifier.bytes,
