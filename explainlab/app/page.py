@@ -270,9 +270,14 @@ class AnalysisPage(Place):
             draw_predicted(prediction)
 
     def _draw_cost(self, service: Service) -> None:
-        """What the study of the data set will take, or why it cannot be asked."""
+        """What the study of the data set will take, or why it cannot be asked where the text can."""
         try:
             view = self.draft()
+            for request in view.text_requests():
+                complete(request)
+        except ExplainLabError:  # told above
+            return
+        try:
             if not view.data.source:
                 raise RequestError(
                     "No data set is chosen.", "Choose the embedded examples, or type the path of a file."

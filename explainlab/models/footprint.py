@@ -92,9 +92,7 @@ class Live(TorchDispatchMode):
     def __torch_dispatch__(
         self, func: Any, types: Sequence[type], args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
-        if (
-            func is torch.ops.aten._local_scalar_dense.default and args[0].is_meta
-        ):  # a number, as whether ids are padding
+        if func is torch.ops.aten._local_scalar_dense.default and args[0].is_meta:  # as whether ids are padding
             return 0
         result = func(*args, **(kwargs or {}))
         for tensor in tree_leaves(result):

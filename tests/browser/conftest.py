@@ -157,15 +157,9 @@ def browser_page(context_of: Callable[..., BrowserContext], request: pytest.Fixt
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """These tests come last: with a browser begun, no other test of the process could have an event loop of its own.
-
-    One that fails runs once more: on a machine short of time a page may move under a click.
-    """
+    """These tests come last: with a browser begun, no other test of the process could have an event loop of its own."""
     here = Path(__file__).parent
     items.sort(key=lambda item: here in item.path.parents)
-    for item in items:
-        if here in item.path.parents:
-            item.add_marker(pytest.mark.flaky(reruns=1))
 
 
 @pytest.hookimpl(wrapper=True)

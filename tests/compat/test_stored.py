@@ -190,7 +190,7 @@ def test_a_page_shows_a_link(name: str, instance: str) -> None:
     if name == "errors":
         assert "12" in scripted.words([*app.markdown, *app.caption]), "its rows"
     else:
-        assert view["body"]["text"] in [area.value for area in app.text_area]
+        assert view["body"]["text"] in [area.value for area in app.text_area], [told.value for told in app.warning]
 
 
 def test_the_runs_page_opens_and_compares(instance: str) -> None:

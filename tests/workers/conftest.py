@@ -7,7 +7,6 @@ import socket
 import time
 from collections.abc import Iterator
 from importlib.util import find_spec
-from pathlib import Path
 
 import psutil
 import pytest
@@ -20,13 +19,6 @@ from explainlab.workers.cluster.workers import cluster, start_head
 from explainlab.workers.local import here, processes
 
 LATE = 200
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """One that fails runs once more: on a machine short of time a process may be killed before it has begun."""
-    for item in items:
-        if Path(__file__).parent in item.path.parents:
-            item.add_marker(pytest.mark.flaky(reruns=1))
 
 
 class Head:

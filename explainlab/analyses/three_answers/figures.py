@@ -90,10 +90,6 @@ def agreement(body: ThreeAnswersData) -> Chart:
     return Chart("agreement", title, f"{title}: {told}.", figure, rows, notes)
 
 
-def _words(place: Placed) -> str:
-    return f"{NAMES[place.answer]} {spelled(place)}, rank {rank_words(place.rank)}"
-
-
 def _row(place: Placed) -> dict[str, Any]:
     row = place.model_dump(exclude={"rank"})
     return row | {"rank": place.rank.mean, "rank_low": place.rank.low, "rank_high": place.rank.high}

@@ -9,7 +9,7 @@ from explainlab.analyses.roar.judging import FEWEST_SEEDS
 from explainlab.analyses.roar.verdict import METRICS, as_estimate
 from explainlab.analyses.summary import spelled, table
 from explainlab.analyses.three_answers.result import Agreed, Answer, ThreeAnswersData
-from explainlab.analyses.wording import counted, joined, mean_words
+from explainlab.analyses.wording import capital, counted, joined, mean_words
 
 NAMES: dict[Answer, str] = {
     "plain": "erasure on the plain model",
@@ -72,24 +72,29 @@ def tau_words(tau: Agreed) -> str:
 
 def lines(body: ThreeAnswersData) -> list[str]:
     """For the command line: every measure by every answer, tau of every pair, and the performance of the models."""
-    places = {(place.measure, place.answer): place for place in body.places}
-    rows = []
-    for measure in body.measures:
-        row = {"measure": measure.name}
-        for answer, name in NAMES.items():
-            place = places[measure.name, answer]
-            row[name] = spelled(place)
-            row[f"rank by {name}"] = rank_words(place.rank)
-        rows.append(row)
     taus = [{"answers": pair_name(tau), "tau": spelled(tau), "ranked": judged(tau)} for tau in body.taus]
     return [
         f"erasure: {body.erasure_label}, {'higher' if body.higher_is_better else 'lower'} is better; n = {body.n}",
-        *table(rows).splitlines(),
+        *table(rows(body)).splitlines(),
         "",
         *table(taus).splitlines(),
         "",
         performance_words(body),
     ]
+
+
+def rows(body: ThreeAnswersData) -> list[dict[str, str]]:
+    """A row a measure: its value and its rank by each answer."""
+    places = {(place.measure, place.answer): place for place in body.places}
+    told = []
+    for fact in body.measures:
+        row = {"Measure": fact.label}
+        for answer, name in NAMES.items():
+            place = places[fact.name, answer]
+            row[capital(name)] = "not known" if place.mean is None else mean_words(place)
+            row[f"Rank by {name}"] = rank_words(place.rank)
+        told.append(row)
+    return told
 
 
 def performance_words(body: ThreeAnswersData) -> str:

@@ -180,16 +180,16 @@ class _Maker:
         One that helps is of this machine: others have another folder of models.
         """
         missing = [place for place, (_, identity) in enumerate(self._trainings) if not self._is_there(identity)]
-        parts, given = [(place, gethostname()) for place in missing], set(missing)
-        for place, machine in self._context.hand_out(digest([own for _, own in self._trainings]), parts):
+        parts, own = [(place, gethostname()) for place in missing], set()
+        for place, machine in self._context.hand_out(digest([identity for _, identity in self._trainings]), parts):
             if machine != gethostname():
                 raise ResourceError("Models are made on the machine that keeps them.", "Nothing needs to be done.")
-            given.discard(place)
+            own.add(place)
             self._context.part(self._work)
             self._make(*self._trainings[place])
-        given = {place for place in given if self._is_there(self._trainings[place][1])}
+        helped = [place for place in missing if place not in own and self._is_there(self._trainings[place][1])]
         models = [self._made(settings, identity) for settings, identity in self._trainings]
-        self.passes += sum(models[place].model.rows * len(models[place].model.epochs) for place in given)
+        self.passes += sum(models[place].model.rows * len(models[place].model.epochs) for place in helped)
         return models
 
     def _is_there(self, identity: str) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -12,9 +11,8 @@ from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.roar.result import RoarData
 from explainlab.analyses.three_answers.analysis import ThreeAnswers, about_grid
 from explainlab.analyses.three_answers.parameters import FEWEST
-from explainlab.analyses.three_answers.result import ThreeAnswersData
-from explainlab.analyses.three_answers.verdict import NAMES, performance_words, rank_words
-from explainlab.analyses.wording import capital, counted, duration, mean_words
+from explainlab.analyses.three_answers.verdict import performance_words, rows
+from explainlab.analyses.wording import capital, counted, duration
 from explainlab.app.chart import draw_chart
 from explainlab.app.data.asked import charts, draw_asked
 from explainlab.app.once import once
@@ -56,7 +54,7 @@ def draw_three(service: Service, result: AnalysisResult[RoarData]) -> None:
     for chart in once(found, charts, found):
         draw_chart(chart, f"three_{chart.name}", help=explained(_ALIKE, "interval"))
     alt = "Every measure by each of the three answers."
-    st.dataframe(pd.DataFrame(_rows(found.body)), hide_index=True, height="content", alt=alt)
+    st.dataframe(pd.DataFrame(rows(found.body)), hide_index=True, height="content", alt=alt)
     st.caption(plain(f"{capital(performance_words(found.body))}."))
     with st.expander("Definition", icon=":material/functions:", key="roar_three_defined"):
         study = ThreeAnswers()
@@ -73,16 +71,3 @@ def _costs(body: RoarData) -> str:
         f"{counted(len(body.measures), 'measure')} about {counted(texts, 'test text')} on {2 * seeds} models. What the "
         "grid has trained stays."
     )
-
-
-def _rows(body: ThreeAnswersData) -> list[dict[str, Any]]:
-    places = {(place.measure, place.answer): place for place in body.places}
-    rows = []
-    for fact in body.measures:
-        row = {"Measure": fact.label}
-        for answer, name in NAMES.items():
-            place = places[fact.name, answer]
-            row[capital(name)] = "not known" if place.mean is None else mean_words(place)
-            row[f"Rank by {name}"] = rank_words(place.rank)
-        rows.append(row)
-    return rows
