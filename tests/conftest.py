@@ -50,6 +50,13 @@ def pytest_collection_finish() -> None:
         logging.getLogger(name).propagate = True
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """What failed before it passed says why."""
+    for report in terminalreporter.getreports("rerun"):
+        terminalreporter.section(f"failed at first: {report.nodeid}")
+        terminalreporter.line(report.longreprtext)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """No test touches the user's own results. Tiny models run on one thread, unless the environment asks for more."""

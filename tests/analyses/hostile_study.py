@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -61,9 +61,9 @@ CASES = [(name, kind) for name, one in studies().items() for kind in _kinds(one)
 Found = Callable[[str, str], AnalysisResult[Any]]
 
 
-def models(directory: Path) -> dict[str, Classifier]:
-    """An encoder and a decoder whose classes are :data:`LABELS`, by name."""
-    classes = {"id2label": dict(enumerate(LABELS)), "label2id": {label: i for i, label in enumerate(LABELS)}}
+def models(directory: Path, labels: Sequence[str] = LABELS) -> dict[str, Classifier]:
+    """An encoder and a decoder with these classes, by name."""
+    classes = {"id2label": dict(enumerate(labels)), "label2id": {label: i for i, label in enumerate(labels)}}
     found = {}
     for name in ("bert", "gpt2"):
         model_of(name, **classes).save_pretrained(directory / name)

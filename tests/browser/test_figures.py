@@ -72,22 +72,28 @@ Pictures = tuple[dict[str, Chart], dict[str, Heatmap]]
 
 @pytest.fixture(scope="module")
 def figures(tmp_path_factory: pytest.TempPathFactory) -> Pictures:
-    """The charts and the heatmaps of every analysis, of a text and of a few rows, by names that tell them apart."""
+    """The charts and the heatmaps of every analysis, by names that tell them apart.
+
+    They are of a text before a real model, and of a few rows before a tiny one with its classes.
+    """
     directory = tmp_path_factory.mktemp("rows")
     charts: dict[str, Chart] = {}
     maps: dict[str, Heatmap] = {}
     values: list[Any] = []
-    models = {name: load_model(f"embedded:{name}", device="cpu") for name in ("bert-mini-sst2", "gpt2-mini-ag-news")}
+    real = {"bert": load_model("embedded:bert-mini-sst2", device="cpu")}
+    real["gpt2"] = load_model("embedded:gpt2-mini-ag-news", device="cpu")
+    tiny = hostile_study.models(directory, real["bert"].labels)
     for name, kind in hostile_study.CASES:
-        model = models["gpt2-mini-ag-news" if name == "intermediate_predictions" else "bert-mini-sst2"]
+        model = (real if kind == "text" else tiny)["gpt2" if name == "intermediate_predictions" else "bert"]
         result = hostile_study.answer(model, few_rows(directory, model), name, kind, TEXT)
         values.append(result.body)
         drawn = figures_of(result)
         charts |= {f"{name} {kind} {key}": chart for key, chart in drawn.charts.items()}
         maps |= {f"{name} {kind} {key}": entry.drawn for key, entry in drawn.maps.items()}
     maps["long names"] = next(iter(maps.values())).model_copy(update={"target": TEXT * 3, "model": "x" * 200})
-    model = models["bert-mini-sst2"]
-    values += [explain(model, TEXT, method) for method in ("gradient_shap", "input_x_gradient", "attention_average")]
+    values += [
+        explain(real["bert"], TEXT, method) for method in ("gradient_shap", "input_x_gradient", "attention_average")
+    ]
     return charts | charts_of(values), maps
 
 

@@ -69,7 +69,10 @@ def test_changed_controls_say_so_until_they_are_asked(app: AppTest) -> None:
     assert any("logit" in chart.proto.spec for chart in app.get("plotly_chart"))
 
 
-def test_what_a_data_set_will_take_is_told_before_it_is_asked(app: AppTest) -> None:
+def test_what_a_data_set_will_take_is_told_before_it_is_asked() -> None:
+    app = linked(
+        "integration", first_view(), steps="2,4", data=DataChoice(source="embedded:sentiment", rows=2, steps="2,4")
+    )
     app.number_input(key="integration_rows").set_value(4).run()
     (plan,) = await_plan(app)
     assert "about " in plan, "adaptive integration ends early"
