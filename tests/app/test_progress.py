@@ -1,11 +1,12 @@
-"""Rows of jobs: one that was answered while the page was being drawn makes it look again."""
+"""Rows of jobs, and what they have finished: one that was answered while the page was drawn makes it look again."""
 
 from __future__ import annotations
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explainlab.app.progress import state, stop_word
+from explainlab.app import progress
+from explainlab.app.progress import finished_so_far, state, stop_word
 from explainlab.request import Request
 from explainlab.service.jobs import Job
 from explainlab.service.service import Service
@@ -109,3 +110,27 @@ def test_a_large_job_tells_how_many_workers_have_it(monkeypatch: pytest.MonkeyPa
     assert state(several, text) == "gradients"
     turns[:] = [data]
     assert state(one, data) == "3 of 9 texts, about 12 s left", "no other could have it"
+
+
+def test_what_is_finished_is_made_in_a_twentieth_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    job, made = Job("key", Request(model="m", question="roar", text="a film"), [LOCAL]), list[object]()
+
+    def make() -> object:
+        now[0] += 2
+        made.append(object())
+        return made[-1]
+
+    assert finished_so_far(job) is None, "it has not begun"
+    job.so_far = lambda: None
+    assert finished_so_far(job) is None, "its worker does not answer"
+    job.so_far = make
+    assert finished_so_far(job) is made[0]
+    now[0] += 39.9
+    assert finished_so_far(job) is made[0]
+    now[0] += 0.1
+    assert finished_so_far(job) is made[1] is not made[0]
+    now[0] += 1000
+    job.so_far = None
+    assert finished_so_far(job) is made[1], "it has ended, and its page has yet to notice"

@@ -148,7 +148,7 @@ def sparsity(body: RoarData, of: str) -> Chart:
         )
     figure.update_xaxes(tickvals=x)
     figure.update_yaxes(range=[0, 1.03], tickformat=".0%")
-    title = f"How sparse measures are, by {'tokens' if by_count else 'share of tokens'}"
+    title = f"Sparsity by {'number' if by_count else 'share'} of tokens"
     first = "the first token" if by_count else "the first 10%"
     values = [(labels[row.measure], (row.tokens if by_count else row.percents)[0]) for row in body.sparsity]
     alt = f"{title}. Held by {first}: {', '.join(f'{label} {percent(value)}' for label, value in values)}."

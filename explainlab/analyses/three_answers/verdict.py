@@ -9,7 +9,7 @@ from explainlab.analyses.roar.judging import FEWEST_SEEDS
 from explainlab.analyses.roar.verdict import METRICS, as_estimate
 from explainlab.analyses.summary import spelled, table
 from explainlab.analyses.three_answers.result import Agreed, Answer, ThreeAnswersData
-from explainlab.analyses.wording import capital, counted, joined, mean_words
+from explainlab.analyses.wording import capital, counted, mean_words
 
 NAMES: dict[Answer, str] = {
     "plain": "erasure on the plain model",
@@ -19,6 +19,12 @@ NAMES: dict[Answer, str] = {
 SHORT: dict[Answer, str] = {"plain": "plain model", "masked": "masked model", "roar": "Recursive ROAR"}
 """What they are called where there is little room."""
 Judged = Literal["alike", "opposite", "not shown", "not known"]
+_JUDGED: dict[Judged, str] = {
+    "alike": "Alike",
+    "opposite": "In the opposite order",
+    "not shown": "Not shown to be alike",
+    "not known": "Not known",
+}
 
 
 def judged(tau: Agreed) -> Judged:
@@ -40,7 +46,7 @@ def verdict(body: ThreeAnswersData) -> str:
         first = f"The three answers rank {ranked} alike."
     else:
         first = f"The three answers are not shown to rank {ranked} alike."
-    return " ".join([first, f"Kendall's tau is {joined([_pair(body, tau) for tau in body.taus])}.", *limits(body)])
+    return " ".join([first, *_by_tau(body), *limits(body)])
 
 
 def limits(body: ThreeAnswersData) -> list[str]:
@@ -89,21 +95,30 @@ def rows(body: ThreeAnswersData) -> list[dict[str, str]]:
     told = []
     for fact in body.measures:
         row = {"Measure": fact.label}
-        for answer, name in NAMES.items():
+        for answer, name in SHORT.items():
             place = places[fact.name, answer]
             row[capital(name)] = "not known" if place.mean is None else mean_words(place)
-            row[f"Rank by {name}"] = rank_words(place.rank)
+            row[f"Rank, {name}"] = rank_words(place.rank)
         told.append(row)
     return told
 
 
 def performance_words(body: ThreeAnswersData) -> str:
     """How well the two models read whole texts."""
-    plain, masked = (spelled(as_estimate(own)) for own in (body.plain, body.masked))
+    plain, masked = (mean_words(as_estimate(own)) for own in (body.plain, body.masked))
     return f"{METRICS[body.metric]} of whole texts: the plain model {plain}, the masked model {masked}"
 
 
-def _pair(body: ThreeAnswersData, tau: Agreed) -> str:
-    several = len({judged(own) for own in body.taus}) > 1
-    told = {"alike": ", alike", "opposite": ", in the opposite order", "not shown": ", not shown"}
-    return f"{tau_words(tau)} between {pair_name(tau)}{told.get(judged(tau), '') if several else ''}"
+def _by_tau(body: ThreeAnswersData) -> list[str]:
+    """A sentence for all pairs that are judged in the same way."""
+    sentences: list[str] = []
+    for kind, words in _JUDGED.items():
+        pairs = [_pair(tau) for tau in body.taus if judged(tau) == kind]
+        if pairs:
+            by = "" if sentences else " by Kendall's tau"
+            sentences.append(f"{words}{by}: {'; '.join(pairs)}.")
+    return sentences
+
+
+def _pair(tau: Agreed) -> str:
+    return pair_name(tau) if tau.mean is None else f"{pair_name(tau)}, {tau_words(tau)}"

@@ -131,6 +131,9 @@ def test_it_is_read_as_it_was_written_and_drawn(run: Run) -> None:
     assert read_result(record).to_json() == record
     study = get_study("three_answers")
     assert "rank the 4 measures alike" in study.headline(run.result)
+    assert "by Kendall's tau: erasure on the plain model and erasure on the masked model, 1.00" in study.headline(
+        run.result
+    )
     assert "fewer than three seeds" in study.headline(run.result)
     assert "the masked model" in "\n".join(study.lines(run.result))
     charts = figures_of(run.result).charts

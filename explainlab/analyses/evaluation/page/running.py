@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
 import streamlit as st
 
+from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.evaluation.heat_table import heat_cells, heat_table
+from explainlab.analyses.evaluation.result import EvaluationData
 from explainlab.analyses.evaluation.table import kinds_of
 from explainlab.app.chart import theme
+from explainlab.app.once import once
+from explainlab.app.progress import finished_so_far
 from explainlab.app.text import plain
 from explainlab.figures.chart import Chart
 from explainlab.service.jobs import Job
@@ -25,14 +28,14 @@ def draw_so_far(job: Job) -> None:
 
 
 def _draw(job: Job) -> None:
-    done, total = job.progress.done, job.progress.total
-    tables = _tables(job, done, theme() == "dark") if job.so_far is not None and done <= _MOST else ()
-    if not tables:
+    result = finished_so_far(job) if job.progress.done <= _MOST else None
+    tables = () if result is None else once(result, _tables, result, theme() == "dark")
+    if result is None or not tables:
         st.skeleton(height=320)
         return
     st.info(
-        f"**Unfinished: {done:,} of {total:,} texts so far.** The means change until all are there; what is told apart "
-        "follows then.",
+        f"**Unfinished: {result.body.n:,} of {job.progress.total:,} texts so far.** The means change until all are "
+        "there; what is told apart follows then.",
         icon=":material/hourglass_top:",
     )
     for chart, cells in tables:
@@ -42,18 +45,8 @@ def _draw(job: Job) -> None:
             st.caption(plain(note))
 
 
-@lru_cache(maxsize=4)
-def _tables(job: Job, done: int, dark: bool) -> tuple[tuple[Chart, dict[str, Any]], ...]:
-    """The table and how it is drawn, once ``done`` texts of ``job`` are finished; none if it has ended.
-
-    What a comparison with rationales is worth is known at the end.
-    """
-    so_far = job.so_far
-    if so_far is None:
-        return ()
-    result = so_far()
-    if result is None:
-        return ()
+def _tables(result: AnalysisResult[EvaluationData], dark: bool) -> tuple[tuple[Chart, dict[str, Any]], ...]:
+    """The table and how it is drawn. What a comparison with rationales is worth is known at the end."""
     body = result.body
     known = [kind for kind in kinds_of(body) if kind == "faithfulness"]
     return tuple((heat_table(body, kind), heat_cells(body, kind, dark=dark)) for kind in known)

@@ -92,7 +92,7 @@ def draw_failures(body: RoarData) -> None:
 def draw_models(body: RoarData, key: str, exports: bool = True) -> None:
     """A small matrix for each measure, two beside each other, with what the signs mean."""
     st.caption(", ".join(f"{sign} {name}" for sign, name in STATUSES.values()))
-    charts = all_models(body)
+    charts = once(body, all_models, body)
     for pair in zip(charts[::2], [*charts[1::2], None], strict=False):
         for place, chart in zip(st.columns(2, gap="large"), pair, strict=True):
             if chart is None:

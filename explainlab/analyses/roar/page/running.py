@@ -3,30 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
 
 import streamlit as st
 
-from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.roar.figures import curves
 from explainlab.analyses.roar.page.results import draw_failures, draw_models
 from explainlab.analyses.roar.result import NodeFacts, RoarData
 from explainlab.analyses.roar.verdict import is_random
 from explainlab.analyses.wording import counted
-from explainlab.app.progress import GO_ON
+from explainlab.app.once import once
+from explainlab.app.progress import GO_ON, finished_so_far
 from explainlab.app.text import plain
 from explainlab.service.jobs import Job
 
 _EVERY = 3.0  # seconds
 _PAUSE = "**Pause** stops after this batch. Models that are trained stay, also when the server stops; it goes on later."
 _MEANS = "Means are over the seeds that are there, and what is told apart follows at the end."
-
-
-@lru_cache(maxsize=4)
-def _known(so_far: Callable[[], AnalysisResult[RoarData] | None], percent: int) -> RoarData | None:
-    """What ``so_far`` makes, once for every ``percent`` of the job: its intervals take a moment."""
-    result = so_far()
-    return None if result is None else result.body
 
 
 def draw_so_far(job: Job) -> None:
@@ -47,13 +39,12 @@ def draw_paused(body: RoarData, go_on: Callable[[], None] | None) -> None:
 
 
 def _draw(job: Job) -> None:
-    so_far = job.so_far  # None: it has not begun, or has just ended
-    body = None if so_far is None else _known(so_far, round(100 * job.progress.share))
-    if body is None:
+    result = finished_so_far(job)
+    if result is None:
         st.skeleton(height=320)
         return
-    st.info(f"**Unfinished: {_done(body)} so far.** {_MEANS}", icon=":material/hourglass_top:")
-    _draw_known(body)
+    st.info(f"**Unfinished: {_done(result.body)} so far.** {_MEANS}", icon=":material/hourglass_top:")
+    _draw_known(result.body)
 
 
 def _done(body: RoarData) -> str:
@@ -72,7 +63,7 @@ def _draw_known(body: RoarData) -> None:
     """Why models failed, the curves of those that are there, and which these are."""
     draw_failures(body)
     for place, kind in zip(st.columns(len(body.recursive), gap="large"), body.recursive, strict=True):
-        chart = curves(body, kind)
+        chart = once(body, curves, body, kind)
         place.markdown(f"**{plain(chart.title)}, unfinished**")
         place.plotly_chart(chart.figure, key=f"unfinished_{chart.name}", config=chart.config, alt=chart.alt)
     draw_models(body, "unfinished", exports=False)
