@@ -29,7 +29,7 @@ def serving(script: Path, home: Path, environment: Mapping[str, str]) -> Iterato
     """A script on a free port, with its store and what it prints (``log.txt``) in ``home``; stopped at the end."""
     home.mkdir(parents=True, exist_ok=True)
     port, log = _free_port(), home / "log.txt"
-    arguments = [str(script), f"--server.port={port}", "--server.headless=true", "--server.fileWatcherType=none"]
+    arguments = [str(script), f"--server.port={port}", "--server.headless=true"]
     always = {"EXPLAINLAB_HOME": str(home), "EXPLAINLAB_WORKERS": "1"}
     process = forked.start_streamlit(arguments, {**always, **environment}, log)
     try:
