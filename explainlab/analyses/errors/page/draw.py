@@ -74,6 +74,6 @@ def _draw_one(service: Service, view: ErrorsView) -> None:
             st.divider()
             errors_drivers.draw_drivers(service, view, predictions.table)
     else:
-        links.draw(PAGE.link(service, view))
         if predictions.answer.running:
             st.skeleton(height=160)
+        links.draw(PAGE.link(service, view))
