@@ -97,8 +97,8 @@ def rows(body: ThreeAnswersData) -> list[dict[str, str]]:
         row = {"Measure": fact.label}
         for answer, name in SHORT.items():
             place = places[fact.name, answer]
-            row[capital(name)] = "not known" if place.mean is None else mean_words(place)
-            row[f"Rank, {name}"] = rank_words(place.rank)
+            value = "not known" if place.mean is None else mean_words(place)
+            row[capital(name)] = f"{value}, rank {rank_words(place.rank)}"
         told.append(row)
     return told
 
