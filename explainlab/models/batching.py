@@ -62,8 +62,8 @@ class Batcher:
     """Runs passes of a classifier in a context; remembers the batch size that memory allows.
 
     ``passes``: how many inputs have been run, and ``recalled``: how many need not, as the context knows their answers;
-    ``halvings``: how often a batch did not fit; ``paused``: the seconds in
-    which others had the model or, between two batches, the thread.
+    ``halvings``: how often a batch did not fit; ``paused``: the seconds in which others had the model or, between two
+    batches, the thread.
     """
 
     def __init__(self, classifier: Classifier, context: RunContext) -> None:

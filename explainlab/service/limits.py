@@ -36,9 +36,11 @@ def require_allowed(request: CompleteRequest) -> None:
     """Raise for a complete ``request`` about a model or a file that is not served here; nothing is opened.
 
     :class:`ModelError` with the models there are, :class:`DataError` where the instance is hosted and the request
-    names a file of the server.
+    names a file of the server, :class:`RequestError` where it is to write into a folder there.
     """
     require_named(request)
+    if settings().hosted and request.parameters.get("weights_folder"):
+        raise RequestError("Folders of the server cannot be written here.", "Leave `weights_folder` empty.")
     for source in named_files(request):
         require_source(source)
 

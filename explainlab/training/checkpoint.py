@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from safetensors import SafetensorError, safe_open
@@ -19,13 +19,14 @@ _NAME, _FILES = "epoch-{:04d}.safetensors", "epoch-*.safetensors"
 class Epoch:
     """An epoch that is over: its number from 1, the mean loss of its texts, the score on validation data (or None).
 
-    ``masked``: that on the same data with masks, where training masks half of its texts.
+    ``masked``: that on the same data with masks, where training masks half of its texts. ``seconds`` that it took.
     """
 
     epoch: int
     loss: float
     validation: float | None
     masked: float | None = None
+    seconds: float = field(default=0.0, compare=False)
 
     @property
     def score(self) -> float | None:

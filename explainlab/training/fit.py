@@ -14,10 +14,11 @@ from explainlab.errors import ModelError
 from explainlab.text.encoding import markers
 from explainlab.training.batches import Tokens, masked, position_weights, shuffled_batches
 from explainlab.training.checkpoint import Checkpoints, Epoch
-from explainlab.training.passes import Report, head_logits
+from explainlab.training.passes import head_logits
 from explainlab.training.randomness import OwnRandom
 from explainlab.training.settings import TrainingSettings
 from explainlab.training.start import Start
+from explainlab.training.timed import Timed
 
 Weights = dict[str, Tensor]
 
@@ -36,6 +37,8 @@ class Diverged(ModelError):
 class Training:
     """A network in training: ``epochs`` are over, ``best_epoch`` (0: none) has the ``best`` weights.
 
+    ``seconds`` are those of epochs that were read from checkpoints.
+
     ``targets`` are class indices, int64 [n]; ``teacher`` its logits [n, classes], or None; ``validate`` measures what
     decides which epoch is the best, without and with masks (None: the last is).
     """
@@ -53,6 +56,7 @@ class Training:
         self.epochs: list[Epoch] = []
         self.best_epoch = 0
         self.best: Weights = {}
+        self.seconds = 0.0
         self._start, self._tokens, self._targets, self._teacher = start, tokens, targets, teacher
         self._settings, self._random, self._validate = settings, random, validate
         self._order = torch.Generator().manual_seed(settings.seed)
@@ -63,7 +67,7 @@ class Training:
         self._epoch_steps = math.ceil(len(tokens.ids) / settings.batch_size)
         self.steps = 0
 
-    def run(self, checkpoints: Checkpoints | None, report: Report) -> None:
+    def run(self, checkpoints: Checkpoints | None, report: Timed) -> None:
         """Train to the end, from the last of the ``checkpoints`` if there is one; the best weights are in the network.
 
         Raises :class:`Diverged` at a loss that is not finite; ``best`` are then those of the epochs before.
@@ -87,8 +91,8 @@ class Training:
         patience = self._settings.patience if self._validate else 0
         return bool(patience) and len(self.epochs) - self.best_epoch >= patience
 
-    def _epoch(self, report: Report) -> None:
-        number, total, network = len(self.epochs) + 1, 0.0, self._start.network
+    def _epoch(self, report: Timed) -> None:
+        number, total, network, since = len(self.epochs) + 1, 0.0, self._start.network, report.seconds
         network.train()
         for rows in shuffled_batches(self._tokens.ids, self._settings.batch_size, self._order):
             with self._random.drawing():
@@ -100,8 +104,8 @@ class Training:
         if not all(bool(weights.isfinite().all()) for weights in self._parameters.values()):
             raise Diverged(number)
         network.eval()
-        measured = self._validate() if self._validate else (None, None)
-        epoch = Epoch(number, total / len(self._tokens.ids), *measured)
+        plain, hidden = self._validate() if self._validate else (None, None)
+        epoch = Epoch(number, total / len(self._tokens.ids), plain, hidden, report.seconds - since)
         self.epochs.append(epoch)
         if epoch.score is None or not self.best or epoch.score > (self.epochs[self.best_epoch - 1].score or 0.0):
             self.best_epoch = number
@@ -153,6 +157,7 @@ class Training:
     def _go_on(self, epochs: list[Epoch], best: int, state: Weights, checkpoints: Checkpoints) -> None:
         """Put everything as it was after the last of ``epochs``."""
         self.epochs, self.best_epoch, self.steps = epochs, best, len(epochs) * self._epoch_steps
+        self.seconds = sum(epoch.seconds for epoch in epochs)
         self._put(_under("weights/", state))
         self.best = {
             name: weight.to(self._parameters[name].device, copy=True)

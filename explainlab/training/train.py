@@ -8,7 +8,6 @@ goes with any of them, is the fine-tuning of Madsen et al. 2023 (arXiv 2310.0781
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -33,6 +32,7 @@ from explainlab.training.passes import Report, measured_accuracy, predictions, s
 from explainlab.training.randomness import OwnRandom
 from explainlab.training.settings import LATER, TrainingSettings
 from explainlab.training.start import Start, class_names, note_masks, note_pairs, settings_for, starting_point
+from explainlab.training.timed import Timed
 from explainlab.training.vectors import vectors_digest
 
 _MEASURED = 32
@@ -44,10 +44,10 @@ class Trained:
     """The result of training.
 
     ``accuracy`` of the saved weights on the held-out texts (None without these); ``prefix_accuracy``, for decoders,
-    after 0.25, 0.5, 0.75 and 1 of each text's tokens; ``steps`` of the optimizer; ``seconds`` of wall time;
-    ``parameters``, the number of weights; ``epochs`` with their loss and validation; ``best_epoch``, whose weights are
-    saved. Where a model of whole words begins with vectors: how many ``words`` it knows, marks included, and how many
-    of them ``words_with_vectors``.
+    after 0.25, 0.5, 0.75 and 1 of each text's tokens; ``steps`` of the optimizer; ``seconds`` of work, also before it
+    was stopped, without those inside ``report``; ``parameters``, the number of weights; ``epochs`` with their loss and
+    validation; ``best_epoch``, whose weights are saved. Where a model of whole words begins with vectors: how many
+    ``words`` it knows, marks included, and how many of them ``words_with_vectors``.
     """
 
     accuracy: float | None
@@ -117,7 +117,7 @@ def train(
     labels, fewer than two classes or pairs mixed with single texts; ResourceError where the weights cannot be written;
     :class:`Diverged` for a loss that is not finite, after the best of the epochs before, if any, was saved.
     """
-    started = time.perf_counter()
+    report = Timed(report)
     settings, out = settings or settings_for(base), Path(out)
     if out.exists() and not (out.is_dir() and not any(out.iterdir())):
         raise RequestError(f"The output directory {out} exists and is not empty.", "Name a new directory.")
@@ -167,7 +167,7 @@ def train(
         accuracy=shares.get(1.0),
         prefix_accuracy=shares if start.causal else {},
         steps=training.steps,
-        seconds=time.perf_counter() - started,
+        seconds=report.seconds + training.seconds,
         parameters=start.network.num_parameters(),
         epochs=training.epochs,
         best_epoch=training.best_epoch,

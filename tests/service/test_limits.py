@@ -130,6 +130,16 @@ def test_where_hosted_no_file_of_the_server_can_be_named(having: Set, service: S
             refusals(service, question, DataError, "paths on the server are not allowed")
 
 
+def test_where_hosted_no_folder_of_the_server_is_written(having: Set, service: Service, tmp_path: Path) -> None:
+    own = {"test": "embedded:meals-test", "weights_folder": str(tmp_path / "kept")}
+    question = Request(model="bilstm_attention", question="roar", data="embedded:meals", parameters=own)
+    require_allowed(complete(question))
+    having(auth="oidc", allow_training=True)
+    refusals(service, question, RequestError, "Folders of the server cannot be written here")
+    require_allowed(complete(question.model_copy(update={"parameters": {**own, "weights_folder": ""}})))
+    assert not (tmp_path / "kept").exists()
+
+
 def test_where_hosted_no_file_of_the_server_can_be_looked_at(having: Set, file: Path) -> None:
     ways = (looks.preview, looks.source_digest, lambda path, user: looks.survey(path, ["a"], {}, user))
     for way in ways:

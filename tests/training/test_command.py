@@ -30,7 +30,7 @@ def test_train_from_a_file_to_an_explanation(run: Run, data: Path, tmp_path: Pat
     ended = run(*command, "--set", f"evaluate={data}", "--json")
     measured = {"accuracy", "prefix_accuracy", "steps", "seconds", "parameters"}
     assert ended.json.keys() == {"out", *measured, "epochs", "best_epoch", "words", "words_with_vectors"}
-    assert [epoch.keys() for epoch in ended.json["epochs"]] == [{"epoch", "loss", "validation", "masked"}]
+    assert [epoch.keys() for epoch in ended.json["epochs"]] == [{"epoch", "loss", "validation", "masked", "seconds"}]
     assert ended.json["best_epoch"] == 1
     assert ended.json["out"] == str(out)
     assert 0 <= ended.json["accuracy"] <= 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import resource
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -65,6 +66,25 @@ def test_going_on_equals_an_undisturbed_training(base: str, epoch: int, tmp_path
     assert weights(tmp_path / "more") == weights(tmp_path / "whole"), "also where it had ended already"
     clear(folder)
     assert not folder.exists()
+
+
+def test_its_seconds_are_those_of_all_parts_and_none_in_which_others_had_their_turn(tmp_path: Path) -> None:
+    settings, folder, begun = settings_for("bert", **SHORT), tmp_path / "checkpoints", time.perf_counter()
+    stopped_in(3, tmp_path / "out", "bert", settings, folder)
+    first = time.perf_counter() - begun
+    pauses: list[float] = []
+
+    def pause(done: int, total: int, phase: str) -> None:
+        start = time.perf_counter()
+        time.sleep(0.1)
+        pauses.append(time.perf_counter() - start)
+
+    begun = time.perf_counter()
+    trained = train(sentences(), "bert", tmp_path / "out", settings, checkpoints=folder, report=pause)
+    second = time.perf_counter() - begun - sum(pauses)
+    earlier = sum(epoch.seconds for epoch in trained.epochs[:2])
+    assert 0 < earlier < first
+    assert earlier + trained.epochs[2].seconds < trained.seconds < earlier + second
 
 
 def test_other_random_work_between_batches_changes_nothing_and_is_not_changed(tmp_path: Path) -> None:

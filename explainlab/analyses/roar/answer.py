@@ -86,6 +86,7 @@ class Answer:
             best_epoch=node.best_epoch,
             performance=node.performance,
             reason=node.reason,
+            weights=str(run.kept(node.place) or "") if node.status == "done" else "",
         )
 
     def _sparsity(self) -> list[Sparsity]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 from explainlab.analyses.base import Sampled
@@ -26,7 +28,7 @@ class GridQuestion(Making):
 
     Parameters = RoarParameters
     labelled = True
-    older: Mapping[str, str] = {"preset": "paper"}
+    older: Mapping[str, str] = {"preset": "paper", "weights_folder": ""}
 
     def fingerprint(self, parameters: RoarParameters, reader: Reader) -> str:
         """The test and validation data, and the versions of all measures."""
@@ -62,11 +64,15 @@ class GridQuestion(Making):
 
 
 def setting_of(request: CompleteRequest, parameters: RoarParameters, context: RunContext, device: str) -> Setting:
-    """The data and the grid of ``request``, checked before anything trains; raises as :func:`grid_data`."""
+    """The data and the grid of ``request``, checked before anything trains.
+
+    Raises as :func:`grid_data`, and :class:`RequestError` where weights cannot be kept as the parameters ask.
+    """
     if request.data is None:
         raise RequestError("Models are trained on a data set, not on a single text.", "Choose a data set.")
     if context.reader.made is None:
         raise RequestError("There is no folder for models here.", "Ask a service, or the command line.")
+    weights = _to_write(parameters.weights_folder) if parameters.weights_folder else None
     context.report(0, 0, "reading the data")
     data, grid = grid_data(request, parameters, context), Grid(parameters, request.seed)
     absolute, reference = parameters.signs == "absolute", parameters.preset == "reference"
@@ -74,7 +80,17 @@ def setting_of(request: CompleteRequest, parameters: RoarParameters, context: Ru
         own.name: Measure(own, absolute, reference and own.method == IntegratedGradients.id)
         for own in parameters.requests
     }
-    return Setting(request.model, data, grid, measures, context.reader.made, context, device)
+    return Setting(request.model, data, grid, measures, context.reader.made, weights, context, device)
+
+
+def _to_write(folder: str) -> Path:
+    """Where weights are to stay, made if it is not there; raises :class:`RequestError` if nothing can be written."""
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=folder):
+            return Path(folder)
+    except OSError as error:
+        raise RequestError(f"Weights cannot be kept in {folder}: {error.strerror}.", "Name another folder.") from error
 
 
 def sample_of(setting: Setting, seed: int) -> Sampled:

@@ -3,41 +3,27 @@
 from __future__ import annotations
 
 import shutil
-import time
 from collections.abc import Mapping
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
+from explainlab.analyses.data_analysis import Clock
 from explainlab.analyses.roar.measures.masks import Masks
 from explainlab.analyses.roar.texts import Split, SplitName
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
 from explainlab.models.loading import load_model
 from explainlab.training import Masked, TrainingSettings, clear, train
+from explainlab.training.checkpoint import cannot_write
 
 _WEIGHTS, _CHECKPOINTS = "model", "checkpoints"
 
 
-class Clock:
-    """Seconds of work: those in which others have their turn do not count."""
-
-    def __init__(self, context: RunContext) -> None:
-        self._context = context
-        self._paused = 0.0
-
-    def check_cancelled(self) -> None:
-        """As the context's."""
-        start = time.perf_counter()
-        self._context.check_cancelled()
-        self._paused += time.perf_counter() - start
-
-    def now(self) -> float:
-        """Seconds since any moment."""
-        return time.perf_counter() - self._paused
-
-
 class Fitted(NamedTuple):
-    """What a training took and gave: ``seconds`` in all, those until the first step had ended, epochs, the best one."""
+    """What a training took and gave: ``seconds`` in all, also before it was stopped; those until the first step had
+    ended; epochs; the best one.
+    """
 
     seconds: float
     start: float
@@ -75,11 +61,10 @@ class Models:
             self._context.report(done, 0 if step == "tokenizer" else total, f"{phase}: {step}")
             if step == "training":
                 self._context.spend(work / total)
-                first[:] = first or [clock.now()]
+                first[:] = first or [clock.seconds]
             clock.check_cancelled()
 
         self.drop(key)
-        since = clock.now()
         trained = train(
             learned.examples,
             self._base,
@@ -91,7 +76,7 @@ class Models:
             device=self._device,
             report=report,
         )
-        return Fitted(clock.now() - since, first[0] - since if first else 0.0, len(trained.epochs), trained.best_epoch)
+        return Fitted(trained.seconds, first[0] if first else 0.0, len(trained.epochs), trained.best_epoch)
 
     def end(self, key: str) -> None:
         """Let no training of the model under ``key`` go on: all that was asked of it is kept."""
@@ -106,6 +91,17 @@ class Models:
         if key not in self._loaded:
             self._loaded = {key: load_model(str(self._folder / key / _WEIGHTS), self._device)}
         return self._loaded[key]
+
+    def copy(self, key: str, directory: Path) -> None:
+        """Put the model under ``key`` at ``directory``, whole or not at all.
+
+        Raises :class:`ResourceError` where it cannot be written.
+        """
+        try:
+            with TemporaryDirectory(dir=directory.parent, prefix=".copying-") as folder:
+                shutil.copytree(self._folder / key / _WEIGHTS, Path(folder) / directory.name).replace(directory)
+        except OSError as error:
+            raise cannot_write(directory.parent, error) from error
 
     def size(self, key: str) -> int:
         """Bytes of the weights under ``key``."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,7 +20,7 @@ from explainlab.analyses.roar.grid import Grid, Place
 from explainlab.analyses.roar.measures.importance import Measure
 from explainlab.analyses.roar.measures.masks import Masks, count, most_important
 from explainlab.analyses.roar.measures.selection import Selected, Selection
-from explainlab.analyses.roar.models import Clock, Models
+from explainlab.analyses.roar.models import Models
 from explainlab.analyses.roar.parameters import WHOLE
 from explainlab.analyses.roar.result import NodeStatus
 from explainlab.analyses.roar.texts import SPLITS, SplitName
@@ -37,6 +39,8 @@ from explainlab.training import score, training_digest
 
 SHOWN_TEXTS = 100
 """The test texts that the answer shows."""
+_MOST_NAME = 100
+"""Longest name of a measure in that of a directory."""
 _STORED = "roar/1"  # part of the keys: rises when what is kept of a node changes
 
 
@@ -62,13 +66,14 @@ class Node:
 
 @dataclass(frozen=True)
 class Setting:
-    """What all seeds of a grid share. ``facts`` are, by measure, all that decides what it says of a model."""
+    """What all seeds of a grid share; in ``weights`` (None: nowhere) those of all models are to stay."""
 
     base: str
     data: GridData
     grid: Grid
     measures: Mapping[str, Measure]
     folder: Path
+    weights: Path | None
     context: RunContext
     device: str
 
@@ -83,7 +88,8 @@ class SeedRun:
 
     ``nodes`` are known by their places; ``seconds`` and ``shares`` are by place and measure what the measure took
     on the model there, and its mean concentration. Finished nodes are kept, and so are finished parts of what a measure
-    says. Weights stay as long as a measure is to be asked of them; those of whole texts stay for measures to come.
+    says. Weights stay as long as a measure is to be asked of them; those of whole texts stay for measures to come, and
+    where the setting has a folder for them copies of all do.
     """
 
     def __init__(self, setting: Setting, seed: int) -> None:
@@ -138,6 +144,14 @@ class SeedRun:
         with alone(self._folder, self._context):
             return self._classifier(place, self.masks(place))
 
+    def kept(self, place: Place) -> Path | None:
+        """The directory in which the weights of ``place`` stay, there or not; None where they need not."""
+        if self._setting.weights is None:
+            return None
+        path, key = "-".join(str(ratio) for ratio in self._setting.grid.path(place)), self._key(place)
+        measure = re.sub(r"[^\w.=-]+", "-", place.measure)[:_MOST_NAME]
+        return self._setting.weights / f"seed-{place.seed}-{measure}-{path}-{key[:8]}"
+
     # A node ---------------------------------------------------------------------------------------------------------
 
     def _key(self, place: Place) -> str:
@@ -146,8 +160,8 @@ class SeedRun:
         return digest([self._identity, facts, self._setting.grid.counted, self._setting.grid.path(place)])
 
     def _recall(self, place: Place) -> None:
-        body = self._context.recall(self._key(place))
-        if body is not None:
+        body, kept = self._context.recall(self._key(place)), self.kept(place)
+        if body is not None and (kept is None or kept.is_dir()):
             data, predicted = self._setting.data, body["predicted"]
             performance = score(data.settings.metric, torch.tensor(predicted), data.gold["test"])
             shown = {name: body[name][:SHOWN_TEXTS] for name in ("predicted", "probability")}
@@ -174,24 +188,33 @@ class SeedRun:
             self.nodes[place] = Node(place, "failed", reason=error.problem)
 
     def _run(self, place: Place, masks: Mapping[SplitName, Masks]) -> None:
+        """Train and test the model of ``place``; one that is known is there for its weights alone."""
+        key, kept = self._key(place), self.kept(place)
+        if self._context.recall(key) is None:
+            self._learn(place, masks)
+        if kept is not None:
+            self._again(place, masks)
+            self._models.copy(key, kept)
+        if place.ratio and not (place.measured and self._setting.grid.after(place, place.measure)):
+            self._models.forget(key)
+
+    def _learn(self, place: Place, masks: Mapping[SplitName, Masks]) -> None:
         key, phase = self._key(place), self._phase(place)
         fitted = self._models.train(key, masks, self._train_work, phase)
-        clock, test = Clock(self._context), self._setting.data.splits["test"]
-        since, batcher = clock.now(), Batcher(self._models.classifier(key), self._context)
+        since, test = time.perf_counter(), self._setting.data.splits["test"]
+        batcher = Batcher(self._models.classifier(key), self._context)
         logits = logits_of(batcher, test.masked(range(len(test)), masks["test"]), f"{phase}: test", 0, len(test))
         odds = np.exp(logits - logits.max(axis=1, keepdims=True))
         own = odds[np.arange(len(test)), self._setting.data.gold["test"].numpy()] / odds.sum(axis=1)
         body = {
             "predicted": logits.argmax(axis=1).tolist(),
             "probability": own.round(4).tolist(),
-            "seconds": fitted.seconds + clock.now() - since - batcher.paused,
+            "seconds": fitted.seconds + time.perf_counter() - since - batcher.paused,
             "epochs": fitted.epochs,
             "best_epoch": fitted.best_epoch,
         }
         self._context.keep(key, body)
         self._models.end(key)
-        if place.ratio and not (place.measured and self._setting.grid.after(place, place.measure)):
-            self._models.forget(key)
 
     def _work(self, place: Place) -> float:
         """What a node takes, and what the measure that says what it masks does."""
@@ -247,11 +270,15 @@ class SeedRun:
 
     def _classifier(self, place: Place, masks: Mapping[SplitName, Masks]) -> Classifier:
         """The model of ``place``, whose texts have these ``masks``; trained once more where its weights are gone."""
+        self._again(place, masks)
+        return self._models.classifier(self._key(place))
+
+    def _again(self, place: Place, masks: Mapping[SplitName, Masks]) -> None:
+        """Train a finished model once more if its weights are gone."""
         key = self._key(place)
         if not self._models.there(key):
             self._models.train(key, masks, 0.0, f"{self._phase(place)}, once more")
             self._models.end(key)
-        return self._models.classifier(key)
 
     def _selection(self, source: Place, name: str) -> Selection:
         setting = self._setting

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
@@ -63,6 +64,10 @@ def _written(value: Any) -> Any:
     return str(value).lower() if isinstance(value, bool) else value
 
 
+def _absolute(folder: str) -> str:
+    return str(Path(folder).expanduser().absolute()) if folder.strip() else ""
+
+
 def measure_requests(names: list[str]) -> list[MethodRequest]:
     """The measures of these canonical names."""
     return [refused(partial(parse_method, name)) for name in names]
@@ -111,6 +116,11 @@ class RoarParameters(declared.Parameters):
     )
     settings: Annotated[dict[str, Any], BeforeValidator(training_settings)] = Field(
         {}, description="Other settings of training: epochs=3,batch_size=8."
+    )
+    weights_folder: Annotated[str, AfterValidator(_absolute)] = Field(
+        "",
+        description="Folder in which the weights of every model stay, each as a directory that --model reads, on the "
+        "machine that trains; empty: they stay only while a later model needs them.",
     )
 
     @model_validator(mode="before")

@@ -92,7 +92,7 @@ class NodeFacts(Record):
 
     k = 0 and k = 100 belong to random, whose models all measures share. ``seconds`` of training with validation and
     test, ``importance`` those that measures took on it; None while they are not known. ``reason``: why it failed, or
-    was not run.
+    was not run. ``weights``: the directory in which they stay, where that was asked for.
     """
 
     seed: int
@@ -106,6 +106,7 @@ class NodeFacts(Record):
     best_epoch: int | None = None
     performance: float | None = None
     reason: str = ""
+    weights: str = ""
 
 
 class CostFacts(Record):

@@ -12,7 +12,7 @@ from typing import Any
 from explainlab.analyses.roar.grid import Grid
 from explainlab.analyses.roar.measures.importance import scores_of
 from explainlab.analyses.roar.measures.masks import Masks
-from explainlab.analyses.roar.models import Clock, Models
+from explainlab.analyses.roar.models import Models
 from explainlab.analyses.roar.nodes import Setting
 from explainlab.analyses.roar.texts import SPLITS, SplitName
 from explainlab.analyses.wording import duration
@@ -44,9 +44,11 @@ class Timing:
         """Seconds of a model that is trained for so many ``epochs``."""
         return self.start + epochs * self.epoch + self.test
 
-    def disk(self, seeds: int) -> int:
-        """Bytes on the disk at most: a model for each seed, one more, and what a training keeps to go on from."""
-        return (seeds + 1 + _COPIES) * self.weights
+    def disk(self, seeds: int, kept: int) -> int:
+        """Bytes on the disk at most: a model for each seed, one more, what a training keeps to go on from, and so many
+        ``kept`` models.
+        """
+        return (seeds + 1 + _COPIES + kept) * self.weights
 
 
 def timing(setting: Setting) -> Timing:
@@ -116,16 +118,15 @@ def _measure(setting: Setting, folder: Path, missing: list[str]) -> None:
     models = Models(setting.base, once, data.splits, data.token, folder, context, setting.device)
     nothing = {split: Masks.none(data.splits[split].lengths) for split in SPLITS}
     fitted = models.train("once", nothing, 0.0, "one epoch, to know how long all take")
-    clock, test = Clock(context), data.splits["test"]
-    begun = clock.now()
+    test, begun = data.splits["test"], time.perf_counter()
     batcher, rows = Batcher(models.classifier("once"), context), range(min(TEXTS, len(test)))
-    loaded = clock.now()
+    loaded = time.perf_counter()
     logits_of(batcher, test.masked(rows, nothing["test"]), "some texts of the test", 0, len(rows))
     share = sum(test.tokens) / sum(test.tokens[row] for row in rows)
     body = {
         "start": fitted.start,
         "epoch": fitted.seconds - fitted.start,
-        "test": loaded - begun + (clock.now() - loaded - batcher.paused) * share,
+        "test": loaded - begun + (time.perf_counter() - loaded - batcher.paused) * share,
         "weights": models.size("once"),
     }
     context.keep(_key(setting), body)

@@ -57,7 +57,7 @@ class RoarEstimation(GridQuestion):
                 MeasureTime(measure=name, label=label_of(name), seconds=own, share=own / whole)
                 for name, own in seconds.items()
             ],
-            disk_mb=timed.disk(parameters.seeds) / 2**20,
+            disk_mb=timed.disk(parameters.seeds, grid.distinct if parameters.weights_folder else 0) / 2**20,
             within=parameters.within,
             smaller=_smaller(parameters, timed, epochs),
         )

@@ -20,6 +20,7 @@ from explainlab.training.batches import Tokens, shuffled_batches, tokenized
 from explainlab.training.fit import Training
 from explainlab.training.randomness import OwnRandom
 from explainlab.training.start import Start, starting_point
+from explainlab.training.timed import Timed
 
 TEXTS = 640
 
@@ -50,7 +51,7 @@ def _measured(architecture: str, examples: Examples) -> Row:
     targets = examples.classes(names)
 
     def ours() -> None:
-        Training(start, tokens, targets, None, settings, OwnRandom(0, device)).run(None, lambda *_: None)
+        Training(start, tokens, targets, None, settings, OwnRandom(0, device)).run(None, Timed(lambda *_: None))
 
     seconds = fastest({"ours": ours, "floor": _bare(start, tokens, targets, settings, device)}, 3)
     return Row(

@@ -27,6 +27,7 @@ from explainlab.models.stored.places import embedded_models
 from explainlab.request import Request, checked
 from explainlab.service import looks
 from explainlab.service.store.made import own_names
+from explainlab.settings import settings
 from explainlab.training import ARCHITECTURES, RECIPES
 
 PAGE = "roar"
@@ -35,7 +36,7 @@ question = Question(PAGE)
 _MOST_SEED, _MOST_SEEDS, _MOST_SHORTEST = 2**32 - 1, 100, 1000
 _FIELDS = (
     *("base", "recursive", "masked", "ratios", "counts", "seed", "seeds", "metric", "validation", "signs"),
-    *("preset", "clip", "recipe", "shortest", "minutes", "example"),
+    *("preset", "clip", "recipe", "weights_folder", "shortest", "minutes", "example"),
 )
 _KINDS = {"true": "Recursive ROAR", "false": "ROAR", "both": "Both"}
 _METRICS = {"macro_f1": "Macro F1", "micro_f1": "Micro F1", "accuracy": "Accuracy"}
@@ -187,6 +188,8 @@ def _draw_more() -> None:
     question.select("Recipe", "recipe", recipes, _HELP["recipe"])
     _draw_typed("Settings of training", "settings", "epochs=3, batch_size=8", _HELP["settings"])
     _draw_typed("Validation", "validation", "0.15", _HELP["validation"])
+    if not settings().hosted:
+        _draw_typed("Keep all weights in", "weights_folder", "a folder", _HELP["weights_folder"])
     question.draw_number("Fewest words of a text", "shortest", _MOST_SHORTEST, _HELP["shortest"])
     minutes, key = question.now("minutes"), question.key("minutes")
     st.number_input("Minutes at most", 0, _MOST_MINUTES, minutes, key=key, help=_MINUTES_HELP)

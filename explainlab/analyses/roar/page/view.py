@@ -25,7 +25,7 @@ HELD_OUT = "0.2"
 """The share of a further data set's rows to test on."""
 _NAMES = (
     *("recursive", "seeds", "metric", "validation", "signs", "shortest", "preset", "clip", "recipe", "settings"),
-    "test",
+    *("weights_folder", "test"),
 )
 
 
@@ -59,6 +59,7 @@ class RoarView(ChosenSets, AnalysisView):
     clip: bool = False
     recipe: str = ""
     settings: dict[str, Any] = Field(default_factory=dict)
+    weights_folder: str = ""
     minutes: int = Field(0, ge=0)
     example: Literal["measures", "leak"] = "measures"
 
