@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import Error as PlaywrightError
 
 from explainlab.settings import ROOT
 from tests.browser.explain_page import App, OpenPage
@@ -142,8 +143,9 @@ def browser_page(context_of: Callable[..., BrowserContext], request: pytest.Fixt
         page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
         if url:
             page.goto(url)
-            wait_for_run(page)
-            if not folded:
+            if folded:
+                wait_for_run(page)
+            else:
                 unfold(page)
         return page
 
@@ -151,8 +153,16 @@ def browser_page(context_of: Callable[..., BrowserContext], request: pytest.Fixt
     for page in pages:
         if request.node.stash.get(FAILED, False) and not page.is_closed():
             print(f"{page.url}\n{page.inner_text('body')}\n")
+            _cancel_all(page)
         page.close()
     assert not dialogs
+
+
+def _cancel_all(page: Page) -> None:
+    """Leave no job of a test that failed: it would run before those of all others."""
+    with suppress(PlaywrightError):
+        for button in reversed(page.get_by_role("button", name="Cancel").all()):
+            button.click(timeout=10_000)
 
 
 @pytest.hookimpl(trylast=True)
@@ -173,6 +183,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo) -> Itera
 
 def unfold(page: Page) -> None:
     """Unfold the controls of the page, if they are folded to a line."""
+    wait_for_run(page)
     line = page.locator("[class*='_controls'] details:not([open]) > summary")
     if line.count():
         line.click()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from secrets import token_hex
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
@@ -78,19 +79,20 @@ def test_a_link_opens_on_the_answer_and_a_press_unfolds_its_controls(app, browse
 
 
 def test_a_question_goes_along_through_the_navigation_and_waits(app, browser_page):
-    page = browser_page(app.link(view(TEXT, "occlusion")))
-    map_shows(page, TEXT)
+    text = f"{TEXT} {token_hex(2)}"
+    page = browser_page(app.link(view(text, "occlusion")))
+    map_shows(page, text)
     page.get_by_test_id("stSidebarNavLink").filter(has_text="Activation").click()
     expect(page.get_by_text("press Reveal to compute here")).to_be_visible()
-    expect(text_box(page)).to_have_value(TEXT)
+    expect(text_box(page)).to_have_value(text)
     expect(page.get_by_role("combobox", name="Model")).to_have_value("bert-mini-sst2")
     expect(page.get_by_role("button", name="Cancel")).to_have_count(0)
     page.get_by_test_id("stSidebarNavLink").filter(has_text="Explain").click()
-    map_shows(page, TEXT)
+    map_shows(page, text)
     press(page, "Activation")
     expect(answer(page)).to_be_visible()
     unfold(page)
-    expect(text_box(page)).to_have_value(TEXT)
+    expect(text_box(page)).to_have_value(text)
 
 
 def test_the_prediction_is_there_before_the_map(app, browser_page):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from secrets import token_hex
+
 from playwright.sync_api import Page, expect
 
 from tests.browser.access import has_no_violation
@@ -45,7 +47,7 @@ def test_a_map_is_asked_answered_and_looked_behind(app, browser_page):
 
 
 def test_a_waiting_question_can_be_cancelled_and_asked_again(app, browser_page):
-    text = " ".join([TEXT] * 5)
+    text = " ".join([TEXT] * 5 + [token_hex(2)])
     page = browser_page(app.link(view(text, "occlusion", integrated_gradients(10_000))))
     map_shows(page, text)
     press(page, ASK)
