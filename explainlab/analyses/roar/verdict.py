@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from explainlab.analyses.records import Interval
-from explainlab.analyses.roar.result import Estimated, Faithfulness, RoarData
+from explainlab.analyses.roar.result import Estimated, Faithfulness, RoarData, weights_words
 from explainlab.analyses.summary import spelled, table
 from explainlab.analyses.wording import ahead, capital, counted, joined, mean_words
 
@@ -179,7 +179,8 @@ def lines(body: RoarData) -> list[str]:
     for title, rows in sections.items():
         if rows:
             told += ["", f"{title}:", *table(rows).splitlines()]
-    return told
+    kept = weights_words(body.nodes)
+    return [*told, "", kept] if kept else told
 
 
 def _performance(body: RoarData) -> list[dict[str, Any]]:

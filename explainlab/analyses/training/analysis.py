@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
 from socket import gethostname
@@ -18,7 +17,7 @@ from explainlab.analyses.base import AnalysisResult, Foreseen, Sampled
 from explainlab.analyses.errors.analysis import accuracy_of
 from explainlab.analyses.training.alone import LOCK, alone
 from explainlab.analyses.training.making import Making
-from explainlab.analyses.training.result import Made, MadeModel, TrainingData
+from explainlab.analyses.training.result import Made, MadeModel, TrainedEpoch, TrainingData
 from explainlab.analyses.training.verdict import masked_words, overview, sentence, validated
 from explainlab.analyses.wording import left_out
 from explainlab.attribution.explain import versions
@@ -242,7 +241,7 @@ class _Maker:
             settings=settings.model_dump(mode="json"),
             rows=learned,
             validation_rows=held,
-            epochs=[asdict(epoch) for epoch in trained.epochs],
+            epochs=[TrainedEpoch.model_validate(epoch, from_attributes=True) for epoch in trained.epochs],
             best_epoch=trained.best_epoch,
             steps=trained.steps,
             weights=trained.parameters,

@@ -13,15 +13,13 @@ from explainlab.analyses.errors.result import Accuracy
 class TrainedEpoch(Record):
     """An epoch: its number from 1, the mean loss of its texts, and the accuracy on validation data (or None).
 
-    ``masked``: that on the same data with masks, where half of what was learned from had them. ``seconds`` that it took
-    (None in results that are older than this field).
+    ``masked``: that on the same data with masks, where half of what was learned from had them.
     """
 
     epoch: int
     loss: float
     validation: float | None
     masked: float | None = None
-    seconds: float | None = None
 
 
 class MadeModel(Record):
