@@ -9,7 +9,7 @@ from typing import Any
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.numbers import Measure, Number
 from explainlab.analyses.roar.answer import Answer
-from explainlab.analyses.roar.asking import GridQuestion, sample_of, setting_of
+from explainlab.analyses.roar.asking import GridQuestion, require_folder, sample_of, setting_of
 from explainlab.analyses.roar.kept import keep, recalled
 from explainlab.analyses.roar.measures.reference import CUT, TOLD
 from explainlab.analyses.roar.nodes import SeedRun, Setting
@@ -48,7 +48,8 @@ class Roar(GridQuestion):
     def of_setting(self, request: CompleteRequest, key: str, setting: Setting) -> AnalysisResult[RoarData]:
         """The answer to ``request``, whose data and grid are those of the ``setting``, in its context.
 
-        Raises :class:`DataError` where a file changes meanwhile: ``key`` is that of the request before they were read.
+        Raises :class:`DataError` where a file changes meanwhile: ``key`` is that of the request before they were read;
+        :class:`RequestError` for a grid beyond the limits, and where weights cannot be kept.
         """
         parameters, context = self.parameters(request), setting.context
         data, runs = setting.data, [SeedRun(setting, seed) for seed in setting.grid.seeds]
@@ -71,6 +72,8 @@ class Roar(GridQuestion):
             )  # fmt: skip
 
         require_affordable(setting)
+        if setting.weights is not None:
+            require_folder(setting.weights)
         for run in runs:
             run.recall()
         context.expect(sum(run.work for run in runs), not data.settings.patience)

@@ -64,15 +64,12 @@ class GridQuestion(Making):
 
 
 def setting_of(request: CompleteRequest, parameters: RoarParameters, context: RunContext, device: str) -> Setting:
-    """The data and the grid of ``request``, checked before anything trains.
-
-    Raises as :func:`grid_data`, and :class:`RequestError` where weights cannot be kept as the parameters ask.
-    """
+    """The data and the grid of ``request``, checked before anything trains; raises as :func:`grid_data`."""
     if request.data is None:
         raise RequestError("Models are trained on a data set, not on a single text.", "Choose a data set.")
     if context.reader.made is None:
         raise RequestError("There is no folder for models here.", "Ask a service, or the command line.")
-    weights = _to_write(parameters.weights_folder) if parameters.weights_folder else None
+    weights = Path(parameters.weights_folder) if parameters.weights_folder else None
     context.report(0, 0, "reading the data")
     data, grid = grid_data(request, parameters, context), Grid(parameters, request.seed)
     absolute, reference = parameters.signs == "absolute", parameters.preset == "reference"
@@ -83,14 +80,15 @@ def setting_of(request: CompleteRequest, parameters: RoarParameters, context: Ru
     return Setting(request.model, data, grid, measures, context.reader.made, weights, context, device)
 
 
-def _to_write(folder: str) -> Path:
-    """Where weights are to stay, made if it is not there; raises :class:`RequestError` if nothing can be written."""
+def require_folder(folder: Path) -> None:
+    """Make the folder in which weights are to stay; raises :class:`RequestError` where nothing can be written."""
     try:
-        Path(folder).mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
         with TemporaryFile(dir=folder):
-            return Path(folder)
-    except OSError as error:
-        raise RequestError(f"Weights cannot be kept in {folder}: {error.strerror}.", "Name another folder.") from error
+            pass
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        raise RequestError(f"Weights cannot be kept in {str(folder)!r}: {why}.", "Name another folder.") from error
 
 
 def sample_of(setting: Setting, seed: int) -> Sampled:

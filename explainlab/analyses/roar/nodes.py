@@ -192,7 +192,7 @@ class SeedRun:
         key, kept = self._key(place), self.kept(place)
         if self._context.recall(key) is None:
             self._learn(place, masks)
-        if kept is not None:
+        if kept is not None and not kept.is_dir():
             self._again(place, masks)
             self._models.copy(key, kept)
         if place.ratio and not (place.measured and self._setting.grid.after(place, place.measure)):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 from functools import partial
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
@@ -65,7 +65,7 @@ def _written(value: Any) -> Any:
 
 
 def _absolute(folder: str) -> str:
-    return str(Path(folder).expanduser().absolute()) if folder.strip() else ""
+    return os.path.abspath(os.path.expanduser(folder)) if folder.strip() else ""
 
 
 def measure_requests(names: list[str]) -> list[MethodRequest]:

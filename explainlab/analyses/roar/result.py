@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
 from typing import Literal
 
 from explainlab.analyses.base import Record
@@ -109,12 +107,6 @@ class NodeFacts(Record):
     performance: float | None = None
     reason: str = ""
     weights: str = ""
-
-
-def weights_words(nodes: Sequence[NodeFacts]) -> str:
-    """Where the weights of models stay; empty where they do not."""
-    folders = sorted({str(Path(node.weights).parent) for node in nodes if node.weights})
-    return f"The weights of all models are in {folders[0]}, a directory each." if folders else ""
 
 
 class CostFacts(Record):

@@ -6,10 +6,11 @@ ROAR no difference to random words tells nothing, while Recursive ROAR asks the 
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from explainlab.analyses.records import Interval
-from explainlab.analyses.roar.result import Estimated, Faithfulness, RoarData, weights_words
+from explainlab.analyses.roar.result import Estimated, Faithfulness, RoarData
 from explainlab.analyses.summary import spelled, table
 from explainlab.analyses.wording import ahead, capital, counted, joined, mean_words
 
@@ -179,8 +180,14 @@ def lines(body: RoarData) -> list[str]:
     for title, rows in sections.items():
         if rows:
             told += ["", f"{title}:", *table(rows).splitlines()]
-    kept = weights_words(body.nodes)
+    kept = weights_words(body)
     return [*told, "", kept] if kept else told
+
+
+def weights_words(body: RoarData) -> str:
+    """Where the weights of models stay; empty where they do not."""
+    folders = {Path(node.weights).parent for node in body.nodes if node.weights}
+    return f"The weights of each model are a directory in {folders.pop()}." if folders else ""
 
 
 def _performance(body: RoarData) -> list[dict[str, Any]]:

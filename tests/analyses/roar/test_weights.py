@@ -6,10 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from explainlab.analyses.registry import answer_alone, new_request
 from explainlab.analyses.roar.result import NodeFacts, RoarData, RoarText
+from explainlab.analyses.roar.verdict import lines
 from explainlab.errors import RequestError, ResourceError
+from explainlab.limits import DEFAULT_LIMITS
 from explainlab.models.loading import load_model
-from tests.analyses.roar.grids import Watching, ask
+from tests.analyses.roar.grids import BASE, SETTINGS, Watching, ask
 from tests.training.test_resume import files_of_at_most
 
 GRID = {"measures": "gradient:norm=one_hot", "recursive": "both", "ratios": [0, 50, 75, 100]}
@@ -29,11 +32,13 @@ def test_each_model_stays_and_says_what_the_grid_says_of_it(files: dict[str, str
     context, folder = Watching(tmp_path / "made"), tmp_path / "kept"
     before = ask(context, files, **GRID).body
     assert not any(node.weights for node in before.nodes)
+    assert "directory" not in lines(before)[-1]
     context.trained.clear()
     body = ask(context, files, **GRID, weights_folder=str(folder)).body
     assert context.trained
     assert all("once more" in phase and "random, 0%" not in phase for phase in context.trained)
     assert body.curves == before.curves
+    assert lines(body)[-1] == f"The weights of each model are a directory in {folder}."
     assert [node.seconds for node in body.nodes] == [node.seconds for node in before.nodes]
     assert len({node.weights for node in body.nodes}) == len(list(folder.iterdir())) == 7, "plain and recursive share"
     for node in (node for node in body.nodes if node.ratio < 100):  # nothing is left to read
@@ -49,13 +54,31 @@ def test_each_model_stays_and_says_what_the_grid_says_of_it(files: dict[str, str
     ask(context, files, **GRID, weights_folder=str(folder))
     assert not context.trained
     assert len([*(tmp_path / "made").rglob("*.safetensors")]) == 1
+    again = Watching(tmp_path / "elsewhere")
+    assert ask(again, files, **GRID, weights_folder=str(folder)).body.curves == body.curves
+    assert again.trained, "nothing but the weights was known there"
 
 
-def test_a_folder_that_cannot_be_written_is_told_before_anything_trains(files: dict[str, str], tmp_path: Path) -> None:
-    context = Watching(tmp_path / "made")
-    with pytest.raises(RequestError, match=r"Weights cannot be kept in .*train.csv: .*\. Name another folder\."):
-        ask(context, files, **GRID, weights_folder=files["train"])
+@pytest.mark.parametrize("name", ["train.csv", "a\0b", "\ud800", "x" * 300])
+def test_a_folder_that_cannot_be_written_is_told_before_anything_trains(
+    files: dict[str, str], tmp_path: Path, name: str
+) -> None:
+    context, folder = Watching(tmp_path / "made"), Path(files["train"]).parent / name
+    with pytest.raises(RequestError, match=r"Weights cannot be kept in '.*': .*\. Name another folder\."):
+        ask(context, files, **GRID, weights_folder=str(folder))
     assert not context.seen
+
+
+def test_who_asks_how_long_a_grid_takes_gets_no_folder(files: dict[str, str], tmp_path: Path) -> None:
+    given = {"test": files["test"], "validation": files["validation"], "settings": {**SETTINGS, "epochs": 1}}
+    answers = {}
+    for folder in ("", str(tmp_path / "kept")):
+        asked = {**GRID, **given, "seeds": 1, "weights_folder": folder}
+        request = new_request(question="roar_estimate", model=BASE, data=files["train"], parameters=asked)
+        answers[folder] = answer_alone(request, Watching(tmp_path / "made"), "cpu", DEFAULT_LIMITS)
+    assert not (tmp_path / "kept").exists()
+    without, kept = (answer.body for answer in answers.values())
+    assert kept.disk_mb > without.disk_mb
 
 
 def test_a_disk_that_is_full_when_weights_are_copied_costs_no_training(files: dict[str, str], tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from explainlab.analyses.roar.masked_texts import masked_texts
 from explainlab.analyses.roar.page.component import draw_masked_texts
 from explainlab.analyses.roar.page.three import draw_three
 from explainlab.analyses.roar.published.beside import beside_paper, setting
-from explainlab.analyses.roar.result import NodeFacts, RoarData, weights_words
+from explainlab.analyses.roar.result import NodeFacts, RoarData
 from explainlab.analyses.roar.verdict import (
     METRICS,
     closing,
@@ -28,6 +28,7 @@ from explainlab.analyses.roar.verdict import (
     overview,
     ratio_words,
     series_name,
+    weights_words,
 )
 from explainlab.analyses.wording import capital, counted, duration
 from explainlab.app import session
@@ -221,7 +222,7 @@ def _draw_behind(result: AnalysisResult[RoarData]) -> None:
     behind = st.expander("All models", icon=":material/grid_on:", key="roar_all_models", on_change="rerun")
     if behind.open:
         with behind:
-            st.caption(plain(f"{_HELP['models']} {weights_words(body.nodes)}"))
+            st.caption(plain(" ".join(filter(None, (_HELP["models"], weights_words(body))))))
             draw_models(body, "roar")
 
 
