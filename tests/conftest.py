@@ -219,6 +219,7 @@ def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
     """An empty home for one test, and nothing remembered of another."""
     monkeypatch.setenv("EXPLAINLAB_HOME", str(tmp_path))
     settings.cache_clear()
+    settings()  # now: what is left of another test on a thread may ask as well, and the first to be read are all's
     service_module._service.cache_clear()
     yield tmp_path
     monkeypatch.undo()

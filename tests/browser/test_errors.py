@@ -33,8 +33,8 @@ _MOVE = """(drawn, key) => new Promise((done) => {
     look();
 })"""
 """Presses a key and tells how many milliseconds later the first map shows another text."""
-MILLISECONDS = 400
-"""What opening a row with a stored explanation may take: 200 where nothing else keeps the machine busy, as tests do."""
+TIMES = 2
+"""How many times as long a row of 10,000 may take to open as one of ten; the explanation of both is stored."""
 
 
 def written(path: Path, rows: list[tuple[str, str]]) -> str:
@@ -147,20 +147,23 @@ def test_axe_finds_nothing_where_there_is_no_file(app, browser_page, tmp_path):
     has_no_violation(page)
 
 
-def test_any_of_ten_thousand_rows_opens_at_once(app, browser_page, tmp_path):
+def test_any_of_ten_thousand_rows_opens_as_one_of_ten(app, browser_page, tmp_path):
     draw = random.Random(0)
     nouns = ("a funny and warm film", "the plot is dull", "so long", "good", "it never ends")
     rows = [(f"{draw.choice(nouns)} {i}", draw.choice(LABELS)) for i in range(10_000)]
-    model = str(build("bert", tmp_path / "tiny"))
-    page = browser_page(app.link(view(written(tmp_path / "many.csv", rows), model=model, show="all"), "errors"))
-    opened(page, 1)
-    for number in (2, 3):
-        page.keyboard.press("ArrowRight")
-        opened(page, number)
-    drawn = page.locator(".heatmap .text").first
+    model, pages, spent = str(build("bert", tmp_path / "tiny")), {}, {10: [], 10_000: []}
+    for size in spent:
+        source = written(tmp_path / f"{size}.csv", rows[:size])
+        page = pages[size] = browser_page(app.link(view(source, model=model, show="all"), "errors"))
+        opened(page, 1)
+        for number in (2, 3):
+            page.keyboard.press("ArrowRight")
+            opened(page, number)
     for key in ("ArrowLeft", "ArrowRight") * 10:  # on a machine that does other things some moves are slow
-        spent = drawn.evaluate(_MOVE, key)
-        wait_for_run(page)
-        if spent < MILLISECONDS:
+        for size, page in pages.items():
+            page.bring_to_front()
+            spent[size].append(page.locator(".heatmap .text").first.evaluate(_MOVE, key))
+            wait_for_run(page)
+        if min(spent[10_000]) < TIMES * min(spent[10]):
             return
-    pytest.fail(f"no move took less than {MILLISECONDS} ms, the last one {spent}")
+    pytest.fail(f"a move took {min(spent[10_000])} ms at best, one among ten rows {min(spent[10])}")

@@ -8,6 +8,7 @@ from explainlab.app.frame import PAGES
 from explainlab.models.loading import model_name
 from explainlab.service.store.runs import Filters
 from explainlab.settings import ROOT
+from tests.browser.conftest import unfold
 from tests.browser.explain_page import (
     NEWS,
     App,
@@ -40,6 +41,7 @@ ASKED = view(
 def shows_what_was_asked(page: Page) -> None:
     expect(heatmaps(page)).to_have_count(2)
     map_shows(page, TEXT)
+    unfold(page)  # they fold when the answer comes
     expect(text_box(page)).to_have_value(TEXT)
     expect(select(page, "Model")).to_have_value(model_name(NEWS))
     expect(select(page, "Target")).to_have_value("Business")
