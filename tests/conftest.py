@@ -222,14 +222,22 @@ def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
     settings()  # now: what is left of another test on a thread may ask as well, and the first to be read are all's
     service_module._service.cache_clear()
     yield tmp_path
+    restart()
     monkeypatch.undo()
     settings.cache_clear()
+
+
+def restart() -> None:
+    """The next page asks a new service; the one before, if there is one, beats no longer and has no model in memory."""
+    if service_module._service.cache_info().currsize:
+        before = service_module.service()
+        before.store.lease.end()
+        for worker in before.workers:
+            worker.close()
     service_module._service.cache_clear()
 
 
 @pytest.fixture
-def service(home: Path) -> Iterator[Service]:
+def service(home: Path) -> Service:
     """The app's own service on a store of its own."""
-    service = service_module.service()
-    yield service
-    service.store.lease.end()
+    return service_module.service()

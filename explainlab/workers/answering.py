@@ -91,7 +91,8 @@ class Answering:
         return train_here(fields, context, self.device)
 
     def close(self) -> None:
-        """Nothing: it ends with this process."""
+        """See :meth:`explainlab.workers.worker.Worker.close`."""
+        self.pool.clear()
 
     def _attempt(self, requests: Sequence[CompleteRequest], context: RunContext) -> list[Result] | MemoryShortage:
         """The results, or what there is no memory for: without its cause, which would hold what it is about."""

@@ -24,6 +24,7 @@ from explainlab.service.store.schema import RESULTS
 from explainlab.service.store.store import Store
 from explainlab.service.users import LOCAL, User
 from explainlab.settings import settings
+from tests.conftest import restart
 from tests.pages import scripted
 from tests.pages.scripted import charts, opened, press, words
 
@@ -154,7 +155,7 @@ def test_a_study_that_was_made_elsewhere_is_held_against_ours(service: Service) 
 def test_a_result_that_was_deleted_says_so_and_comes_back(service: Service) -> None:
     run = computed(service)
     service.store._database.change(delete(RESULTS).where(RESULTS.c.key == run.key))
-    service_module._service.cache_clear()  # a restart: nothing is remembered
+    restart()  # a restart: nothing is remembered
     app = opened("runs", run=run.id)
     assert "Its result has been deleted" in told(app)
     assert "has been deleted" not in told(press(app, "Compute again"))

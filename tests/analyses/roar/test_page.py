@@ -20,11 +20,11 @@ from explainlab.app.runs.opening import page_of
 from explainlab.attribution.registry import get_method
 from explainlab.data import read_dataset
 from explainlab.errors import RequestError
-from explainlab.service import service as service_module
 from explainlab.service.service import service as app_service
 from explainlab.service.users import LOCAL
 from explainlab.settings import ROOT
 from tests.analyses.roar.bodies import roar_body, roar_result
+from tests.conftest import restart
 from tests.pages.scripted import SECONDS, answered, charts, linked, opened, press, stored, words
 
 TRAIN = "Train the grid"
@@ -198,7 +198,7 @@ def test_a_grid_that_is_stopped_goes_on(tmp_path: Path, monkeypatch: pytest.Monk
     known = charts(app)
     assert known[0].startswith("Macro F1 by Recursive ROAR.")
     assert app.dataframe == []
-    service_module._service.cache_clear()  # as another server on the same store, which knows no job
+    restart()  # as another server on the same store, which knows no job
     again = tiny(**grid)
     assert charts(again) == known
     assert "Paused:" in words(again.info)
