@@ -8,10 +8,14 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+from explainlab.models.context import SHARE, how_far
+
 _EACH = 10.0
 """Seconds between two lines of a log."""
 LATEST = 2.0
 """Seconds without a bar: what is shorter draws none."""
+_SHARE = "{l_bar}{bar}| {elapsed}<{remaining}"
+"""A bar without counts."""
 
 
 def in_sight() -> bool:
@@ -37,7 +41,7 @@ class Reporter:
             self._move(done, total, phase)
         elif self._now() - self._told >= _EACH:
             self._told = self._now()
-            print(f"{phase}: {done} of {total}", file=sys.stderr)
+            print(f"{phase}: {how_far(done, total)}", file=sys.stderr)
 
     def say(self, line: str) -> None:
         """Write a ``line`` on stderr, above the bar."""
@@ -59,7 +63,8 @@ class Reporter:
         if self._bar is not None:
             self._bar.update(done - self._bar.n)
         elif done < total and self._now() - self._began >= LATEST:
-            self._bar = _tqdm()(total=total, desc=phase, initial=done, leave=False, dynamic_ncols=True)
+            form = {"bar_format": _SHARE} if total == SHARE else {}
+            self._bar = _tqdm()(total=total, desc=phase, initial=done, leave=False, dynamic_ncols=True, **form)
 
 
 def _tqdm() -> Any:

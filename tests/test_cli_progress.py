@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from explainlab.models.context import SHARE
 from explainlab.reporting import LATEST, Reporter
 from tests.test_cli import TEXT, Run, model, run  # noqa: F401
 
@@ -35,6 +36,18 @@ def test_a_terminal_has_a_bar_after_two_seconds(capsys: pytest.CaptureFixture[st
     shown = capsys.readouterr().err
     assert "judging:  33%" in shown
     report.close()
+
+
+def test_what_counts_no_things_is_told_as_a_share(capsys: pytest.CaptureFixture[str]) -> None:
+    seconds = [0.0]
+    for bar, told in ((False, "gradients: 48%\n"), (True, "gradients:  48%")):
+        report = Reporter(bar, lambda: seconds[-1])
+        seconds.append(seconds[-1] + 20)
+        report(4_812, SHARE, "gradients")
+        shown = capsys.readouterr().err
+        assert told in shown
+        assert "4812" not in shown.replace(",", "")
+        report.close()
 
 
 @pytest.mark.usefixtures("home")

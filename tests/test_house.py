@@ -49,7 +49,7 @@ MAY_USE: dict[str, set[str]] = {
     "app": BELOW | {"figures", "workers", "service"},
     "options": {"analyses", "service"},
     "instance": {"options", "service", "workers", "figures"},
-    "reporting": set(),
+    "reporting": {"models"},
     "cli": BELOW | {"instance", "notebook", "options", "reporting", "bench", "figures", "service"},
     "__main__": {"cli"},
     "__init__": {"notebook", "attribution", "metrics", "models", "data"},

@@ -16,6 +16,7 @@ from explainlab.analyses.wording import duration
 from explainlab.app import links
 from explainlab.app.session import user
 from explainlab.app.text import plain
+from explainlab.models.context import how_far
 from explainlab.service import looks
 from explainlab.service.fleet.told import hands_of
 from explainlab.service.jobs import Job
@@ -185,7 +186,7 @@ def state(service: Service, job: Job) -> str:
         before = f"{ahead} {'job' if ahead == 1 else 'jobs'} before it"
         return f"waiting for a worker. {plain(away)} It goes on by itself" if away else f"waiting, {before}"
     counted = progress.total and is_batch(job.request)
-    phase = f"{progress.done:,} of {progress.total:,} {progress.phase}" if counted else progress.phase or "starting"
+    phase = f"{how_far(progress.done, progress.total)} {progress.phase}" if counted else progress.phase or "starting"
     if job.more:
         phase = f"{_cell(job)}, {phase}"
     phase += _where(service, job)

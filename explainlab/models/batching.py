@@ -18,15 +18,13 @@ import torch
 
 from explainlab.errors import MemoryShortage
 from explainlab.models.classifier import Classifier
-from explainlab.models.context import FORWARD, RunContext
+from explainlab.models.context import FORWARD, SHARE, RunContext
 from explainlab.models.devices import batch_tokens, empty_cache, is_out_of_memory
 
 T = TypeVar("T")
 HALVED = "Memory ran out, so batches were made smaller."
 WAIT_SECONDS = 0.05
 """How often a thread that waits for a model asks whether to stop."""
-FINE = 10_000
-"""Steps in which the progress over several spans is reported."""
 
 
 class Mark(NamedTuple):
@@ -181,7 +179,7 @@ class Batcher:
         low, high = self._span
         if high - low < 1:
             self._reached = max(self._reached, low + (high - low) * done / total)
-            done, total = max(1, round(FINE * self._reached)), FINE
+            done, total = max(1, round(SHARE * self._reached)), SHARE
         self.context.report(done, total, phase)
 
     def _halve(self, size: int, length: int, gradients: bool) -> None:

@@ -18,6 +18,13 @@ Body = dict[str, Any]
 
 FORWARD = 1 / 3
 """The work of a forward pass, as a share of a pass with gradients."""
+SHARE = 10_000
+"""The total of a phase that counts no things: of its progress only the share is told."""
+
+
+def how_far(done: int, total: int) -> str:
+    """A phase's progress in words: what is done of the things that it counts, or its share of :data:`SHARE`."""
+    return f"{done / total:.0%}" if total == SHARE else f"{done:,} of {total:,}"
 
 
 @dataclass(frozen=True)
@@ -71,7 +78,10 @@ class RunContext:
         self.reader = reader
 
     def report(self, done: int, total: int, phase: str) -> None:
-        """``done`` of ``total`` model passes of this ``phase`` are finished. Called after every batch."""
+        """``done`` of ``total`` of this ``phase`` are finished: model passes, or others (see :func:`how_far`).
+
+        Called after every batch.
+        """
 
     def predicted(self, prediction: Callable[[], Prediction]) -> None:
         """The ``prediction`` for a text of the run can be had. Called once a text, before all that explains it."""

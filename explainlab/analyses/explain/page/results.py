@@ -99,39 +99,19 @@ def draw_exports(
     trust = [trust_words(comparison) for comparison in comparisons]
     code = "\n".join(python_code(result) for result in results)
     commands = "\n".join(command_line(result) for result in results)
-    report, table, record, _ = st.columns([1, 1, 1, 3])
-    report.download_button(
-        "HTML report",
-        lambda: to_html(
-            report_maps(results, view.palette, view.scale == "shared", trust, view.top),
-            view.palette,
-            verdict=words,
-            snippets=[code, commands],
-        ),
-        "explanation.html",
-        "text/html",
-        icon=":material/description:",
-        on_click="ignore",
-        width="stretch",
+
+    def report() -> str:
+        maps = report_maps(results, view.palette, view.scale == "shared", trust, view.top)
+        return to_html(maps, view.palette, verdict=words, snippets=[code, commands])
+
+    files = (
+        ("HTML report", report, "explanation.html", "text/html", "description"),
+        ("CSV", lambda: to_csv(*results, top_k=view.top), "explanation.csv", "text/csv", "table"),
+        ("JSON", lambda: to_json(results, words, view.top), "explanation.json", "application/json", "data_object"),
     )
-    table.download_button(
-        "CSV",
-        lambda: to_csv(*results, top_k=view.top),
-        "explanation.csv",
-        "text/csv",
-        icon=":material/table:",
-        on_click="ignore",
-        width="stretch",
-    )
-    record.download_button(
-        "JSON",
-        lambda: to_json(results, words, view.top),
-        "explanation.json",
-        "application/json",
-        icon=":material/data_object:",
-        on_click="ignore",
-        width="stretch",
-    )
+    with st.container(horizontal=True):
+        for label, write, name, mime, icon in files:
+            st.download_button(label, write, name, mime, icon=f":material/{icon}:", on_click="ignore")
     reproduce = st.expander("Reproduce this", icon=":material/code:", key="reproduce", on_change="rerun")
     if reproduce.open:
         reproduce.caption("The same numbers in Python, and on the command line.")

@@ -88,7 +88,7 @@ def draw_errors(result: AnalysisResult[IntegrationErrorText]) -> None:
     if body.cancels:
         _draw_cancelling(body)
     else:
-        chart, table = st.columns([3, 1], gap="large")
+        chart, table = st.columns([5, 2], gap="large")
         with chart:
             draw_chart(
                 once(result, integration.error_curve, body, result.request.parameters["tolerance"]),
