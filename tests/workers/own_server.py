@@ -1,6 +1,7 @@
-"""A hosted server that asks its workers for what must not be logged: ``python -m tests.workers.logged_server FILE``.
+"""A hosted server with workers: ``python -m tests.workers.own_server FILE``.
 
-The engine is that of the settings; FILE is a data set. It prints one line on stdout, how its jobs have ended.
+The engine and the store are those of the settings; FILE is a data set that must not be logged. It prints two lines on
+stdout: how its first jobs have ended, then, with many tasks out, how many are done and the processes of its workers.
 """
 
 from __future__ import annotations
@@ -15,22 +16,31 @@ from typing import Any
 from explainlab.analyses.registry import new_request
 from explainlab.logs import log_as_json
 from explainlab.request import Request
-from explainlab.service.service import Service
-from explainlab.service.store.store import Store
+from explainlab.service.jobs import Job
+from explainlab.service.service import Service, open_service
 from explainlab.service.users import User
 from explainlab.workers.local import configured
 
 MODEL = "embedded:bert-mini-sst2"
 SECRET = "zyxomma <script>alert('zyxomma')</script> \u202ezyxomma"
 ANN = User("ann", "Ann")
+TASKS, DONE = 200, 20
 SOON = 240
 _NONSENSE = 10**6
 
 
+MANY = new_request(
+    model=MODEL,
+    question="evaluation",
+    data="embedded:sentiment",
+    parameters={"rows": TASKS, "sample": "first", "methods": ["occlusion"], "metrics": ["comprehensiveness"]},
+)
+
+
 def main(data: str) -> None:
-    """Ask, be refused, lose a worker, and be told nonsense."""
+    """Ask, be refused, lose a worker, be told nonsense; then be in the midst of a study until killed."""
     log_as_json()
-    service = Service(Store("sqlite://"), workers=configured())
+    service = open_service(workers=configured())
     parameters = {"rows": 12, "sample": "first", "steps": [48], "rules": ["right"]}
     asked = [
         Request(model=MODEL, text=SECRET, question="integrated_gradients"),
@@ -38,9 +48,7 @@ def main(data: str) -> None:
         new_request(model=MODEL, question="integration_error", data=data, parameters=parameters),
     ]
     jobs = [service.submit(request, ANN) for request in asked]
-    until = time.monotonic() + SOON
-    while jobs[2].progress.done < 2 and time.monotonic() < until:
-        service.engine.wait(jobs[2], 0.05)
+    _wait(service, jobs[2], 2)
     worker: Any = service.workers[jobs[2].place]
     os.kill(worker.pid, signal.SIGKILL)
     ended = [service.engine.wait(job, SOON) and job.progress.status for job in jobs]
@@ -48,10 +56,19 @@ def main(data: str) -> None:
     link.inboxes[_NONSENSE] = SimpleQueue()
     link.send({"task": _NONSENSE, "requests": [{"text": SECRET}], "reader": {SECRET: SECRET}, "digest": SECRET})
     link.inboxes[_NONSENSE].get(timeout=SOON)  # it has told of that in its log
-    for worker in service.workers:
-        worker.close()
     print(*ended, file=sys.__stdout__, flush=True)
-    os._exit(0)
+    many = service.submit(MANY, ANN)
+    _wait(service, many, DONE)
+    pids = [worker.pid for worker in service.workers if not getattr(worker, "spare", False)]
+    print(many.progress.done, *pids, file=sys.__stdout__, flush=True)
+    service.engine.wait(many, SOON)
+
+
+def _wait(service: Service, job: Job, done: int) -> None:
+    """Until so many texts of ``job`` are done."""
+    until = time.monotonic() + SOON
+    while job.progress.done < done and time.monotonic() < until:
+        service.engine.wait(job, 0.01)
 
 
 if __name__ == "__main__":
