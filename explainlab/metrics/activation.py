@@ -9,10 +9,9 @@ from pydantic import Field
 
 from explainlab import declared
 from explainlab.errors import UnsupportedError
-from explainlab.metrics.metric import Perturbations, Perturbing
+from explainlab.metrics.metric import Facts, Perturbations, Perturbing
 from explainlab.metrics.perturbation import places
 from explainlab.metrics.presets import Filler
-from explainlab.models.classifier import Classifier
 from explainlab.text.units import Units
 
 
@@ -64,9 +63,9 @@ class Revealing(Perturbing[ActivationParameters]):
         areas: np.ndarray = np.trapezoid(np.exp(remaining), dx=1 / (remaining.shape[1] - 1), axis=1)
         return areas
 
-    def unsupported(self, classifier: Classifier, parameters: ActivationParameters) -> str:
+    def unsupported(self, model: Facts, parameters: ActivationParameters) -> str:
         try:
-            classifier.filler_id(parameters.baseline)
+            model.filler_id(parameters.baseline)
         except UnsupportedError as error:
             return error.problem
         return ""

@@ -12,12 +12,13 @@ import numpy as np
 from explainlab import declared
 from explainlab.errors import UnsupportedError
 from explainlab.metrics.presets import Filler, Preset, Removal
-from explainlab.models.classifier import Classifier
+from explainlab.models.architectures import Architecture
 from explainlab.text.encoding import Encoding
 from explainlab.text.units import Units
 
 if TYPE_CHECKING:
     from explainlab.metrics.evaluate import Case
+    from explainlab.models.classifier import Classifier
 
 P = TypeVar("P", bound=declared.Parameters)
 
@@ -38,6 +39,17 @@ class Perturbations:
     stays: np.ndarray
     removal: Removal | Filler
     retokenised: bool
+
+
+class Facts(Protocol):
+    """What a metric must know of a model to tell whether it can be computed with it: a classifier tells that too."""
+
+    @property
+    def architecture(self) -> Architecture:
+        """What kind of network it is."""
+
+    def filler_id(self, baseline: str) -> int:
+        """See :func:`explainlab.models.classifier.filler_id`."""
 
 
 class Metric(declared.InPlainWords, ABC, Generic[P]):
@@ -71,13 +83,13 @@ class Metric(declared.InPlainWords, ABC, Generic[P]):
         """Roles of columns that it needs of a data set, ``rationale`` or ``paraphrase``; none unless overridden."""
         return ()
 
-    def unsupported(self, classifier: Classifier, parameters: P) -> str:
-        """Why this cannot be computed with ``classifier``, as a sentence; empty if it can."""
+    def unsupported(self, model: Facts, parameters: P) -> str:
+        """Why this cannot be computed with ``model``, as a sentence; empty if it can."""
         return ""
 
-    def require(self, classifier: Classifier, parameters: P) -> None:
-        """Raise :class:`UnsupportedError` if this cannot be computed with ``classifier``."""
-        if reason := self.unsupported(classifier, parameters):
+    def require(self, model: Facts, parameters: P) -> None:
+        """Raise :class:`UnsupportedError` if this cannot be computed with ``model``."""
+        if reason := self.unsupported(model, parameters):
             raise UnsupportedError(reason, "Choose other options of the metric, or another model.")
 
 

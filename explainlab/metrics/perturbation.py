@@ -9,9 +9,8 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from explainlab import declared
-from explainlab.metrics.metric import Perturbations, Perturbing
+from explainlab.metrics.metric import Facts, Perturbations, Perturbing
 from explainlab.metrics.presets import PRESETS, Divisor, Kind, PresetId, Removal, RemovalPreset, Rounding
-from explainlab.models.classifier import Classifier
 from explainlab.text.units import Units
 
 
@@ -142,11 +141,11 @@ class Perturbation(Perturbing[PerturbationParameters]):
         means: np.ndarray = (effects * perturbed.meant).sum(axis=1) / np.maximum(divisor, 1)
         return means
 
-    def unsupported(self, classifier: Classifier, parameters: PerturbationParameters) -> str:
+    def unsupported(self, model: Facts, parameters: PerturbationParameters) -> str:
         preset = PRESETS[parameters.preset]
-        if not preset.special or classifier.architecture.pooling != "eos":
+        if not preset.special or model.architecture.pooling != "eos":
             return ""
-        family = classifier.architecture.family
+        family = model.architecture.family
         return f"{self.label} by {preset.label} may remove the token at which a {family} model is read."
 
     @staticmethod

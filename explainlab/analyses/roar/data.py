@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from torch import Tensor
+from transformers import PreTrainedTokenizerBase
 
 from explainlab.analyses.roar.parameters import RoarParameters
 from explainlab.analyses.roar.texts import Split, SplitName, Tokenizing, without_short
@@ -13,11 +14,14 @@ from explainlab.analyses.wording import counted, left_out
 from explainlab.attribution.registry import get_method
 from explainlab.data import source_digest
 from explainlab.errors import DataError, RequestError, UnsupportedError
+from explainlab.models.architectures import Architecture
 from explainlab.models.classifier import filler_id
 from explainlab.models.context import RunContext
 from explainlab.models.devices import choose_device
 from explainlab.models.loading import changed_model
 from explainlab.models.model_types import model_type_of
+from explainlab.models.stored.directory import OF_MASKS
+from explainlab.models.stored.places import PREFIX
 from explainlab.reader import Reader
 from explainlab.request import CompleteRequest
 from explainlab.training import (
@@ -37,10 +41,32 @@ _MERGED = "The base is an adapter: it was merged into the model that it changes 
 
 
 @dataclass(frozen=True)
+class Untrained:
+    """What is known of a grid's models before they are trained; ``masks``: their base has learned from masked texts."""
+
+    base: str
+    architecture: Architecture
+    tokenizer: PreTrainedTokenizerBase
+    masks: bool
+
+    @classmethod
+    def of(cls, base: str, start: Start) -> Untrained:
+        """Those that begin as ``start``."""
+        config = start.network.config
+        masks = isinstance(getattr(config, OF_MASKS, None), dict) or base.startswith(PREFIX)
+        return cls(base, model_type_of(config).architecture, start.tokenizer, masks)
+
+    def filler_id(self, baseline: str) -> int:
+        """See :func:`explainlab.models.classifier.filler_id`."""
+        return filler_id(self.tokenizer, self.base, baseline)
+
+
+@dataclass(frozen=True)
 class GridData:
     """The parts of the data with the ``gold`` classes of each, int64 [T]; ``labels`` name the classes.
 
-    ``token`` masks. ``settings`` are those of training but for the seed. ``warnings`` say what was left out, or cut.
+    ``token`` masks. ``settings`` are those of training but for the seed, ``models`` what is known of all before it.
+    ``warnings`` say what was left out, or cut.
     """
 
     splits: Mapping[SplitName, Split]
@@ -48,6 +74,7 @@ class GridData:
     labels: tuple[str, ...]
     token: int
     settings: TrainingSettings
+    models: Untrained
     warnings: tuple[str, ...] = ()
 
 
@@ -77,8 +104,9 @@ def grid_data(request: CompleteRequest, parameters: RoarParameters, context: Run
     with OwnRandom(request.seed, choose_device("cpu")).drawing():
         start = starting_point(base, parts["train"], names, settings)
     note_pairs(start.network.config, bool(parts["train"].pairs))
-    _require_measures(start, parameters)
-    token = filler_id(start.tokenizer, base, "mask")
+    models = Untrained.of(base, start)
+    _require_measures(models, parameters)
+    token = models.filler_id("mask")
     tokenizing = Tokenizing(start.tokenizer, start.max_tokens, token, reader.limits, start.prompt)
     splits = {name: Split(name, examples, tokenizing, context) for name, examples in parts.items()}
     cut = [
@@ -87,7 +115,7 @@ def grid_data(request: CompleteRequest, parameters: RoarParameters, context: Run
         if split.cut
     ]
     merged = [_MERGED] if base not in ARCHITECTURES and changed_model(base) else []
-    return GridData(splits, gold, names, token, settings, (*merged, *files.warnings, *cut))
+    return GridData(splits, gold, names, token, settings, models, (*merged, *files.warnings, *cut))
 
 
 def files_of(parameters: RoarParameters, reader: Reader) -> list[str]:
@@ -142,8 +170,7 @@ class _Files:
         return long
 
 
-def _require_measures(start: Start, parameters: RoarParameters) -> None:
-    architecture = model_type_of(start.network.config).architecture
+def _require_measures(models: Untrained, parameters: RoarParameters) -> None:
     for measure in parameters.requests:
-        if reason := get_method(measure.method).unsupported(architecture, measure.parameters):
+        if reason := get_method(measure.method).unsupported(models.architecture, measure.parameters):
             raise UnsupportedError(reason, "Choose another measure or another base.")

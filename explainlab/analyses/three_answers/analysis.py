@@ -34,6 +34,11 @@ from explainlab.reader import Reader
 from explainlab.request import CompleteRequest, Request, digest
 from explainlab.result import Cost
 
+_KNOWS_MASKS = (
+    "The base has learned from masked texts before: the plain models may know them too, and the two answers by erasure "
+    "may be more alike than for a base that never saw them."
+)
+
 
 class ThreeAnswers(GridQuestion):
     """The order of measures by three answers to whether they find what a model needs, with Kendall's tau of each pair.
@@ -69,8 +74,10 @@ class ThreeAnswers(GridQuestion):
     ) -> AnalysisResult[ThreeAnswersData]:
         """See :meth:`ModelFree.answer_alone`."""
         parameters, clock = self.parameters(request), Clock(context)
+        erasure = parse_metric(parameters.erasure)
         setting = setting_of(request, parameters, clock, device)
-        erasing = Erasing(setting, parameters, parameters.compared, parse_metric(parameters.erasure))
+        get_metric(erasure.metric).require(setting.data.models, erasure.parameters)
+        erasing = Erasing(setting, parameters, parameters.compared, erasure)
         grid = _grid(request, setting, erasing.work)
         body = _body(setting, parameters, grid, erasing.all())
         return AnalysisResult(
@@ -78,7 +85,7 @@ class ThreeAnswers(GridQuestion):
             body=body,
             sample=sample_of(setting, request.seed),
             cost=Cost(0, 0, clock.seconds),
-            warnings=setting.data.warnings,
+            warnings=(*([_KNOWS_MASKS] if setting.data.models.masks else []), *setting.data.warnings),
             versions={**versions(), "study": str(self.version), "model": self.model_digest(request.model),
                       "device": device},
         )  # fmt: skip

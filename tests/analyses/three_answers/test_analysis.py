@@ -15,7 +15,7 @@ from explainlab.analyses.registry import answer_alone, complete, get_study, new_
 from explainlab.analyses.three_answers import comparing
 from explainlab.analyses.three_answers.analysis import about_grid, grid_of
 from explainlab.analyses.three_answers.result import ThreeAnswersData
-from explainlab.errors import Cancelled, RequestError
+from explainlab.errors import Cancelled, RequestError, UnsupportedError
 from explainlab.limits import DEFAULT_LIMITS
 from explainlab.models.context import RunContext
 from explainlab.request import CompleteRequest
@@ -34,12 +34,12 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     return {name: written(folder / f"{name}.csv", part) for name, part in parts.items()}
 
 
-def asked(files: dict[str, str], question: str = "three_answers", **given: Any) -> CompleteRequest:
+def asked(
+    files: dict[str, str], question: str = "three_answers", model: str = "bilstm_attention", **given: Any
+) -> CompleteRequest:
     parameters = {"settings": {**SETTINGS, "epochs": 2}, "seeds": 2, "ratios": [0, 50, 100], **given}
     parameters = {"test": files["test"], "validation": files["validation"], "measures": SECOND, **parameters}
-    return complete(
-        new_request(question=question, model="bilstm_attention", data=files["train"], parameters=parameters)
-    )
+    return complete(new_request(question=question, model=model, data=files["train"], parameters=parameters))
 
 
 def answered(request: CompleteRequest, context: RunContext) -> AnalysisResult[Any]:
@@ -69,6 +69,9 @@ class Run:
             self.same = answered(self.request, self.again)
             self.grid = answered(asked(files, "roar"), self.again)
             self.fewer = answered(asked(files, measures=FIRST), self.again)
+            knows = {"settings": {"epochs": 1}, "recipe": "bilstm", "seeds": 1, "measures": FIRST}
+            (base, *_) = folder.glob("*/masked/model")
+            self.of_masked = answered(asked(files, model=str(base), **knows), Watching(folder))
             shutil.rmtree(folder)
             self.lost = Watching(folder)
             self.lost._memory.update(self.again._memory)
@@ -126,6 +129,11 @@ def test_models_whose_weights_are_gone_are_made_once_more(run: Run) -> None:
     assert best == {"plain": "told", "masked": "told", "roar": "told"}
 
 
+def test_a_base_that_has_learned_from_masks_is_told(run: Run) -> None:
+    assert not [words for words in run.result.warnings if "masked texts before" in words]
+    assert [words for words in run.of_masked.warnings if "The base has learned from masked texts before" in words]
+
+
 def test_it_is_read_as_it_was_written_and_drawn(run: Run) -> None:
     record = json.loads(json.dumps(run.result.to_json()))
     assert read_result(record).to_json() == record
@@ -163,3 +171,15 @@ def test_what_cannot_be_compared_is_refused(files: dict[str, str], given: dict[s
     with pytest.raises(RequestError) as refused:
         asked(files, **{"measures": "gradient,input_x_gradient", **given})
     assert told in str(refused.value)
+
+
+def test_a_metric_that_the_models_cannot_be_asked_by_is_refused_before_any_is_trained(
+    files: dict[str, str], tmp_path: Path
+) -> None:
+    context = Watching(tmp_path)
+    request = asked(
+        files, model="gpt2", settings={}, measures="gradient,input_x_gradient", erasure="activation_auc:baseline=unk"
+    )
+    with pytest.raises(UnsupportedError, match="The tokenizer of gpt2 has no unk token"):
+        answered(request, context)
+    assert not context.trained
