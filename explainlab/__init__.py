@@ -10,6 +10,7 @@ Each name is imported when it is first used, so that the import itself takes no 
 
 from __future__ import annotations
 
+import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -58,7 +59,10 @@ del globals()["metrics"]  # a room and a function share this name: imported late
 def __getattr__(name: str) -> Any:
     if name not in _MODULES:
         raise AttributeError(f"module 'explainlab' has no attribute '{name}'")
-    value = getattr(import_module(f"explainlab.{_MODULES[name]}"), name)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "IProgress not found")  # tqdm's, in notebooks without widgets
+        module = import_module(f"explainlab.{_MODULES[name]}")
+    value = getattr(module, name)
     globals()[name] = value
     return value
 

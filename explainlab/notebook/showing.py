@@ -20,7 +20,7 @@ from explainlab.figures.palette import DEFAULT, PALETTES
 from explainlab.files import write_file
 from explainlab.result import Result
 
-_HEIGHT = 640
+_HEIGHT = 720
 """Pixels of a component in a notebook; its lower edge can be dragged."""
 
 
