@@ -390,6 +390,7 @@ def _ask(device: str | None, workers: Sequence[Any], **fields: Any) -> Any:
         return answered(service, request, lambda context: Told(context, report, foretell, pace), report, foretell)
     finally:
         report.close()
+        service.store.lease.end()  # there may be one for each of several cells
 
 
 def _complain(message: str) -> int:

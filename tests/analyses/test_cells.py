@@ -13,7 +13,8 @@ from explainlab.analyses.cells import cells
 from explainlab.analyses.registry import complete, request_key
 from explainlab.cli import main
 from explainlab.errors import Cancelled, RequestError, ResourceError
-from explainlab.service.service import open_service
+from explainlab.service.store.store import Store
+from explainlab.settings import settings
 
 BERT, GPT2 = "embedded:bert-mini-sst2", "embedded:gpt2-mini-ag-news"
 SENTIMENT, NEWS = "embedded:sentiment", "embedded:news"
@@ -78,7 +79,9 @@ def test_the_command_line_prints_cells_that_are_kept_under_their_own_keys(
         "gradient:norm=signed_sum",
         "reversed:gradient:norm=signed_sum",
     }
-    assert open_service("cpu").store.has(done["key"])
+    store = Store(settings().store_url)
+    assert store.has(done["key"])
+    assert store.lease.told() == {}, "what has answered a cell is no server any longer"
     told = printed()
     assert f"{BERT}, {SENTIMENT}: By Log-odds" in told
     assert f"{GPT2}, {SENTIMENT}: refused. " in told
