@@ -107,20 +107,25 @@ def test_memory_of_a_result_does_not_grow_with_its_texts(tmp_path: Path, monkeyp
             table[i] = (values, [True] * 2, *taus, [(1, 1)] * 2, [False] * 2, [True] * 2, i % 30, "negative", i, "")
         return rows, table
 
-    def peaks(n: int) -> dict[str, int]:
+    def peaks(n: int, key: str) -> dict[str, int]:
         (rows, table), most = _peak(lambda: kept(n))
         stages = {"kept": most}
         body, stages["summarised"] = _peak(lambda: analysis.of_rows(rows, table, parameters))
         result = AnalysisResult(request=request, body=body, cost=Cost(1, 1, 1.0), versions={})
-        _, stages["stored"] = _peak(lambda: store.put(f"{n:064}", result))
-        again, stages["opened"] = _peak(lambda: store.get(f"{n:064}"))
+        _, stages["stored"] = _peak(lambda: store.put(key, result))
+        again, stages["opened"] = _peak(lambda: store.get(key))
         _, stages["printed"] = _peak(lambda: sum(map(len, written(again.in_parts()))))
         _, stages["listed"] = _peak(lambda: cell_records(again.body, "random", body.rows[0].asked, "best"))
         assert again.body == body
         return stages
 
-    peaks(30)
-    few, many = peaks(200), peaks(1_000)
+    def least(n: int) -> dict[str, int]:
+        """Of two times, as what is left of other tests on a thread may allocate meanwhile as well."""
+        runs = [peaks(n, f"{n:032}{attempt:032}") for attempt in range(2)]
+        return {stage: min(run[stage] for run in runs) for stage in MOST_BYTES}
+
+    least(30)
+    few, many = least(200), least(1_000)
     grown = {stage: (many[stage] - few[stage]) / 800 for stage in MOST_BYTES}
     assert all(grown[stage] < most for stage, most in MOST_BYTES.items()), grown
 
