@@ -8,7 +8,7 @@ from explainlab.training.passes import Metric, score
 from explainlab.training.randomness import OwnRandom
 from explainlab.training.run import out_directories, train_files
 from explainlab.training.settings import RECIPES, TrainingSettings
-from explainlab.training.start import Start, class_names, note_pairs, settings_for, starting_point
+from explainlab.training.start import Start, class_names, note_pairs, noted_masks, settings_for, starting_point
 from explainlab.training.train import Trained, stored_accuracy, train, training_digest
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "class_names",
     "clear",
     "note_pairs",
+    "noted_masks",
     "out_directories",
     "read_examples",
     "score",

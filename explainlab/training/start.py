@@ -96,6 +96,18 @@ def note_masks(config: PretrainedConfig, settings: TrainingSettings) -> None:
         delattr(config, OF_MASKS)
 
 
+def noted_masks(config: object, embedded: bool) -> TrainingSettings | None:
+    """The settings by which the training of a model with this ``config`` masked its texts, as :func:`note_masks` wrote
+    them; None where nothing tells. Those of ``embedded`` models are the usual ones.
+
+    Raises :class:`RequestError` for a model whose files say what cannot be.
+    """
+    written = getattr(config, OF_MASKS, None)
+    if isinstance(written, dict):
+        return TrainingSettings.checked(TrainingSettings(mask_share=0.0, heavy_mask=0.0).model_dump() | written)
+    return TrainingSettings() if embedded else None
+
+
 def _mask_id(tokenizer: PreTrainedTokenizerBase, base: str, settings: TrainingSettings) -> int | None:
     """What stands for a masked token: with ``masking`` what also does so for metrics, where there is no mask token."""
     return filler_id(tokenizer, base, "mask") if settings.masking else tokenizer.mask_token_id

@@ -155,7 +155,7 @@ def test_a_study_that_was_made_elsewhere_is_held_against_ours(service: Service) 
 def test_a_result_that_was_deleted_says_so_and_comes_back(service: Service) -> None:
     run = computed(service)
     service.store._database.change(delete(RESULTS).where(RESULTS.c.key == run.key))
-    restart()  # a restart: nothing is remembered
+    restart()
     app = opened("runs", run=run.id)
     assert "Its result has been deleted" in told(app)
     assert "has been deleted" not in told(press(app, "Compute again"))

@@ -62,16 +62,14 @@ def killed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
             text=True,
         )
         assert server.stdout is not None
-        ended, (done, *pids) = server.stdout.readline().split(), map(int, server.stdout.readline().split())
-        server.kill()
-        server.wait()
+        try:
+            ended, (done, *pids) = server.stdout.readline().split(), map(int, server.stdout.readline().split())
+        finally:
+            server.kill()
+            server.wait()
         files = [log, *(path for path in Path(folder).rglob("*") if path.is_file())]
         logs = {path.name: path.read_text("utf-8", errors="replace") for path in files}
         yield Killed(engine, ended, done, pids, logs, home)
-        until = time.monotonic() + SOON
-        while any(psutil.pid_exists(pid) for pid in pids):
-            assert time.monotonic() < until, "its workers have ended"
-            time.sleep(0.1)
 
 
 @pytest.fixture(scope="module")
@@ -87,6 +85,14 @@ def test_no_log_has_a_text(killed: Killed) -> None:
     assert not [name for name, lines in killed.logs.items() if WORD in lines]
     if killed.engine == "ray":
         assert len(killed.logs) > 5, "these are Ray's own"
+
+
+def test_its_workers_end_by_themselves(killed: Killed) -> None:
+    assert len(killed.pids) == 2
+    until = time.monotonic() + SOON
+    while any(psutil.pid_exists(pid) for pid in killed.pids):
+        assert time.monotonic() < until
+        time.sleep(0.1)
 
 
 def test_the_next_server_tells_what_it_owes_and_goes_on(killed: Killed, alone: Result) -> None:

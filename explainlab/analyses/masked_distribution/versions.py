@@ -15,9 +15,8 @@ from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier
 from explainlab.models.inputs import Unpadded
 from explainlab.models.states import head_states
-from explainlab.models.stored.directory import OF_MASKS
 from explainlab.text.encoding import Encoding
-from explainlab.training import TrainingSettings
+from explainlab.training import TrainingSettings, noted_masks
 from explainlab.training.batches import masked, padded
 
 WHOLE = TrainingSettings(mask_share=0.0, heavy_mask=0.0)
@@ -33,14 +32,8 @@ class Version(Unpadded):
 
 
 def training_masks(classifier: Classifier) -> TrainingSettings | None:
-    """The settings by which the training of a model masked its texts; None where nothing tells.
-
-    Raises :class:`RequestError` for a model whose files say what cannot be.
-    """
-    written = getattr(getattr(classifier.model.network, "config", None), OF_MASKS, None)
-    if isinstance(written, dict):
-        return TrainingSettings.checked(WHOLE.model_dump() | written)
-    return TrainingSettings() if classifier.source == "embedded" else None
+    """See :func:`explainlab.training.noted_masks`."""
+    return noted_masks(getattr(classifier.model.network, "config", None), classifier.source == "embedded")
 
 
 def as_in_training(

@@ -20,7 +20,6 @@ from explainlab.models.context import RunContext
 from explainlab.models.devices import choose_device
 from explainlab.models.loading import changed_model
 from explainlab.models.model_types import model_type_of
-from explainlab.models.stored.directory import OF_MASKS
 from explainlab.models.stored.places import PREFIX
 from explainlab.reader import Reader
 from explainlab.request import CompleteRequest
@@ -32,6 +31,7 @@ from explainlab.training import (
     TrainingSettings,
     class_names,
     note_pairs,
+    noted_masks,
     read_examples,
     settings_for,
     starting_point,
@@ -53,7 +53,7 @@ class Untrained:
     def of(cls, base: str, start: Start) -> Untrained:
         """Those that begin as ``start``."""
         config = start.network.config
-        masks = isinstance(getattr(config, OF_MASKS, None), dict) or base.startswith(PREFIX)
+        masks = noted_masks(config, base.startswith(PREFIX)) is not None
         return cls(base, model_type_of(config).architecture, start.tokenizer, masks)
 
     def filler_id(self, baseline: str) -> int:
