@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 
 from explainlab.analyses.registry import complete, new_request
+from explainlab.analyses.roar.texts import SPLITS
 from explainlab.errors import ModelError
 from explainlab.limits import Limits
 from explainlab.models.context import RunContext
@@ -26,6 +27,8 @@ from explainlab.service.users import User
 from explainlab.workers import conversation
 from explainlab.workers.process import Process
 from explainlab.workers.worker import MOST_TRIES
+from tests.analyses.roar.grids import BASE, SETTINGS, written
+from tests.training.test_train import sentences
 from tests.workers.conftest import Head
 
 MODEL = "embedded:bert-mini-sst2"
@@ -113,6 +116,22 @@ def test_predictions_are_shared_too(fleet: Service, here: Service, rows: int, tm
     pd.DataFrame({"text": [f"film {n} is {n % 7}" for n in range(rows)], "label": ["negative"] * rows}).to_csv(path)
     asked = new_request(model=MODEL, question="predictions", data=str(path), parameters={"rows": rows})
     assert comparable(end(fleet, fleet.submit(asked, ANN))) == comparable(here.run(asked))
+
+
+def test_a_grid_of_one_seed_is_shared_by_measures(fleet: Service, here: Service, tmp_path: Path) -> None:
+    files = {name: written(tmp_path / f"{name}.csv", sentences(60, seed)) for seed, name in enumerate(SPLITS)}
+    measures = "gradient+input_x_gradient+attention_last"
+    parameters = {"measures": measures, "recursive": "both", "ratios": [0, 40, 70, 100], "seeds": 1}
+    parameters |= {"settings": {**SETTINGS, "epochs": 8}, "test": files["test"], "validation": files["validation"]}
+    asked = new_request(question="roar", model=BASE, data=files["train"], parameters=parameters)
+    job = fleet.submit(asked, ANN)
+    begun(fleet, job, helped=True)
+    assert sum(job.parts.counts) == 4 + 3
+    there = end(fleet, job).body
+    alone = here.run(asked).body
+    assert there.unfinished == there.failed == 0
+    assert (there.curves, there.faithfulness, there.texts) == (alone.curves, alone.faithfulness, alone.texts)
+    assert there.sparsity == alone.sparsity
 
 
 def test_very_many_rows_arrive_in_parts(fleet: Service, here: Service, tmp_path: Path) -> None:

@@ -77,9 +77,9 @@ class Roar(GridQuestion):
         for run in runs:
             run.recall()
         context.expect(sum(run.work for run in runs), not data.settings.patience)
-        waiting = [number for number, run in enumerate(runs) if run.work]
-        for number in chain(context.hand_out(key, waiting), waiting):  # again all: what others did, or lost
-            for _ in runs[number].run():
+        waiting = [[seed, lane] for seed, run in enumerate(runs) for lane in range(len(run.lanes)) if run.waiting(lane)]
+        for seed, lane in chain(context.hand_out(key, waiting), waiting):  # again all: what others did, or lost
+            for _ in runs[seed].run(lane):
                 for other in runs if context.workers > 1 else ():
                     other.recall()
                 answer.look()

@@ -1,4 +1,4 @@
-"""The models of a grid, in the order in which they are made: seed by seed, random words, then each measure."""
+"""The models of a grid, in the order in which they are begun: seed by seed, random words, then each measure."""
 
 from __future__ import annotations
 
@@ -46,6 +46,13 @@ class Grid:
         return shared + [
             Place(seed, name, recursive, ratio) for recursive, name in self.curves for ratio in self.between
         ]
+
+    def lanes(self, seed: int) -> list[list[Place]]:
+        """The same, together what has to be made one after another: all of a measure, which begins at whole texts."""
+        lanes: dict[str | Place, list[Place]] = {}
+        for place in self.of_seed(seed):
+            lanes.setdefault(place.measure if place.measured else place, []).append(place)
+        return list(lanes.values())
 
     def before(self, place: Place) -> Place | None:
         """The place whose model says what this one masks; None where no model does."""

@@ -1,10 +1,11 @@
-"""The models of one seed, one after another: what is masked for each, how it is trained, and what it predicts."""
+"""The models of one seed: what is masked for each, how it is trained, and what it predicts."""
 
 from __future__ import annotations
 
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -84,7 +85,7 @@ class Setting:
 
 
 class SeedRun:
-    """The nodes of one seed: recalled, or run one after another.
+    """The nodes of one seed: recalled, or run lane by lane (:meth:`Grid.lanes`), of which others may run some.
 
     ``nodes`` are known by their places; ``seconds`` and ``shares`` are by place and measure what the measure took
     on the model there, and its mean concentration. Finished nodes are kept, and so are finished parts of what a measure
@@ -103,6 +104,7 @@ class SeedRun:
         self._models = Models(
             setting.base, settings, data.splits, data.token, self._folder, setting.context, setting.device
         )
+        self.lanes = grid.lanes(seed)
         self.nodes = {place: Node(place) for place in grid.of_seed(seed)}
         self.seconds: dict[tuple[Place, str], float] = {}
         self.shares: dict[tuple[Place, str], np.ndarray | None] = {}
@@ -122,12 +124,18 @@ class SeedRun:
             if self.nodes[place].status == "done" and source and (source, place.measure) not in self.seconds:
                 self._note(source, place.measure, self._selection(source, place.measure).recalled())
 
-    def run(self) -> Iterator[None]:
-        """Run the nodes that wait; yields before each, while it is running, and after the last."""
-        waiting = [place for place, node in self.nodes.items() if node.status == "waiting"]
+    def waiting(self, lane: int) -> list[Place]:
+        """The places of a lane whose nodes are not known."""
+        return [place for place in self.lanes[lane] if self.nodes[place].status == "waiting"]
+
+    def run(self, lane: int) -> Iterator[None]:
+        """Run the nodes of a lane that wait; yields before each, while it is running, and after the last."""
+        waiting = self.waiting(lane)
         if not waiting:
             return
-        with alone(self._folder, self._context):
+        if waiting[0].measured and self.waiting(0):  # others may have it
+            yield from self.run(0)
+        with self._alone(waiting[0]):
             for place in waiting:
                 self.nodes[place] = Node(place, "running")
                 yield
@@ -141,8 +149,7 @@ class SeedRun:
         Raises as :func:`explainlab.training.train`.
         """
         place = Place(self._seed, RANDOM, False, 0)
-        with alone(self._folder, self._context):
-            return self._classifier(place, self.masks(place))
+        return self._classifier(place, self.masks(place))
 
     def kept(self, place: Place) -> Path | None:
         """The directory in which the weights of ``place`` stay, there or not; None where they need not."""
@@ -158,6 +165,11 @@ class SeedRun:
         """Equal for places with the same masks: where a measure begins it does not matter whether it is recursive."""
         facts = self._setting.facts[place.measure] if place.measured else RANDOM
         return digest([self._identity, facts, self._setting.grid.counted, self._setting.grid.path(place)])
+
+    def _alone(self, place: Place) -> AbstractContextManager[None]:
+        """Inside nobody else makes the model of ``place``, nor another of its measure."""
+        name = digest(self._setting.facts[place.measure]) if place.measured else self._key(place)
+        return alone(self._folder / "locks" / name, self._context)
 
     def _recall(self, place: Place) -> None:
         body, kept = self._context.recall(self._key(place)), self.kept(place)
@@ -269,9 +281,13 @@ class SeedRun:
         return selected
 
     def _classifier(self, place: Place, masks: Mapping[SplitName, Masks]) -> Classifier:
-        """The model of ``place``, whose texts have these ``masks``; trained once more where its weights are gone."""
-        self._again(place, masks)
-        return self._models.classifier(self._key(place))
+        """The model of ``place``, whose texts have these ``masks``; trained once more where its weights are gone.
+
+        A measure's own are asked for in its lane; those of whole texts in any.
+        """
+        with nullcontext() if place.measured else self._alone(place):
+            self._again(place, masks)
+            return self._models.classifier(self._key(place))
 
     def _again(self, place: Place, masks: Mapping[SplitName, Masks]) -> None:
         """Train a finished model once more if its weights are gone."""

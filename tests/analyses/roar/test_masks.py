@@ -70,6 +70,10 @@ def test_places_share_what_is_the_same_and_know_what_they_wait_for() -> None:
     assert grid.before(Place(7, "random", False, 50)) is None
     waits = [(grid.before(place), i) for i, place in enumerate(places)]
     assert all(places.index(before) < i for before, i in waits if before)
+    lanes = grid.lanes(7)
+    assert [lane[0] for lane in lanes[:4]] == places[:4]
+    assert lanes[4:] == [places[4:]]
+    assert all(grid.before(place) in (None, start, *lane) for lane in lanes for place in lane)
     assert [place.ratio for place in grid.after(start, "gradient")] == [20, 20, 50]
     assert [place.measure for place in grid.curve(8, "gradient", True)] == ["random", "gradient", "gradient", "random"]
     assert grid.path(Place(7, "gradient", True, 20)) == grid.path(Place(7, "gradient", False, 20)) == [20]
