@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 import socket
+import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 
 import psutil
@@ -22,22 +25,20 @@ LATE = 200
 
 
 class Head:
-    """A cluster of Ray on this machine that can be killed and started again."""
+    """A cluster of Ray on this machine that can be killed and started again, with all cores or with so many."""
 
-    def __init__(self) -> None:
+    def __init__(self, cores: int | None = None) -> None:
         with socket.create_server(("127.0.0.1", 0)) as free:
             self.port = str(free.getsockname()[1])
         self.address = f"127.0.0.1:{self.port}"
+        self._environment = having(cores) if cores else {}
         self.start()
 
     def start(self) -> None:
-        self._process = start_head(self.port, {})
+        self._process = start_head(self.port, self._environment)
 
     def kill(self) -> None:
-        """All of it, at once."""
-        for process in [*psutil.Process(self._process.pid).children(recursive=True), self._process]:
-            process.kill()
-        self._process.wait()
+        kill_all(self._process)
 
     def end(self) -> None:
         assert self._process.stdin is not None
@@ -45,19 +46,38 @@ class Head:
         self._process.wait(LATE)
 
 
-@pytest.fixture(scope="module")
-def head(_home: object) -> Iterator[Head]:
+def having(cores: int) -> dict[str, str]:
+    """The environment in which Ray takes this for a machine with so many ``cores``."""
+    return {"RAY_OVERRIDE_RESOURCES": json.dumps({"CPU": cores})}
+
+
+def kill_all(process: subprocess.Popen[bytes]) -> None:
+    """The process and all that it has started, at once."""
+    for one in [*psutil.Process(process.pid).children(recursive=True), process]:
+        one.kill()
+    process.wait()
+
+
+@contextmanager
+def a_head(cores: int | None = None) -> Iterator[Head]:
     """A cluster at the address of the settings, with a token."""
     if find_spec("ray") is None:
         pytest.skip("needs Ray: pip install ray==2.60.0")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_AUTH_MODE", "token")
         patch.setenv("RAY_AUTH_TOKEN", secrets.token_hex(32))
-        cluster_there = Head()
+        cluster_there = Head(cores)
         patch.setattr(settings(), "ray_address", cluster_there.address)
         yield cluster_there
         cluster_there.end()
         assert not answers(cluster_there.address), "nothing of it is left"
+
+
+@pytest.fixture(scope="module")
+def head(_home: object) -> Iterator[Head]:
+    """One for all tests of a module."""
+    with a_head() as cluster_there:
+        yield cluster_there
 
 
 @pytest.fixture(scope="module", params=["processes", "ray"])

@@ -1,22 +1,27 @@
-"""What a cluster refuses before it computes anything."""
+"""What a cluster refuses before it computes anything, and places in it that come and go."""
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 
+import psutil
 import pytest
 
 from explainlab.analyses.registry import complete
 from explainlab.errors import RequestError, ResourceError
 from explainlab.models.context import RunContext
 from explainlab.request import Request
-from explainlab.settings import settings
+from explainlab.settings import ROOT, settings
 from explainlab.workers.cluster import workers as cluster_module
-from explainlab.workers.cluster.address import require_answer, require_private
+from explainlab.workers.cluster.address import answers, require_answer, require_private
 from explainlab.workers.cluster.workers import cluster
 from explainlab.workers.local import at_hand
-from tests.workers.conftest import LATE, Head
+from explainlab.workers.worker import Elsewhere
+from tests.workers.conftest import LATE, Head, a_head, having, kill_all
 
 
 @pytest.mark.parametrize("address", ["", "auto", "ray://head:10001", "8.8.8.8:6379", "ray://[2606:4700::1111]:10001"])
@@ -69,6 +74,43 @@ def test_a_worker_that_has_nothing_to_do_gives_back_its_place(head: Head, monkey
     assert again.features == first.features
     assert worker.restarts == 0
     worker.close()
+
+
+def test_a_machine_that_leaves_costs_time_and_is_used_when_it_comes_back() -> None:
+    """The cluster has one core, and so has the machine that joins it: each worker needs one."""
+    asked = complete(Request(model="embedded:bert-mini-sst2", text="a film", question="gradient"))
+    with a_head(1) as there:
+        machine = joined(there)
+        workers = cluster(2)
+        wait_for(lambda: not any(worker.away for worker in workers))
+        before = [worker.answer([asked], RunContext())[0].features for worker in workers]
+        (lost,) = [worker for worker in workers if worker.pid in pids(machine)]
+        (stays,) = [worker for worker in workers if worker is not lost]
+        kill_all(machine)
+        wait_for(lambda: lost.away == "The cluster has no free cores.")
+        with pytest.raises(Elsewhere):
+            lost.answer([asked], RunContext())
+        (meanwhile,) = stays.answer([asked], RunContext())
+        machine = joined(there)
+        wait_for(lambda: not lost.away)
+        assert lost.pid in pids(machine)
+        (after,) = lost.answer([asked], RunContext())
+        assert [*before, meanwhile.features, after.features] == 4 * [after.features]
+        assert (stays.restarts, lost.restarts) == (0, 1)
+        for worker in workers:
+            worker.close()
+        kill_all(machine)
+
+
+def joined(head: Head) -> subprocess.Popen[bytes]:
+    """Another machine of the cluster, as far as Ray can tell."""
+    wait_for(lambda: answers(head.address))
+    command = [sys.executable, "-m", "explainlab", "worker", "--address", head.address]
+    return subprocess.Popen(command, env={**os.environ, **having(1)}, cwd=ROOT, stderr=subprocess.DEVNULL)
+
+
+def pids(process: subprocess.Popen[bytes]) -> set[int]:
+    return {child.pid for child in psutil.Process(process.pid).children(recursive=True)}
 
 
 def wait_for(true: Callable[[], object]) -> None:
