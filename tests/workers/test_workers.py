@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import psutil
 import pytest
 
 from explainlab.analyses.registry import complete, new_request
-from explainlab.analyses.roar.texts import SPLITS
 from explainlab.errors import ModelError
 from explainlab.limits import Limits
 from explainlab.models.context import RunContext
@@ -24,6 +27,7 @@ from explainlab.service.jobs import Job
 from explainlab.service.service import Service
 from explainlab.service.store.store import Store
 from explainlab.service.users import User
+from explainlab.training import Examples
 from explainlab.workers import conversation
 from explainlab.workers.process import Process
 from explainlab.workers.worker import MOST_TRIES
@@ -45,6 +49,16 @@ def errors_of(rows: int, data: str = "embedded:sentiment", steps: int = 32) -> R
     """A study that takes a moment."""
     parameters = {"rows": rows, "sample": "first", "steps": [steps], "rules": ["right"]}
     return new_request(model=MODEL, question="integration_error", data=data, parameters=parameters)
+
+
+def grid(folder: Path, train: Examples, epochs: int) -> Request:
+    """Three measures on the models of one seed."""
+    parts = {"train": train, "validation": sentences(60, 1), "test": sentences(60, 2)}
+    files = {name: written(folder / f"{name}.csv", part) for name, part in parts.items()}
+    measures = "gradient+input_x_gradient+attention_last"
+    parameters = {"measures": measures, "recursive": "both", "ratios": [0, 40, 70, 100], "seeds": 1}
+    parameters |= {"settings": {**SETTINGS, "epochs": epochs}, **{name: files[name] for name in ("test", "validation")}}
+    return new_request(question="roar", model=BASE, data=files["train"], parameters=parameters)
 
 
 def end(service: Service, job: Job) -> Result:
@@ -119,11 +133,7 @@ def test_predictions_are_shared_too(fleet: Service, here: Service, rows: int, tm
 
 
 def test_a_grid_of_one_seed_is_shared_by_measures(fleet: Service, here: Service, tmp_path: Path) -> None:
-    files = {name: written(tmp_path / f"{name}.csv", sentences(60, seed)) for seed, name in enumerate(SPLITS)}
-    measures = "gradient+input_x_gradient+attention_last"
-    parameters = {"measures": measures, "recursive": "both", "ratios": [0, 40, 70, 100], "seeds": 1}
-    parameters |= {"settings": {**SETTINGS, "epochs": 8}, "test": files["test"], "validation": files["validation"]}
-    asked = new_request(question="roar", model=BASE, data=files["train"], parameters=parameters)
+    asked = grid(tmp_path, sentences(60, 0), epochs=5)
     job = fleet.submit(asked, ANN)
     begun(fleet, job, helped=True)
     assert sum(job.parts.counts) == 4 + 3
@@ -219,6 +229,37 @@ def test_killed_workers_cost_time_alone(fleet: Service, here: Service, caplog: p
     assert sum(worker.restarts for worker in fleet.workers[:2]) > restarts
     assert "film" not in caplog.text
     end(fleet, fleet.submit(text("after that"), ANN))
+
+
+def test_a_full_disk_of_one_worker_costs_time_or_is_told(
+    fleet: Service, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    if fleet.workers[-1].spare:
+        pytest.skip("a process that Ray has placed is not ours to limit")
+    asked = grid(tmp_path, sentences(60, 7), epochs=6)
+    first = fleet.submit(asked, ANN)
+    begun(fleet, first, helped=True)
+    with full(fleet.workers[1 - first.place]):
+        assert end(fleet, first).body.unfinished == 0
+    assert "could not help" in caplog.text
+    more = asked.model_copy(update={"seed": 1})
+    second = fleet.submit(more, ANN)
+    begun(fleet, second)
+    with full(fleet.workers[second.place]):
+        assert fleet.engine.wait(second, SOON)
+    assert second.progress.status == "failed"
+    assert re.search(r"cannot be written in .*\. Free some disk space", second.progress.error)
+    assert end(fleet, fleet.submit(more, ANN)).body.unfinished == 0
+
+
+@contextmanager
+def full(worker: Process) -> Iterator[None]:
+    """Meanwhile no more than a kilobyte fits into any file that the worker writes."""
+    process = psutil.Process(worker.pid)
+    before = process.rlimit(psutil.RLIMIT_FSIZE)
+    process.rlimit(psutil.RLIMIT_FSIZE, (1024, before[1]))
+    yield
+    process.rlimit(psutil.RLIMIT_FSIZE, before)
 
 
 def test_a_text_that_ends_its_worker_again_and_again_is_given_up(fleet: Service) -> None:
