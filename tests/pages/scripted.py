@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -51,12 +51,17 @@ def planned(app: AppTest) -> list[str]:
 
 
 def await_plan(app: AppTest, lines: int = 1) -> list[str]:
-    """As :func:`planned`, once so many are there; the script runs again, as its fragment does."""
+    """As :func:`planned`, once so many are there."""
+    await_page(app, lambda: len(planned(app)) >= lines)
+    return planned(app)
+
+
+def await_page(app: AppTest, shows: Callable[[], object]) -> None:
+    """Run the script again, as its fragment does, until the page ``shows`` something."""
     deadline = time.monotonic() + SECONDS
-    while len(planned(app)) < lines and time.monotonic() < deadline:
+    while not shows() and time.monotonic() < deadline:
         time.sleep(0.1)
         app.run()
-    return planned(app)
 
 
 def following(app: AppTest, view: BaseModel, **fields: Any) -> AppTest:

@@ -13,7 +13,7 @@ from explainlab.service.service import service
 from explainlab.service.store.runs import Filters
 from explainlab.service.users import LOCAL
 from explainlab.settings import ROOT
-from tests.pages.scripted import answered, charts, link_of, linked, opened, press, words
+from tests.pages.scripted import answered, await_page, charts, link_of, linked, opened, press, words
 
 TEXT = "Nobody has asked about this quiet film yet."
 NEWS = "embedded:gpt2-mini-ag-news"
@@ -125,8 +125,7 @@ def test_a_link_is_stronger_than_the_question_that_travels(explain: AppTest) -> 
 @pytest.mark.parametrize("page", ["explain", "errors"])
 def test_choosing_a_model_computes_nothing_and_travels(page: str) -> None:
     app = opened(page)
-    while is_computing():  # rows that are explained ahead
-        app.run()
+    await_page(app, lambda: not is_computing())  # rows that are explained ahead
     app.selectbox(key=f"{page}_model").set_value(NEWS).run()
     assert not is_computing()
     assert "The controls have changed" in words(app.caption)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shlex
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,7 +24,7 @@ from explainlab.service.users import LOCAL
 from explainlab.settings import ROOT
 from tests.analyses.roar.bodies import roar_body, roar_result
 from tests.conftest import restart
-from tests.pages.scripted import SECONDS, answered, charts, linked, opened, press, stored, words
+from tests.pages.scripted import answered, await_page, charts, linked, opened, press, stored, words
 
 TRAIN = "Train the grid"
 TINY = {"epochs": 1, "width": 8, "embedding_size": 8, "batch_size": 64}
@@ -186,9 +185,7 @@ def test_a_grid_that_is_stopped_goes_on(tmp_path: Path, monkeypatch: pytest.Monk
     grid = {"seeds": 2, "settings": {**TINY, "epochs": 3}}
     app = tiny(**grid)
     app = next(button for button in app.button if button.label == TRAIN).click().run()
-    deadline = time.monotonic() + SECONDS
-    while not _finished(app) > 0 and time.monotonic() < deadline:
-        app.run()
+    await_page(app, lambda: _finished(app) > 0)
     assert "Models that are trained stay" in words(app.caption)
     assert charts(app)[0].startswith("Macro F1 by Recursive ROAR.")
     next(button for button in app.button if button.label == "Pause").click()
