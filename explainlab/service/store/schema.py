@@ -37,8 +37,9 @@ PARTS = Table(
     Column("number", Integer, primary_key=True, autoincrement=False),
     Column("created", DateTime(timezone=True), nullable=False),
     Column("body", Text, nullable=False),
+    Column("digest", String(64)),
 )
-"""The texts of a long result, by its key: lists of them, numbered from 0."""
+"""The texts of a long result, by its key: lists of them, numbered from 0, each with the digest of its body."""
 
 VIEWS = Table(
     "views",

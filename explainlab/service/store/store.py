@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import logging
 import secrets
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -27,6 +29,16 @@ from explainlab.service.store.unfinished import Unfinished
 
 _MOST_KEPT = 2**20
 """Longer stored results, in characters, are not kept in memory and are read anew."""
+
+
+_PARTS = "parts"
+"""In the record of a result that is stored in parts: how many."""
+
+log = logging.getLogger(__name__)
+
+
+class _Damaged(Exception):
+    """A part of a result, by its number from 1, is missing or changed."""
 
 
 @dataclass(frozen=True)
@@ -63,25 +75,35 @@ class Store:
         return all_sheets(self._database)
 
     def get(self, key: str) -> Result | None:
-        """The result stored under ``key``, or None.
+        """The result stored under ``key``, or None; one of which a part is missing or changed is deleted, and told.
 
         Raises :class:`ValueError`, :class:`KeyError` or :class:`TypeError` for a form that this version cannot read.
         """
         body, parts = self._body(key)
         if body is None:
             return None
-        if len(body) <= _MOST_KEPT and not parts:
-            return _kept(body)
-        return of_bodies(json.loads(body), self._parts(key, parts) if parts else None)
+        try:
+            if len(body) <= _MOST_KEPT and not parts:
+                return _kept(body)
+            record = json.loads(body)
+            parts = record.pop(_PARTS, parts)
+            return of_bodies(record, self._parts(key, parts) if parts else None)
+        except _Damaged as damaged:
+            log.warning("part %s of the result %s is missing or changed, so it is deleted", damaged, key[:12])
+            for table in (RESULTS, PARTS):
+                self._database.change(delete(table).where(table.c.key == key))
+            return None
 
     def put(self, key: str, result: Result) -> None:
         """Keep ``result`` under ``key`` (64 hexadecimal digits); a result already there stays."""
         if self.has(key):
             return
         record, bodies = in_bodies(result)
+        parts = 0
         for number, body in enumerate(bodies):  # before the result, which is there when they all are
-            self._database.insert(PARTS, {"key": key, "number": number, "body": body})
-        self.put_records({key: record})
+            self._database.insert(PARTS, {"key": key, "number": number, "body": body, "digest": _digest(body)})
+            parts = number + 1
+        self.put_records({key: record | ({_PARTS: parts} if parts else {})})
 
     def records(self, keys: Collection[str]) -> dict[str, dict[str, Any]]:
         """The JSON of the results that are stored under any of ``keys``, but for the texts of those in parts."""
@@ -179,11 +201,22 @@ class Store:
         return rows[0] if rows else (None, 0)
 
     def _parts(self, key: str, count: int) -> Iterator[str]:
+        own = select(PARTS.c.body, PARTS.c.digest).where(PARTS.c.key == key)
         for number in range(count):
-            yield self._database.value(select(PARTS.c.body).where(PARTS.c.key == key, PARTS.c.number == number))
+            rows = self._database.rows(own.where(PARTS.c.number == number))
+            if not rows or rows[0].digest not in (None, _digest(rows[0].body)):
+                raise _Damaged(number + 1)
+            yield rows[0].body
+
+
+def _digest(body: str) -> str:
+    return hashlib.sha256(body.encode()).hexdigest()
 
 
 @lru_cache(maxsize=256)
 def _kept(body: str) -> Result:
     """The result of a ``body``. Equal ones give the same record, so that its figures are kept as well."""
-    return read_result(json.loads(body))
+    record = json.loads(body)
+    if _PARTS in record:
+        raise _Damaged(1)
+    return read_result(record)

@@ -86,6 +86,33 @@ def test_parts_without_a_result_are_no_result(
     assert store.get(KEY).body == result.body
 
 
+@pytest.mark.parametrize("harm", ["first", "last", "all", "changed"])
+def test_a_part_that_is_missing_or_changed_is_told_and_made_anew(
+    store: Store, result: AnalysisResult[Any], harm: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    store.put(KEY, result)
+    number = {"last": 2, "changed": 1}.get(harm, 0)
+    if harm == "changed":
+        (body,) = [row.body for row in store._database.rows(PARTS.select()) if row.number == number]
+        store._database.change(PARTS.update().where(PARTS.c.number == number).values(body=body.replace("0.", "1.", 1)))
+    else:
+        store._database.change(PARTS.delete().where(PARTS.c.number == number if harm != "all" else PARTS.c.number >= 0))
+    assert store.get(KEY) is None
+    assert f"part {number + 1} of the result {KEY[:12]} is missing or changed" in caplog.text
+    assert (store.has(KEY), lengths(store, PARTS)) == (False, [])
+    store.put(KEY, result)
+    assert store.get(KEY).body == result.body
+
+
+def test_parts_of_before_have_no_digest(store: Store, result: AnalysisResult[Any]) -> None:
+    store.put(KEY, result)
+    (record,) = store.records([KEY]).values()
+    del record["parts"]
+    store._database.change(RESULTS.update().values(body=json.dumps(record)))
+    store._database.change(PARTS.update().values(digest=None))
+    assert store.get(KEY).body == result.body
+
+
 def test_pieces_are_the_whole_text(result: AnalysisResult[Any]) -> None:
     record = result.in_parts()
     assert isinstance(record["texts"], Iterator)
@@ -137,6 +164,6 @@ def test_predictions_are_stored_in_columns(
 def test_damaged_columns_are_told_as_a_form_that_cannot_be_read(store: Store, predictions: AnalysisResult[Any]) -> None:
     store.put(KEY, predictions)
     for body in ("AAAA", b64encode(pd.DataFrame({"row": [1]}).to_parquet()).decode()):
-        store._database.change(PARTS.update().values(body=body))
+        store._database.change(PARTS.update().values(body=body, digest=None))
         with pytest.raises((ValueError, KeyError, TypeError)):
             store.get(KEY)
