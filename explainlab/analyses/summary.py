@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from explainlab.analyses.records import Interval, Quartiles
 from explainlab.metrics.summary import bootstrap
@@ -33,5 +32,7 @@ def spelled(value: float | Interval) -> str:
 
 def table(rows: Sequence[Mapping[str, Any]]) -> str:
     """``rows`` in columns, for a command line."""
+    import pandas as pd  # half a second
+
     text: str = pd.DataFrame(rows).to_string(index=False)
     return text

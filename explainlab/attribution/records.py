@@ -7,7 +7,6 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from explainlab.models.classifier import Classifier, Prediction
 from explainlab.request import Output, Request, Unit
@@ -15,6 +14,7 @@ from explainlab.result import Cost, Result
 from explainlab.text.units import Feature
 
 if TYPE_CHECKING:
+    import pandas as pd
     import shap
 
 CANCELS = 0.001
@@ -131,6 +131,8 @@ class Attribution(Result):
 
         Share and rank are of content features only.
         """
+        import pandas as pd  # half a second
+
         frame = pd.DataFrame(
             [
                 {"text": f.text, "start": f.start, "end": f.end, "part": f.part, "special": f.special}

@@ -12,8 +12,7 @@ from itertools import chain, combinations
 from typing import Literal
 
 import numpy as np
-from scipy.special import chdtrc
-from scipy.stats import rankdata, wilcoxon
+import scipy
 
 from explainlab.metrics.summary import bands_of, together
 
@@ -138,7 +137,7 @@ def signed_rank_p(differences: np.ndarray) -> np.ndarray:
     many = differing & (known.sum(axis=1) > _EXACT)
     p = np.full(len(differences), np.nan)
     if many.any():
-        p[many] = wilcoxon(differences[many], zero_method="zsplit", axis=1, nan_policy="omit").pvalue
+        p[many] = scipy.stats.wilcoxon(differences[many], zero_method="zsplit", axis=1, nan_policy="omit").pvalue
     for row in np.flatnonzero(differing & ~many):
         p[row] = _few(differences[row, known[row]])
     return p
@@ -152,8 +151,8 @@ def _signed_ranks(rows: Iterable[np.ndarray], count: int, texts: int) -> np.ndar
 def _few(differences: np.ndarray) -> float:
     """The p of at most :data:`_EXACT` differences, none of them NaN; the signs of a few are enumerated, ties or not."""
     if len(differences) > _ENUMERATED:
-        return float(wilcoxon(differences, zero_method="zsplit").pvalue)
-    ranks = rankdata(np.abs(differences)) * (differences != 0)
+        return float(scipy.stats.wilcoxon(differences, zero_method="zsplit").pvalue)
+    ranks = scipy.stats.rankdata(np.abs(differences)) * (differences != 0)
     sums = _signs(len(differences)) @ ranks
     return float((np.abs(sums) >= abs(np.sign(differences) @ ranks) - 1e-9).mean())
 
@@ -233,7 +232,7 @@ def _rank_sums(values: np.ndarray, whole: np.ndarray) -> tuple[np.ndarray, float
     sums, squares = np.zeros(len(values)), 0.0
     for start in range(0, values.shape[1], _RANKED):
         some = slice(start, start + _RANKED)
-        ranks = rankdata(values[:, some][:, whole[some]], axis=0)
+        ranks = scipy.stats.rankdata(values[:, some][:, whole[some]], axis=0)
         sums += ranks.sum(axis=1)
         squares += float((ranks**2).sum())
     return sums, squares
@@ -250,7 +249,7 @@ def _friedman(sums: np.ndarray, squares: float, texts: int) -> float | None:
     if untied == 0:
         return None
     statistic = (12.0 / (k * texts * (k + 1)) * (sums**2).sum() - 3 * texts * (k + 1)) / untied
-    return float(chdtrc(k - 1, statistic))
+    return float(scipy.special.chdtrc(k - 1, statistic))
 
 
 def _runs(differ: np.ndarray) -> list[tuple[int, int]]:

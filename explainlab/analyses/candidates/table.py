@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import combinations
 
 import numpy as np
-import scipy.stats
+import scipy
 
 from explainlab.analyses.candidates.result import TOP, Agreement, BestOfDraws, CandidateAttribution, LayerSet, LayerSets
 from explainlab.attribution.diffusion import Candidate

@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import scipy
 from pydantic import Field
 from scipy.special import log_softmax
-from scipy.stats import binomtest
-from sklearn.metrics import confusion_matrix, f1_score, precision_recall_fscore_support
 
 from explainlab import declared
 from explainlab.analyses.base import AnalysisResult, Record
@@ -95,6 +94,8 @@ class Predictions(DataAnalysis[PredictionsData]):
     DataBody = PredictionsData
 
     def of_data(self, subject: DataSubject, parameters: Parameters) -> PredictionsData:
+        from sklearn.metrics import confusion_matrix, f1_score  # a second to import
+
         predictions, labels = predicted(subject), subject.classifier.labels
         gold, best = predictions.gold(labels), predictions.best
         rows = PredictedRows.joined(_columns(predictions, gold, labels))
@@ -295,11 +296,13 @@ def _part(subject: DataSubject, batcher: Batcher, rows: Sequence[Row], key: str,
 
 def accuracy_of(right: int, n: int) -> Accuracy:
     """The share of ``n`` rows with the interval of Wilson, which also holds near 0 and 1."""
-    interval = binomtest(right, n).proportion_ci(0.95, method="wilson")
+    interval = scipy.stats.binomtest(right, n).proportion_ci(0.95, method="wilson")
     return Accuracy(mean=right / n, low=float(interval.low), high=float(interval.high))
 
 
 def _per_class(gold: np.ndarray, best: np.ndarray, labels: Sequence[str]) -> list[ClassScores]:
+    from sklearn.metrics import precision_recall_fscore_support
+
     columns = precision_recall_fscore_support(gold, best, labels=range(len(labels)), zero_division=0)
     return [
         ClassScores(label=label, precision=float(precision), recall=float(recall), f1=float(f1), n=int(n))

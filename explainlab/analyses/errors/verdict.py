@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scipy.stats import binomtest
+import scipy
 
 from explainlab.analyses.errors.result import PredictionsData
 from explainlab.analyses.wording import counted, joined, quoted
@@ -46,7 +46,7 @@ def _mistakes(body: PredictionsData) -> str:
 
 
 def _alike(first: int, second: int) -> bool:
-    return bool(binomtest(first, first + second).pvalue > DIFFERENT)
+    return bool(scipy.stats.binomtest(first, first + second).pvalue > DIFFERENT)
 
 
 def _told(body: PredictionsData, cell: tuple[int, int, int]) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
-from scipy.stats import bootstrap
+import scipy
 
 from explainlab.analyses.parameters import RANDOM
 from explainlab.analyses.roar.grid import Grid, Place
@@ -30,7 +30,8 @@ def estimated(values: Sequence[float | None]) -> Estimated:
     known = np.array([value for value in values if value is not None])
     low = high = None
     if len(known) >= FEWEST_SEEDS and np.ptp(known) > 0:
-        found = bootstrap((known,), np.mean, n_resamples=RESAMPLES, rng=np.random.default_rng(0)).confidence_interval
+        random = np.random.default_rng(0)
+        found = scipy.stats.bootstrap((known,), np.mean, n_resamples=RESAMPLES, rng=random).confidence_interval
         if np.isfinite([found.low, found.high]).all():
             low, high = float(found.low), float(found.high)
     return Estimated(mean=float(known.mean()) if len(known) else None, low=low, high=high, seeds=list(values))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
-import sklearn
 from pydantic import Field
 
 from explainlab import declared
@@ -61,7 +61,7 @@ class SyntheticRoar(ModelFree):
         """See :meth:`ModelFree.answer_alone`; it runs on the processor, whatever the ``device``."""
         clock = Clock(context)
         draws = _drawn(request.seed, self.parameters(request), clock)
-        own = {"study": str(self.version), "model": NO_MODEL, "scikit-learn": sklearn.__version__}
+        own = {"study": str(self.version), "model": NO_MODEL, "scikit-learn": version("scikit-learn")}
         return AnalysisResult(
             request=request,
             body=SyntheticRoarData(draws=draws, shares=[_share(order, draws) for order in LABELS]),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import rankdata
+import scipy
 
 from explainlab.analyses.roar.judging import FEWEST_SEEDS
 from explainlab.metrics.agreement import rank_correlations
@@ -53,7 +53,7 @@ def compared(erased: np.ndarray, faithful: np.ndarray, higher_is_better: bool, s
 
     def all_three(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         better = signs * values
-        return values, rankdata(-better, axis=1), rank_correlations(better)
+        return values, scipy.stats.rankdata(-better, axis=1), rank_correlations(better)
 
     found = all_three(means(np.full(seeds, 1 / seeds), np.full(texts, 1 / texts)))
     resampled = zip(*(all_three(means(*drawn)) for drawn in _drawn(seeds, texts, seed)), strict=True)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
-import scipy.stats
+import scipy
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
