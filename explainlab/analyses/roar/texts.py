@@ -38,6 +38,8 @@ class Read(NamedTuple):
 
     def masked(self, mask: np.ndarray, token: int) -> Encoding:
         """The encoding with ``token`` where ``mask`` bool [n] says so."""
+        if not mask.any():
+            return self.encoding
         ids = self.encoding.ids.copy()
         ids[self.candidates[mask]] = token
         return replace(self.encoding, ids=ids)

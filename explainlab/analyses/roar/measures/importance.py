@@ -20,7 +20,7 @@ from explainlab.errors import ModelError
 from explainlab.models.batching import Batcher
 
 FIRST_TOKENS = 10
-PERCENTS = range(10, 101, 10)
+_NUMBERS, _PERCENTS = np.arange(1, FIRST_TOKENS + 1), np.arange(10, 101, 10)
 
 
 class Measure(NamedTuple):
@@ -80,10 +80,9 @@ def concentration(scores: np.ndarray) -> np.ndarray | None:
 
     None where the sum is 0, or there are no scores. A per cent of the tokens is rounded up.
     """
-    sizes = -np.sort(-np.abs(scores))
-    if not sizes.sum():
+    held = np.cumsum(np.sort(np.abs(scores))[::-1])
+    if not held.any():
         return None
-    held = np.cumsum(sizes) / sizes.sum()
-    numbers = [*range(1, FIRST_TOKENS + 1), *(-(-len(sizes) * percent // 100) for percent in PERCENTS)]
-    shares: np.ndarray = held[np.minimum(numbers, len(sizes)) - 1]
+    numbers = np.concatenate([_NUMBERS, -(-len(held) * _PERCENTS // 100)])
+    shares: np.ndarray = held[np.minimum(numbers, len(held)) - 1] / held[-1]
     return shares

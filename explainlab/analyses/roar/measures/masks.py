@@ -23,7 +23,7 @@ def most_important(scores: np.ndarray, masked: np.ndarray, number: int) -> np.nd
 
     Of equal scores the first comes first.
     """
-    order = np.lexsort((np.arange(len(scores)), -scores, ~masked))
+    order = np.where(masked, -np.inf, -scores).argsort(kind="stable")
     chosen = np.zeros(len(scores), dtype=bool)
     chosen[order[:number]] = True
     return chosen
