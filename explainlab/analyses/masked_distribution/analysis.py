@@ -10,7 +10,6 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
-from torch import Tensor
 
 from explainlab import declared
 from explainlab.analyses.base import AnalysisResult, Record
@@ -30,6 +29,7 @@ from explainlab.analyses.masked_distribution.versions import (
     HALF,
     PHASE,
     WHOLE,
+    Version,
     as_in_training,
     features,
     masked_version,
@@ -52,6 +52,8 @@ from explainlab.training import TrainingSettings
 MOST_ROWS = 20_000
 LEAST = 20
 """Fewer reference texts can give no p-value of 5%."""
+_TOGETHER = 2_000
+"""Versions that are read together, of several conditions of few texts: sorted by length so many pad little."""
 _STORED = "masked_distribution/1"  # part of the storage key: rises when the stored format changes
 
 
@@ -266,12 +268,16 @@ class _Check:
             context.part(first)
             with self.batcher.span(0, 1, 1 + len(waiting)):
                 masf, layers = self._masf()
-        for done, place in enumerate(waiting, 1):
-            context.part(work)
-            with self.batcher.span(done, done + 1, 1 + len(waiting)):
-                p = masf.p_values(self._features(*conditions[place]))
-            known[keys[place]] = _Found(layers=layers, p=p.tolist())
-            context.keep(keys[place], known[keys[place]].model_dump())
+        each = max(1, _TOGETHER // len(self.checked))
+        for start in range(0, len(waiting), each):
+            places = waiting[start : start + each]
+            context.part(work * len(places))
+            with self.batcher.span(1 + start, 1 + start + len(places), 1 + len(waiting)):
+                versions = [version for place in places for version in self._versions(*conditions[place])]
+                own = features(self.batcher, versions).split(len(self.checked))
+            for place, found in zip(places, own, strict=True):
+                known[keys[place]] = _Found(layers=layers, p=masf.p_values(found).tolist())
+                context.keep(keys[place], known[keys[place]].model_dump())
         self.batcher.finish(PHASE)
         self.subject.forward += len(self.reference) + len(conditions) * len(self.checked)
         self.subject.warnings += self.batcher.warnings
@@ -279,20 +285,19 @@ class _Check:
 
     def _masf(self) -> tuple[Masf, int]:
         """The reference, and how many layers there are."""
-        found = self._as_in_training(self.reference, self.subject.request.seed)
+        found = features(self.batcher, self._as_in_training(self.reference, self.subject.request.seed))
         return Masf(found), found.shape[1]
 
-    def _features(self, name: Baseline | Literal["alike", "shuffled"], ratio: int) -> Tensor:
+    def _versions(self, name: Baseline | Literal["alike", "shuffled"], ratio: int) -> list[Version]:
         if name == "alike":
             return self._as_in_training(self.checked, self.subject.request.seed + 1)
         pairs = list(zip(self.checked, orders(self.checked, self.subject.request.seed), strict=True))
         if name == "shuffled":
-            return features(self.batcher, [shuffled_version(*pair) for pair in pairs])
-        versions = [masked_version(self.subject.classifier, *pair, ratio, name) for pair in pairs]
-        return features(self.batcher, versions, name)
+            return [shuffled_version(*pair) for pair in pairs]
+        return [masked_version(self.subject.classifier, *pair, ratio, name) for pair in pairs]
 
-    def _as_in_training(self, texts: Sequence[Encoding], seed: int) -> Tensor:
-        return features(self.batcher, as_in_training(self.subject.classifier, texts, self.settings, seed))
+    def _as_in_training(self, texts: Sequence[Encoding], seed: int) -> list[Version]:
+        return as_in_training(self.subject.classifier, texts, self.settings, seed)
 
     @cached_property
     def _identity(self) -> list[Any]:

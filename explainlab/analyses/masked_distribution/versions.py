@@ -26,9 +26,10 @@ PHASE = "masked texts"
 
 @dataclass(frozen=True, eq=False)
 class Version(Unpadded):
-    """A text as the model reads it; ``replaced`` int64 [k]: the tokens whose embeddings are not those of the ids."""
+    """A text as the model reads it; the embeddings of the tokens ``replaced`` int64 [k] are those of ``baseline``."""
 
     replaced: np.ndarray | None = None
+    baseline: Baseline | None = None
 
 
 def training_masks(classifier: Classifier) -> TrainingSettings | None:
@@ -64,7 +65,7 @@ def masked_version(
         return Version(ids, types) if len(ids) else Version(nothing, np.zeros_like(nothing))
     ids = text.ids.copy()
     ids[hidden] = classifier.filler_id("unk" if baseline == "unk" else "mask")
-    return Version(ids, text.types, hidden if baseline in ("pad", "zero") else None)
+    return Version(ids, text.types, hidden, baseline) if baseline in ("pad", "zero") else Version(ids, text.types)
 
 
 def shuffled_version(text: Encoding, order: np.ndarray) -> Version:
@@ -74,11 +75,8 @@ def shuffled_version(text: Encoding, order: np.ndarray) -> Version:
     return Version(ids, text.types)
 
 
-def features(batcher: Batcher, versions: Sequence[Version], baseline: Baseline | None = None) -> Tensor:
-    """float32 [n, layers, d]: what the layers hand on of every version (:func:`head_states`), the longest first.
-
-    ``baseline``: what the tokens that versions call replaced are replaced by.
-    """
+def features(batcher: Batcher, versions: Sequence[Version]) -> Tensor:
+    """float32 [n, layers, d]: what the layers hand on of every version (:func:`head_states`), the longest first."""
     classifier = batcher.classifier
     ends = [classifier.end_count(np.asarray(version.ids)) for version in versions]
     order = sorted(range(len(versions)), key=lambda i: (ends[i], -len(versions[i])))
@@ -88,8 +86,8 @@ def features(batcher: Batcher, versions: Sequence[Version], baseline: Baseline |
 
         def run(part: slice, own: list[Version] = own) -> Tensor:
             inputs = classifier.inputs(own[part])
-            replaced = _embeddings(classifier, own[part], inputs.ids, baseline) if baseline in ("pad", "zero") else None
-            return head_states(classifier, inputs, replaced)
+            replaced = any(version.replaced is not None for version in own[part])
+            return head_states(classifier, inputs, _embeddings(classifier, own[part], inputs.ids) if replaced else None)
 
         lengths = np.array([len(version) for version in own])
         done = sum(map(len, found))
@@ -97,13 +95,13 @@ def features(batcher: Batcher, versions: Sequence[Version], baseline: Baseline |
     return torch.cat(found)[np.argsort(order)]
 
 
-def _embeddings(classifier: Classifier, versions: Sequence[Version], ids: Tensor, baseline: Baseline | None) -> Tensor:
+def _embeddings(classifier: Classifier, versions: Sequence[Version], ids: Tensor) -> Tensor:
     """The word embeddings [B, N, d] of ``ids`` [B, N] with others at the versions' replaced tokens."""
     embeddings = classifier.embed(ids).clone()
-    other = torch.zeros_like(embeddings[0, 0])
-    if baseline == "pad":
-        other = classifier.embed(torch.tensor(classifier.filler_id("pad"), device=classifier.device))
     for row, version in enumerate(versions):
-        if version.replaced is not None:
-            embeddings[row, version.replaced] = other
+        if version.baseline == "pad":
+            padding = torch.tensor(classifier.filler_id("pad"), device=classifier.device)
+            embeddings[row, version.replaced] = classifier.embed(padding)
+        elif version.replaced is not None:
+            embeddings[row, version.replaced] = 0
     return embeddings

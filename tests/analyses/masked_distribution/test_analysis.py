@@ -12,7 +12,7 @@ import torch
 
 from explainlab import load_model, study
 from explainlab.analyses.masked_distribution.analysis import MaskedDistribution, check_of
-from explainlab.analyses.masked_distribution.result import MaskedDistributionData
+from explainlab.analyses.masked_distribution.result import Baseline, MaskedDistributionData
 from explainlab.analyses.masked_distribution.verdict import line, reach, short_answer
 from explainlab.analyses.masked_distribution.versions import (
     HALF,
@@ -131,17 +131,18 @@ def test_versions_are_those_made_by_hand(zoo: Zoo) -> None:
     "name", ["bert", "gpt2", "roberta", "t5", "t5-encoder", "albert", "deberta", "bilstm", "llama"]
 )
 def test_features_are_the_states_that_the_head_reads(zoo: Zoo, name: str) -> None:
-    """Alone as in a batch of other lengths; those of the padding baseline by the network's own word embeddings."""
+    """Alone as in a batch of other lengths and baselines; those of ``pad`` by the network's own word embeddings."""
     classifier = zoo(name)
     texts = [classifier.encode(text) for text in ("a good film", "the plot is thin and the acting is worse than it")]
     drawn = orders(texts, 0)
-    for baseline in ("mask", "zero", "delete", *(["pad"] if classifier.tokenizer.pad_token else [])):
-        versions = [masked_version(classifier, *own, 40, baseline) for own in zip(texts, drawn, strict=True)]
-        together = features(Batcher(classifier, RunContext()), versions, baseline)
-        alone = [features(Batcher(classifier, RunContext()), [version], baseline)[0] for version in versions]
-        assert torch.allclose(together, torch.stack(alone), atol=1e-4)
-        assert together.shape[:2] == (2, together.shape[1])
-        assert together.isfinite().all()
+    baselines: list[Baseline] = ["mask", "zero", "delete", *(["pad"] if classifier.tokenizer.pad_token else [])]
+    pairs = [*zip(texts, drawn, strict=True)]
+    versions = [masked_version(classifier, *own, 40, baseline) for baseline in baselines for own in pairs]
+    together = features(Batcher(classifier, RunContext()), versions)
+    alone = [features(Batcher(classifier, RunContext()), [version])[0] for version in versions]
+    assert torch.allclose(together, torch.stack(alone), atol=1e-4)
+    assert together.shape[:2] == (len(versions), together.shape[1])
+    assert together.isfinite().all()
 
 
 def test_bert_features_are_its_first_hidden_states(zoo: Zoo) -> None:
