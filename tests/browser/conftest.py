@@ -159,8 +159,10 @@ def browser_page(context_of: Callable[..., BrowserContext], request: pytest.Fixt
 
 
 def _cancel_all(page: Page) -> None:
-    """Leave no job of a test that failed: it would run before those of all others."""
+    """Leave no job of a test that failed: it would run before those of all others. The page may have gone blank."""
     with suppress(PlaywrightError):
+        page.reload()
+        wait_for_run(page)
         for button in reversed(page.get_by_role("button", name="Cancel").all()):
             button.click(timeout=10_000)
 
