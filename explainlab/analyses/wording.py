@@ -12,8 +12,10 @@ _LONGEST_QUOTE = 60
 
 
 def joined(names: Sequence[str]) -> str:
-    """``a, b and c``."""
+    """``a, b and c``; ``a, 1; b; and c`` where a name has a comma of its own."""
     *others, last = names
+    if len(others) > 1 and any(", " in name for name in names):
+        return f"{'; '.join(others)}; and {last}"
     return f"{', '.join(others)} and {last}" if others else last
 
 

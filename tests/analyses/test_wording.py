@@ -39,7 +39,16 @@ def test_intervals_are_spelled_in_one_way(value: Interval, spec: str, ends: str,
     assert (interval_words(value, spec), mean_words(value, spec)) == (ends, whole)
 
 
-@pytest.mark.parametrize(("names", "said"), [(["a"], "a"), (["a", "b"], "a and b"), (["a", "b", "c"], "a, b and c")])
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        (["a"], "a"),
+        (["a", "b"], "a and b"),
+        (["a", "b", "c"], "a, b and c"),
+        (["a, 1", "b, 2"], "a, 1 and b, 2"),
+        (["a, 1", "b", "c, 2"], "a, 1; b; and c, 2"),
+    ],
+)
 def test_names_are_joined(names: list[str], said: str) -> None:
     assert joined(names) == said
 
