@@ -68,8 +68,10 @@ def a_head(cores: int | None = None) -> Iterator[Head]:
         patch.setenv("RAY_AUTH_TOKEN", secrets.token_hex(32))
         cluster_there = Head(cores)
         patch.setattr(settings(), "ray_address", cluster_there.address)
-        yield cluster_there
-        cluster_there.end()
+        try:
+            yield cluster_there
+        finally:
+            cluster_there.end()
         assert not answers(cluster_there.address), "nothing of it is left"
 
 

@@ -6,7 +6,8 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 
 import psutil
 import pytest
@@ -79,34 +80,37 @@ def test_a_worker_that_has_nothing_to_do_gives_back_its_place(head: Head, monkey
 def test_a_machine_that_leaves_costs_time_and_is_used_when_it_comes_back() -> None:
     """The cluster has one core, and so has the machine that joins it: each worker needs one."""
     asked = complete(Request(model="embedded:bert-mini-sst2", text="a film", question="gradient"))
-    with a_head(1) as there:
-        machine = joined(there)
+    with a_head(1) as there, ExitStack() as ends:
         workers = cluster(2)
-        wait_for(lambda: not any(worker.away for worker in workers))
-        before = [worker.answer([asked], RunContext())[0].features for worker in workers]
-        (lost,) = [worker for worker in workers if worker.pid in pids(machine)]
+        for worker in workers:
+            ends.callback(worker.close)
+        with joined(there) as machine:
+            wait_for(lambda: not any(worker.away for worker in workers))
+            before = [worker.answer([asked], RunContext())[0].features for worker in workers]
+            (lost,) = [worker for worker in workers if worker.pid in pids(machine)]
         (stays,) = [worker for worker in workers if worker is not lost]
-        kill_all(machine)
         wait_for(lambda: lost.away == "The cluster has no free cores.")
         with pytest.raises(Elsewhere):
             lost.answer([asked], RunContext())
         (meanwhile,) = stays.answer([asked], RunContext())
-        machine = joined(there)
-        wait_for(lambda: not lost.away)
-        assert lost.pid in pids(machine)
-        (after,) = lost.answer([asked], RunContext())
-        assert [*before, meanwhile.features, after.features] == 4 * [after.features]
-        assert (stays.restarts, lost.restarts) == (0, 1)
-        for worker in workers:
-            worker.close()
-        kill_all(machine)
+        with joined(there) as machine:
+            wait_for(lambda: not lost.away)
+            assert lost.pid in pids(machine)
+            (after,) = lost.answer([asked], RunContext())
+            assert [*before, meanwhile.features, after.features] == 4 * [after.features]
+            assert (stays.restarts, lost.restarts) == (0, 1)
 
 
-def joined(head: Head) -> subprocess.Popen[bytes]:
-    """Another machine of the cluster, as far as Ray can tell."""
+@contextmanager
+def joined(head: Head) -> Iterator[subprocess.Popen[bytes]]:
+    """Another machine of the cluster, as far as Ray can tell, until it is killed."""
     wait_for(lambda: answers(head.address))
     command = [sys.executable, "-m", "explainlab", "worker", "--address", head.address]
-    return subprocess.Popen(command, env={**os.environ, **having(1)}, cwd=ROOT, stderr=subprocess.DEVNULL)
+    machine = subprocess.Popen(command, env={**os.environ, **having(1)}, cwd=ROOT, stderr=subprocess.DEVNULL)
+    try:
+        yield machine
+    finally:
+        kill_all(machine)
 
 
 def pids(process: subprocess.Popen[bytes]) -> set[int]:

@@ -258,8 +258,10 @@ def full(worker: Process) -> Iterator[None]:
     process = psutil.Process(worker.pid)
     before = process.rlimit(psutil.RLIMIT_FSIZE)
     process.rlimit(psutil.RLIMIT_FSIZE, (1024, before[1]))
-    yield
-    process.rlimit(psutil.RLIMIT_FSIZE, before)
+    try:
+        yield
+    finally:
+        process.rlimit(psutil.RLIMIT_FSIZE, before)
 
 
 def test_a_text_that_ends_its_worker_again_and_again_is_given_up(fleet: Service) -> None:

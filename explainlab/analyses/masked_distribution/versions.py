@@ -98,10 +98,10 @@ def features(batcher: Batcher, versions: Sequence[Version]) -> Tensor:
 def _embeddings(classifier: Classifier, versions: Sequence[Version], ids: Tensor) -> Tensor:
     """The word embeddings [B, N, d] of ``ids`` [B, N] with others at the versions' replaced tokens."""
     embeddings = classifier.embed(ids).clone()
+    others: dict[Baseline | None, Tensor] = {"zero": torch.zeros_like(embeddings[0, 0])}
+    if any(version.baseline == "pad" for version in versions):
+        others["pad"] = classifier.embed(torch.tensor(classifier.filler_id("pad"), device=classifier.device))
     for row, version in enumerate(versions):
-        if version.baseline == "pad":
-            padding = torch.tensor(classifier.filler_id("pad"), device=classifier.device)
-            embeddings[row, version.replaced] = classifier.embed(padding)
-        elif version.replaced is not None:
-            embeddings[row, version.replaced] = 0
+        if version.replaced is not None:
+            embeddings[row, version.replaced] = others[version.baseline]
     return embeddings

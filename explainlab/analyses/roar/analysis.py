@@ -71,6 +71,11 @@ class Roar(GridQuestion):
                           "device": setting.device},
             )  # fmt: skip
 
+        def see_others() -> None:
+            """Take what others have finished meanwhile."""
+            for run in runs if context.workers > 1 else ():
+                run.recall()
+
         require_affordable(setting)
         if setting.weights is not None:
             require_folder(setting.weights)
@@ -79,9 +84,9 @@ class Roar(GridQuestion):
         context.expect(sum(run.work for run in runs), not data.settings.patience)
         waiting = [[seed, lane] for seed, run in enumerate(runs) for lane in range(len(run.lanes)) if run.waiting(lane)]
         for seed, lane in chain(context.hand_out(key, waiting), waiting):  # again all: what others did, or lost
+            see_others()
             for _ in runs[seed].run(lane):
-                for other in runs if context.workers > 1 else ():
-                    other.recall()
+                see_others()
                 answer.look()
                 keep(key, data.labels, answer.nodes(), context)
                 context.show(result)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
 import secrets
@@ -101,7 +100,7 @@ class Store:
         record, bodies = in_bodies(result)
         parts = 0
         for number, body in enumerate(bodies):  # before the result, which is there when they all are
-            self._database.insert(PARTS, {"key": key, "number": number, "body": body, "digest": _digest(body)})
+            self._database.insert(PARTS, {"key": key, "number": number, "body": body, "digest": digest(body)})
             parts = number + 1
         self.put_records({key: record | ({_PARTS: parts} if parts else {})})
 
@@ -204,13 +203,9 @@ class Store:
         own = select(PARTS.c.body, PARTS.c.digest).where(PARTS.c.key == key)
         for number in range(count):
             rows = self._database.rows(own.where(PARTS.c.number == number))
-            if not rows or rows[0].digest not in (None, _digest(rows[0].body)):
+            if not rows or rows[0].digest not in (None, digest(rows[0].body)):
                 raise _Damaged(number + 1)
             yield rows[0].body
-
-
-def _digest(body: str) -> str:
-    return hashlib.sha256(body.encode()).hexdigest()
 
 
 @lru_cache(maxsize=256)
