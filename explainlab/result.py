@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from importlib import import_module
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from explainlab.request import Request
 from explainlab.spill import Packed
@@ -32,6 +32,14 @@ class Cost:
         """The sum of ``costs``."""
         parts = [(cost.forward, cost.backward, cost.seconds) for cost in costs]
         return cls(*(sum(column) for column in zip(*parts, strict=True))) if parts else cls(0, 0, 0.0)
+
+
+class StoredPart(NamedTuple):
+    """Some ``rows`` of a stored result, in the Parquet file at ``path`` below the folder of parts, and its SHA-256."""
+
+    path: str
+    rows: int
+    digest: str
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -33,6 +33,11 @@ class Settings(BaseSettings, Limited):
         description="Folder of the result store, of uploads, of saved templates and of made models.",
     )
     database_url: str = Field("", description="SQLAlchemy URL of the store; empty: SQLite in the home folder.")
+    parts_folder: str = Field(
+        "",
+        description="Folder of the rows of long results; empty: `parts` beside SQLite's file, else in the home folder. "
+        "Servers that share a database share it.",
+    )
     engine: Literal["local", "ray"] = Field("local", description="What computes: this machine, or a cluster of Ray.")
     ray_address: str = Field(
         "", description="Address of the cluster; empty: one of this machine's cores and GPUs, for this machine alone."
@@ -167,6 +172,13 @@ class Settings(BaseSettings, Limited):
     def store_url(self) -> str:
         """URL of the result store."""
         return self.database_url or f"sqlite:///{self.home / 'explainlab.sqlite'}"
+
+    @property
+    def parts(self) -> Path | None:
+        """Folder of the rows of long results; None: beside SQLite's file."""
+        if self.parts_folder:
+            return Path(self.parts_folder).expanduser()
+        return None if self.store_url.startswith("sqlite") else self.home / "parts"
 
 
 def describe_settings() -> list[dict[str, str]]:

@@ -22,7 +22,7 @@ from explainlab.models.classifier import Classifier
 from explainlab.models.context import PassCount, RunContext
 from explainlab.reader import Reader
 from explainlab.request import RECORD_VERSION, CompleteRequest, Kind, Output, Request, digest
-from explainlab.result import PART, Cost, Result
+from explainlab.result import PART, Cost, Result, StoredPart
 from explainlab.spill import Packable, Packed
 from explainlab.training import ARCHITECTURES
 
@@ -77,12 +77,13 @@ class AnalysisResult(Result, Generic[B]):
     """The answer of an analysis: ``body`` is its own part.
 
     Of a data set ``skipped`` are the rows that were left out, and ``sample`` says which were drawn (None in results
-    that are older than this field).
+    that are older than this field). ``parts`` are where the store has the rows of a long one.
     """
 
     body: B
     skipped: tuple[Skipped, ...] = ()
     sample: Sampled | None = None
+    parts: tuple[StoredPart, ...] = ()
 
     @property
     def sample_words(self) -> str:
@@ -121,8 +122,9 @@ class AnalysisResult(Result, Generic[B]):
         target = request.pop("target")
         skipped = {} if self.request.data is None else {"skipped": [list(row) for row in self.skipped]}
         sample = {} if self.sample is None else {"sample": self.sample.model_dump()}
+        parts = {"parts": [part._asdict() for part in self.parts]} if self.parts else {}
         cost = {"cost": asdict(self.cost), "warnings": list(self.warnings), "versions": self.versions}
-        return {**request, "target_asked": target, **body, **skipped, **sample, **cost}
+        return {**request, "target_asked": target, **body, **parts, **skipped, **sample, **cost}
 
     def body_json(self) -> dict[str, Any]:
         """The JSON of the body alone."""
@@ -337,7 +339,7 @@ class Analysis(ABC):
     def _read(self, record: Mapping[str, Any], body: type[B]) -> AnalysisResult[B]:
         """The result of ``record`` with a ``body`` of this type."""
         request = Request.of_result(record)
-        own = {"study", "target_asked", "cost", "warnings", "versions", "skipped", "sample"}
+        own = {"study", "target_asked", "cost", "warnings", "versions", "skipped", "sample", "parts"}
         names = {*Request.model_fields, *own} - {"target"}
         fields = {name: value for name, value in record.items() if name not in names}
         return AnalysisResult(
@@ -345,6 +347,7 @@ class Analysis(ABC):
             body=body.model_validate(fields),
             skipped=tuple(Skipped(*row) for row in record.get("skipped", ())),
             sample=Sampled.model_validate(record["sample"]) if "sample" in record else None,
+            parts=tuple(StoredPart(**part) for part in record.get("parts", ())),
             cost=Cost(**record["cost"]),
             warnings=tuple(record["warnings"]),
             versions=record["versions"],

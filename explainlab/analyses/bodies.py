@@ -1,48 +1,106 @@
-"""A result of very many texts as a record and bodies: text that is made, kept and read some at a time."""
+"""Results as the store keeps them: a record, and the texts of a long one as Parquet files."""
 
 from __future__ import annotations
 
 import json
-from base64 import b64decode, b64encode
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from explainlab.analyses.registry import read_result
 from explainlab.result import Result
 from explainlab.spill import Packed
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 _PACKED = "parquet"
-"""In place of the texts of a record whose bodies are Parquet, in base 64; those of others are JSON."""
+"""In place of the texts of a record that packs them itself; any other has an empty list there."""
+_WRITTEN = b"json"
+"""In the metadata of other files: which columns hold JSON."""
+_PLAIN = (bool, int, float, str)
 
 
-def in_bodies(result: Result) -> tuple[dict[str, Any], Iterator[str]]:
-    """The JSON of ``result``, and the bodies of its texts where these are so many that they are not in it."""
+def in_bodies(result: Result) -> tuple[dict[str, Any], Iterator[bytes]]:
+    """The JSON of ``result``, and its texts as Parquet files where these are so many that they are not in it."""
     record = result.in_parts()
+    record.pop("parts", None)
     many = _many(record)
     texts = record.get(many)
     if not isinstance(texts, Iterator):
         return record, iter(())
     packed = result.packed()
     record[many] = [] if packed is None else _PACKED
-    return record, map(_lines, texts) if packed is None else (b64encode(part).decode() for part in packed)
+    return record, map(pack, texts) if packed is None else iter(packed)
 
 
-def of_bodies(record: Mapping[str, Any], bodies: Iterator[str] | None) -> Result:
-    """The result of :func:`in_bodies`; ``bodies`` are None where there were none.
+def of_bodies(record: Mapping[str, Any], files: Iterable[bytes] | None) -> Result:
+    """The result of :func:`in_bodies`; ``files`` are None where there were none.
 
     Raises as :func:`explainlab.analyses.registry.read_result`.
     """
-    if bodies is None:
+    if files is None:
         return read_result(record)
     many = _many(record)
-    packed = record[many] == _PACKED
-    texts = Packed(map(b64decode, bodies)) if packed else chain.from_iterable(map(json.loads, bodies))
+    texts = Packed(files) if record[many] == _PACKED else chain.from_iterable(map(unpack, files))
     return read_result({**record, many: texts})
 
 
-def _lines(texts: Any) -> str:
-    return json.dumps(texts, allow_nan=False)
+def pack(records: Sequence[Mapping[str, Any]]) -> bytes:
+    """JSON ``records`` as a Parquet file with a column a field, in which values of several kinds and lists are JSON."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    names = dict.fromkeys(chain.from_iterable(records))
+    plain = {name: _plain([record.get(name) for record in records]) for name in names if _everywhere(name, records)}
+    written = [name for name in names if plain.get(name) is None]
+    columns = [plain.get(name) if plain.get(name) is not None else _json(name, records) for name in names]
+    table = pa.table(columns, names=list(names), metadata={_WRITTEN: json.dumps(written)})
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, compression="zstd")
+    content: bytes = sink.getvalue().to_pybytes()
+    return content
+
+
+def unpack(content: bytes) -> list[dict[str, Any]]:
+    """The records of :func:`pack`; raises :class:`ValueError` for another file."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(pa.BufferReader(content))
+    written = set(json.loads((table.schema.metadata or {}).get(_WRITTEN, b"[]")))
+    return [
+        {
+            name: json.loads(value) if name in written else value
+            for name, value in row.items()
+            if name not in written or value is not None
+        }
+        for row in table.to_pylist()
+    ]
+
+
+def _everywhere(name: str, records: Sequence[Mapping[str, Any]]) -> bool:
+    return all(name in record for record in records)
+
+
+def _plain(values: list[Any]) -> pa.Array | None:
+    """The column of ``values`` that are None or all of one plain kind; None of others, and where Arrow has no room."""
+    import pyarrow as pa
+
+    kinds = {type(value) for value in values if value is not None}
+    if len(kinds) > 1 or not kinds.issubset(_PLAIN):
+        return None
+    try:
+        return pa.array(values)
+    except (OverflowError, UnicodeEncodeError, pa.ArrowInvalid):
+        return None
+
+
+def _json(name: str, records: Sequence[Mapping[str, Any]]) -> pa.Array:
+    """The column of the JSON of a field; None where a record lacks it."""
+    import pyarrow as pa
+
+    return pa.array([json.dumps(r[name], allow_nan=False) if name in r else None for r in records], pa.string())
 
 
 def _many(record: Mapping[str, Any]) -> str:

@@ -158,6 +158,7 @@ def _results(body: Any) -> Iterator[Result]:
 
 
 def _result(form: type[BaseModel], body: dict[str, Any]) -> Result:
+    body = {name: value for name, value in body.items() if name != "parts"}  # files of the store that it comes from
     if "skipped_rows" in body:  # the command line counts them in ``skipped``
         body = {**body, "skipped": body["skipped_rows"]}
     try:

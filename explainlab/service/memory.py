@@ -42,11 +42,15 @@ class StoredContext(Relay):
         if not self._stored(records, self._store.put_records):
             super().keep_results(records)
 
-    def keep_answer(self, key: str, result: Result) -> None:
-        """Store the run's own result, if anybody is to have it; raises :class:`ResourceError` where that fails."""
+    def keep_answer(self, key: str, result: Result) -> Result:
+        """Store the run's own result, if anybody is to have it; raises :class:`ResourceError` where that fails.
+
+        Returns it as it is stored.
+        """
         if self._owners():
-            self._store.put(key, result)
+            result = self._store.put(key, result)
             self._use([key])
+        return result
 
     def hold(self) -> None:
         """Write down who has what was used so far."""

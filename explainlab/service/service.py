@@ -302,16 +302,18 @@ class Service(Access):
     def _kept(self, request: CompleteRequest, result: Result, key: str, memory: StoredContext) -> Result:
         """``result`` once it is stored; with a warning where it will be when the store is back."""
 
+        stored = result
+
         def keep() -> None:
-            memory.keep_answer(key, result)
+            nonlocal stored
+            stored = memory.keep_answer(key, result)
             memory.hold()
             job = self.engine.job(job_key(request))
             if job is not None and job.result is not None:
-                job.result = result  # without the warning
+                job.result = stored  # without the warning
 
-        error = self.late.write(keep)
-        if error is None:
-            return result
+        if (error := self.late.write(keep)) is None:
+            return stored
         return result.with_warning(
             f"This result could not be stored yet. It will be when the store is back, unless the server stops. {error}"
         )
@@ -350,11 +352,10 @@ class Service(Access):
 
     def _stored(self, request: CompleteRequest, key: str) -> Result | None:
         """The stored result, with the model named as in ``request``; None also where the store fails."""
-        try:
+        with suppress(ResourceError):
             result = self.store.get(key)
-        except ResourceError:
-            return None
-        return result.answering(request) if result and is_there(result) else None
+            return result.answering(request) if result and is_there(result) else None
+        return None
 
 
 def _with_target(request: CompleteRequest, target: str) -> CompleteRequest:
@@ -371,7 +372,7 @@ def _allowed(request: Request, user: User) -> CompleteRequest:
 def open_service(device: str | None = None, workers: Sequence[Worker] = (), notice: str = "") -> Service:
     """A service on the store that the settings name, or on memory alone where it cannot be used."""
     try:
-        store = Store(settings().store_url)
+        store = Store(settings().store_url, settings().parts)
         service = Service(store, device, notice, workers=workers)
     except ResourceError as error:
         return Service(Store("sqlite://"), device, notice=f"Results are not kept. {error}", workers=workers)

@@ -141,8 +141,8 @@ def _store_problem(service: Service) -> str:
 
 
 def _disk_problem(service: Service) -> str:
-    """Why the folders of the home and of the store's file will not take more; empty if they will."""
-    for folder in {settings().home, service.store.folder or settings().home}:
+    """Why the folders of the home, of the store's file and of its parts will not take more; empty if they will."""
+    for folder in {settings().home, service.store.folder or settings().home, service.store.parts.folder}:
         if not folder.is_dir():  # nothing is kept there
             continue
         if not os.access(folder, os.W_OK):

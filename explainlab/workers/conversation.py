@@ -18,7 +18,7 @@ from explainlab.training import Trained
 from explainlab.workers.channel import ChannelClosed, Message
 from explainlab.workers.link import Link
 from explainlab.workers.training import trained_of
-from explainlab.workers.wire import ANSWERED, TOLD, error_of, error_record, reader_record
+from explainlab.workers.wire import ANSWERED, TOLD, error_of, error_record, file_of, reader_record
 
 _SO_FAR_SECONDS = 5.0
 """So long a page waits for a result so far."""
@@ -52,15 +52,15 @@ class Conversation:
             workers=self._context.workers,
             digest=model_digest(requests[0]),
         )
-        bodies: list[str] = []
+        files: list[bytes] = []
         for message in self._messages():
             if "call" in message:
                 self._do(message["call"], message["args"])
-            elif "body" in message:
-                bodies.append(message["body"])
+            elif "file" in message:
+                files.append(file_of(message["file"]))
             elif "record" in message:
-                yield of_bodies(message["record"], iter(bodies) if bodies else None)
-                bodies = []
+                yield of_bodies(message["record"], files or None)
+                files = []
 
     def trained(self, fields: Mapping[str, Any]) -> Iterator[Trained]:
         """The models that a training makes; raises as :meth:`results`."""
@@ -99,7 +99,7 @@ class Conversation:
         elif call == "show":
             self._context.show(self._shown)
         elif call == "so_far":
-            self._so_far.put(of_bodies(args[0], iter(args[1]) if args[1] else None))
+            self._so_far.put(of_bodies(args[0], [*map(file_of, args[1])] or None))
         elif call in TOLD:
             getattr(self._context, call)(*args)
 

@@ -25,7 +25,7 @@ from explainlab.request import CompleteRequest
 from explainlab.workers.answering import Answering
 from explainlab.workers.channel import ChannelClosed, Message
 from explainlab.workers.version import source_digest
-from explainlab.workers.wire import error_of, error_record, reader_of
+from explainlab.workers.wire import error_of, error_record, file_text, reader_of
 
 log = logging.getLogger(__name__)
 
@@ -86,8 +86,8 @@ class Told(RunContext):
         self._asked = time.monotonic()
         self._often = min(_RARELY, max(_OFTEN, (self._asked - start - paused) / _ASKING))
         if wants_result and self._result is not None:
-            record, bodies = in_bodies(self._result())
-            self._tell("so_far", record, list(bodies))
+            record, files = in_bodies(self._result())
+            self._tell("so_far", record, [*map(file_text, files)])
 
     def hand_out(self, of: str, parts: Sequence[Any]) -> Iterator[Any]:
         self._ask("hand_out", of, list(parts))
@@ -208,9 +208,9 @@ class Serving:
                 "Give both the same files, then run it again.",
             )
         for result in self._answering.answer(requests, context):
-            record, bodies = in_bodies(result)
-            for body in bodies:
-                yield {"body": body}
+            record, files = in_bodies(result)
+            for file in files:
+                yield {"file": file_text(file)}
             yield {"record": record}
 
     def _trained(self, message: Message, context: RunContext) -> Iterator[Message]:

@@ -2,14 +2,15 @@
 
 The server asks with ``{"task", "requests", "reader", "workers", "digest"}``. The worker tells of what it does, and
 asks for what the run needs, with ``{"task", "call", "args"}``; to a call of :data:`ANSWERED` the server replies
-``{"task", "reply"}``, or ``{"task", "error"}``, which the run then raises. A result comes as ``{"task", "body"}`` for
-each of its bodies, then ``{"task", "record"}``; ``{"task", "end"}`` follows the last, or ``{"task", "error"}``.
+``{"task", "reply"}``, or ``{"task", "error"}``, which the run then raises. A result comes as ``{"task", "file"}`` for
+each of its files, then ``{"task", "record"}``; ``{"task", "end"}`` follows the last, or ``{"task", "error"}``.
 A training is asked with ``training``, arguments of :func:`explainlab.training.train_files`, beside no requests; a
 ``{"task", "record"}`` comes for each model. ``{"state"}`` comes every second.
 """
 
 from __future__ import annotations
 
+from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -44,6 +45,16 @@ def error_of(record: Mapping[str, Any]) -> Exception:
         return Unexpected(record["kind"])
     kind = getattr(errors, record["kind"], ExplainLabError)
     return errors.Cancelled() if kind is errors.Cancelled else kind(record["problem"], record["remedy"])
+
+
+def file_text(content: bytes) -> str:
+    """A file as text."""
+    return b64encode(content).decode("ascii")
+
+
+def file_of(text: str) -> bytes:
+    """The file of :func:`file_text`."""
+    return b64decode(text)
 
 
 def reader_record(reader: Reader) -> Message:

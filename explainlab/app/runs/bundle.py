@@ -25,7 +25,7 @@ from explainlab.figures.export import component_file, inert, render, report_maps
 from explainlab.figures.palette import DEFAULT, PALETTES
 from explainlab.figures.reproduce import command_line, python_code
 from explainlab.figures.svg import draw_svg
-from explainlab.result import with_verdict, written
+from explainlab.result import StoredPart, with_verdict, written
 
 MOST_ROWS = 500
 """The most rows of a table in the report; its CSV file has all."""
@@ -40,21 +40,27 @@ def map_bundle(result: Attribution) -> bytes:
     return _zip({**files, "result.json": to_json([result], words)})
 
 
-def study_bundle(result: AnalysisResult[Any], data: str | None = None) -> bytes:
+def study_bundle(
+    result: AnalysisResult[Any], data: str | None = None, read: Callable[[StoredPart], bytes] | None = None
+) -> bytes:
     """The zip of a study: ``report.html`` with all its figures, each figure alone, its tables, and ``result.json``.
 
-    ``data`` is the name of its data set (None: as in the request). In ``figures/`` are a chart as Plotly's JSON with
-    the numbers behind it as CSV, and a heatmap as SVG. Beside them are the files that the analysis declares.
+    ``data`` is the name of its data set (None: as in the request), ``read`` gives the parts of a long one. In
+    ``figures/`` are a chart as Plotly's JSON with the numbers behind it as CSV, and a heatmap as SVG. Beside them are
+    the files that the analysis declares.
     """
     drawn = figures_of(result)
     tables = [*_tables(result)]
-    files: dict[str, str | Iterable[str]] = {"report.html": _report(result, data or result.request.data, drawn, tables)}
+    files: dict[str, str | Iterable[str | bytes]] = {
+        "report.html": _report(result, data or result.request.data, drawn, tables)
+    }
     for name, chart in drawn.charts.items():
         files[f"figures/{_file_name(name)}.json"] = chart.on_paper().to_json()
         files[f"figures/{_file_name(name)}.csv"] = chart.to_csv()
     files |= {f"figures/{_file_name(name)}.svg": draw_svg(figure.drawn) for name, figure in drawn.maps.items()}
     files |= {table.file: table.to_csv() for table in tables}
     files |= drawn.files
+    files |= {f"parts/{part.path}": map(read, [part]) for part in result.parts if read}
     whole = with_verdict(result.in_parts(), get_study(result.request.question).headline(result))
     return _zip({**files, "result.json": written(whole, ensure_ascii=False, allow_nan=False, indent=2)})
 
@@ -145,12 +151,12 @@ def _file_name(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9_]+", "-", name)
 
 
-def _zip(files: Mapping[str, str | Iterable[str]]) -> bytes:
-    """A zip of texts, which may come in pieces; equal texts give equal bytes."""
+def _zip(files: Mapping[str, str | Iterable[str | bytes]]) -> bytes:
+    """A zip of texts and files, which may come in pieces; equal ones give equal bytes."""
     whole = io.BytesIO()
     with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED, compresslevel=_LEVEL) as archive:
         for name, text in files.items():
             with archive.open(name, "w", force_zip64=not isinstance(text, str)) as file:
                 for piece in [text] if isinstance(text, str) else text:
-                    file.write(piece.encode("utf-8"))
+                    file.write(piece if isinstance(piece, bytes) else piece.encode("utf-8"))
     return whole.getvalue()

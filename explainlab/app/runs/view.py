@@ -36,6 +36,7 @@ from explainlab.result import Result, written
 from explainlab.service.access import OpenRun
 from explainlab.service.questions import request_json
 from explainlab.service.service import Service
+from explainlab.service.store.parts import Parts
 from explainlab.service.store.runs import SUBJECT, Filters
 
 _AGAIN = Place("runs.again")
@@ -65,7 +66,7 @@ def draw_run(service: Service, run_id: str) -> None:
         st.warning(f"The model is gone. {plain(opened.gone)}", icon=":material/warning:")
     with st.container(horizontal=True, vertical_alignment="center"):
         shown_by = _draw_open_page(service, page)
-        _draw_files(opened)
+        _draw_files(opened, service.store.parts)
         st.button(
             "Compute again",
             icon=":material/refresh:",
@@ -137,7 +138,7 @@ def _draw_open_page(service: Service, page: ShownBy | None) -> str:
     return page.entry.url
 
 
-def _draw_files(opened: OpenRun) -> None:
+def _draw_files(opened: OpenRun, parts: Parts) -> None:
     result = opened.result
     if result is None:
         return
@@ -146,7 +147,10 @@ def _draw_files(opened: OpenRun) -> None:
     else:
         assert isinstance(result, AnalysisResult)
         data = opened.run.subject if result.request.data is not None else None
-        files = (lambda: study_bundle(result, data), lambda: "".join(written(result.in_parts(), ensure_ascii=False)))
+        files = (
+            lambda: study_bundle(result, data, parts.read),
+            lambda: "".join(written(result.in_parts(), ensure_ascii=False)),
+        )
     icon = ":material/folder_zip:"
     help_text = "A zip file with an HTML report, all settings and versions, figures, tables and JSON."
     st.download_button("Bundle", files[0], "run.zip", "application/zip", icon=icon, on_click="ignore", help=help_text)

@@ -146,7 +146,7 @@ def all_workers() -> dict[str, Any]:
     Where none does, the workers that the settings name are started, looked at and ended. Raises
     :class:`explainlab.errors.ResourceError` where the store or the cluster does not answer.
     """
-    told = Store(settings().store_url).lease.told()
+    told = Store(settings().store_url, settings().parts).lease.told()
     if told:
         return merged(told)
     workers = _answering() or [here()]

@@ -22,6 +22,7 @@ from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 from sqlalchemy.pool import QueuePool
 
 from explainlab.errors import ResourceError
+from explainlab.service.store.parts import Parts
 
 T = TypeVar("T")
 _MIGRATIONS = Path(__file__).parent / "migrations"
@@ -39,10 +40,11 @@ class Database:
 
     Opening brings it up to date and loses nothing; several processes may do so at once. Every statement is a
     transaction of its own. Every failure raises :class:`ResourceError`; the next statement connects again to a
-    server that was away. ``folder`` is that of SQLite's file; None of other databases and in memory.
+    server that was away. ``folder`` is that of SQLite's file; None of other databases and in memory. The files of
+    ``parts`` are in the folder that is given, by default beside SQLite's file, else in a temporary one.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, parts: Path | None = None) -> None:
         self._address = "EXPLAINLAB_DATABASE_URL"
         try:
             address = make_url(url)
@@ -52,8 +54,9 @@ class Database:
             self._engine = create_engine(address, pool_pre_ping=True, **_options(address))
             if address.get_backend_name() == "sqlite":
                 event.listen(self._engine, "connect", _configure_sqlite)
-            self._bring_up_to_date()
             self.folder = self._find_folder()
+            self.parts = Parts(parts or (self.folder and self.folder / "parts"))
+            self._bring_up_to_date()
         except (SQLAlchemyError, OSError, ImportError, ValueError) as error:
             raise self._unavailable(error) from error
 
@@ -151,7 +154,7 @@ class Database:
             with _alembic, connection.begin():
                 if backend in _LOCKS:
                     connection.exec_driver_sql(_LOCKS[backend])
-                _upgrade(connection)
+                _upgrade(connection, self.parts)
             if backend == "sqlite":
                 _let_shrink(connection)
 
@@ -185,10 +188,10 @@ def _scripts() -> ScriptDirectory:
     return ScriptDirectory.from_config(config)
 
 
-def _upgrade(connection: Connection) -> None:
+def _upgrade(connection: Connection, parts: Parts) -> None:
     """Alembic's command of this name reads all migrations anew."""
     scripts, config = _scripts(), Config()
-    config.attributes["connection"] = connection
+    config.attributes |= {"connection": connection, "parts": parts}
     with EnvironmentContext(config, scripts, fn=lambda version, _: scripts._upgrade_revs("head", version)):
         scripts.run_env()
 

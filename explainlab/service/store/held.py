@@ -12,16 +12,10 @@ from sqlalchemy import insert as insert_into
 from sqlalchemy.exc import IntegrityError
 
 from explainlab.service.store.database import Database, chunks
-from explainlab.service.store.schema import HELD, NOTES, PARTS, RESULTS, RUNS, VIEWS
+from explainlab.service.store.schema import HELD, NOTES, RESULTS, RUNS, VIEWS
 
 _KEYS = {RESULTS: RESULTS.c.key, NOTES: NOTES.c.key, VIEWS: VIEWS.c.id}
 """The tables whose rows are held, with the columns of their keys."""
-_ALONE = ~exists().where(RESULTS.c.key == PARTS.c.key)
-"""Parts whose result is gone, or was never stored."""
-_IN_PARTS = (
-    select(func.coalesce(func.sum(func.length(PARTS.c.body)), 0)).where(PARTS.c.key == RESULTS.c.key).scalar_subquery()
-)
-"""The length of the parts of a result."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +65,7 @@ class Held:
                 connection.execute(delete(HELD).where(*theirs, HELD.c.key.in_(chunk)))
                 for table, key in _KEYS.items():
                     connection.execute(delete(table).where(key.in_(chunk), *_unheld(key)))
-                connection.execute(delete(PARTS).where(PARTS.c.key.in_(chunk), _ALONE))
+        self._delete_files(self._database.parts.among(keys))
 
     def delete_before(self, time: datetime) -> None:
         """Nobody has any longer what was last used before this ``time``."""
@@ -81,7 +75,13 @@ class Held:
         """Delete what was stored before this ``time`` and nobody has."""
         for table, key in _KEYS.items():
             self._database.change(delete(table).where(table.c.created < time, *_unheld(key)))
-        self._database.change(delete(PARTS).where(PARTS.c.created < time, _ALONE))
+        self._delete_files(self._database.parts.before(time))
+
+    def _delete_files(self, keys: Iterable[str]) -> None:
+        """Delete those files of ``keys`` whose result is gone, or was never stored."""
+        for chunk in chunks(keys):
+            stored = {row.key for row in self._database.rows(select(RESULTS.c.key).where(RESULTS.c.key.in_(chunk)))}
+            self._database.parts.delete(key for key in chunk if key not in stored)
 
     def parts(self) -> list[Part]:
         """All that users have, the longest unused first."""
@@ -101,7 +101,7 @@ def _hold(connection: Connection, owner: str, about: str, keys: Iterable[str]) -
         return
     known = select(HELD.c.key).where(*same)
     for table, key in _KEYS.items():
-        size = func.length(table.c.body) + (_IN_PARTS if table is RESULTS else 0)
+        size = func.length(table.c.body) + (RESULTS.c.beside if table is RESULTS else 0)
         fresh = select(literal(owner), literal(about), key, size, literal(now, HELD.c.created.type))
         fresh = fresh.where(key.in_(keys), key.not_in(known))
         connection.execute(insert_into(HELD).from_select(["owner", "about", "key", "bytes", "created"], fresh))

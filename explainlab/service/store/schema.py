@@ -27,19 +27,12 @@ RESULTS = Table(
     Column("question", String(64), nullable=False),
     Column("created", DateTime(timezone=True), nullable=False),
     Column("body", Text, nullable=False),
+    Column("beside", BigInteger, nullable=False, default=0),
 )
-"""Results by the keys of their requests, of all users; ``question`` is the id of a method or an analysis."""
+"""Results by the keys of their requests, of all users; ``question`` is the id of a method or an analysis.
 
-PARTS = Table(
-    "parts",
-    metadata,
-    Column("key", String(64), primary_key=True),
-    Column("number", Integer, primary_key=True, autoincrement=False),
-    Column("created", DateTime(timezone=True), nullable=False),
-    Column("body", Text, nullable=False),
-    Column("digest", String(64)),
-)
-"""The texts of a long result, by its key: lists of them, numbered from 0, each with the digest of its body."""
+The rows of a long one are in files, of so many bytes ``beside`` the database: see :mod:`.parts`.
+"""
 
 VIEWS = Table(
     "views",

@@ -6,38 +6,33 @@ import json
 import logging
 import secrets
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from sqlalchemy import delete, func, select, update
+from sqlalchemy import delete, select, update
 
+from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.bodies import in_bodies, of_bodies
 from explainlab.analyses.registry import read_result
 from explainlab.request import digest
-from explainlab.result import Result
+from explainlab.result import Result, StoredPart
 from explainlab.service.store.database import Database
 from explainlab.service.store.held import Held
 from explainlab.service.store.lease import Lease
+from explainlab.service.store.parts import Damaged
 from explainlab.service.store.remarks import Remarks, Sheet, all_sheets
 from explainlab.service.store.runs import Runs, Visibility
-from explainlab.service.store.schema import NOTES, PARTS, REMARKS, RESULTS, RUNS, SIGN_OUTS, UNFINISHED, VIEWS
+from explainlab.service.store.schema import NOTES, REMARKS, RESULTS, RUNS, SIGN_OUTS, UNFINISHED, VIEWS
 from explainlab.service.store.unfinished import Unfinished
 
 _MOST_KEPT = 2**20
 """Longer stored results, in characters, are not kept in memory and are read anew."""
 
-
-_PARTS = "parts"
-"""In the record of a result that is stored in parts: how many."""
-
+R = TypeVar("R", bound=Result)
 log = logging.getLogger(__name__)
-
-
-class _Damaged(Exception):
-    """A part of a result, by its number from 1, is missing or changed."""
 
 
 @dataclass(frozen=True)
@@ -55,10 +50,12 @@ class Store:
     Every write is one transaction. Errors of the database (a full disk, a read-only folder, a server away) raise
     :class:`explainlab.errors.ResourceError`. Safe to use from several threads and processes. Users' rights are checked
     elsewhere: see ``service/access.py``. ``folder`` is that of SQLite's file; None of other databases and in memory.
+    The rows of long results are files in the folder ``parts``; None: beside SQLite's file, else a temporary one.
     """
 
-    def __init__(self, url: str) -> None:
-        self._database = Database(url)
+    def __init__(self, url: str, parts: Path | None = None) -> None:
+        self._database = Database(url, parts)
+        self.parts = self._database.parts
         self.folder: Path | None = self._database.folder
         self.runs = Runs(self._database)
         self.held = Held(self._database)
@@ -78,31 +75,29 @@ class Store:
 
         Raises :class:`ValueError`, :class:`KeyError` or :class:`TypeError` for a form that this version cannot read.
         """
-        body, parts = self._body(key)
-        if body is None:
+        rows = self._database.rows(select(RESULTS.c.body, RESULTS.c.beside).where(RESULTS.c.key == key))
+        if not rows:
             return None
+        body, beside = rows[0]
+        if len(body) <= _MOST_KEPT and not beside:
+            return _kept(body)
+        record = json.loads(body)
         try:
-            if len(body) <= _MOST_KEPT and not parts:
-                return _kept(body)
-            record = json.loads(body)
-            parts = record.pop(_PARTS, parts)
-            return of_bodies(record, self._parts(key, parts) if parts else None)
-        except _Damaged as damaged:
-            log.warning("part %s of the result %s is missing or changed, so it is deleted", damaged, key[:12])
-            for table in (RESULTS, PARTS):
-                self._database.change(delete(table).where(table.c.key == key))
+            return of_bodies(record, map(self.parts.read, _parts(record)) if beside else None)
+        except Damaged as damaged:
+            log.warning("%s is missing or changed, so its result is deleted", damaged)
+            self._database.change(delete(RESULTS).where(RESULTS.c.key == key))
+            self.parts.delete([key])
             return None
 
-    def put(self, key: str, result: Result) -> None:
-        """Keep ``result`` under ``key`` (64 hexadecimal digits); a result already there stays."""
-        if self.has(key):
-            return
-        record, bodies = in_bodies(result)
-        parts = 0
-        for number, body in enumerate(bodies):  # before the result, which is there when they all are
-            self._database.insert(PARTS, {"key": key, "number": number, "body": body, "digest": digest(body)})
-            parts = number + 1
-        self.put_records({key: record | ({_PARTS: parts} if parts else {})})
+    def put(self, key: str, result: R) -> R:
+        """Keep ``result`` under ``key`` (64 hexadecimal digits), and return it with its parts; one there stays."""
+        if not self.has(key):
+            record, files = in_bodies(result)
+            parts = self.parts.write(key, files)  # before the result, which is there when they all are
+            named = {"parts": [part._asdict() for part in parts]} if parts else {}
+            self._put({key: record | named}, {key: self.parts.size(parts)})
+        return self._with_parts(key, result)
 
     def records(self, keys: Collection[str]) -> dict[str, dict[str, Any]]:
         """The JSON of the results that are stored under any of ``keys``, but for the texts of those in parts."""
@@ -114,6 +109,10 @@ class Store:
 
     def put_records(self, records: Mapping[str, Mapping[str, Any]]) -> None:
         """As :meth:`put`, of results by their keys, as JSON."""
+        self._put(records, {})
+
+    def _put(self, records: Mapping[str, Mapping[str, Any]], beside: Mapping[str, int]) -> None:
+        """``beside`` has the bytes of the files of some."""
         self._database.insert_new(
             RESULTS,
             [
@@ -122,6 +121,7 @@ class Store:
                     "model": record["model"],
                     "question": record.get("study") or record["method"],
                     "body": json.dumps(record, allow_nan=False),
+                    "beside": beside.get(key, 0),
                 }
                 for key, record in records.items()
             ],
@@ -193,25 +193,18 @@ class Store:
         """Whether :meth:`end_sign_in` has been called for ``key``."""
         return self._database.value(select(SIGN_OUTS.c.key).where(SIGN_OUTS.c.key == key)) is not None
 
-    def _body(self, key: str) -> tuple[str | None, int]:
-        """The body of a result (None: it is not stored), and the number of its parts."""
-        parts = select(func.count()).where(PARTS.c.key == RESULTS.c.key).scalar_subquery()
-        rows = self._database.rows(select(RESULTS.c.body, parts).where(RESULTS.c.key == key))
-        return rows[0] if rows else (None, 0)
+    def _with_parts(self, key: str, result: R) -> R:
+        """``result`` with the parts of the one under ``key``."""
+        if not isinstance(result, AnalysisResult) or not self.parts.among([key]):
+            return result
+        return replace(result, parts=tuple(_parts(self.records([key]).get(key, {}))))
 
-    def _parts(self, key: str, count: int) -> Iterator[str]:
-        own = select(PARTS.c.body, PARTS.c.digest).where(PARTS.c.key == key)
-        for number in range(count):
-            rows = self._database.rows(own.where(PARTS.c.number == number))
-            if not rows or rows[0].digest not in (None, digest(rows[0].body)):
-                raise _Damaged(number + 1)
-            yield rows[0].body
+
+def _parts(record: Mapping[str, Any]) -> Iterator[StoredPart]:
+    return (StoredPart(**part) for part in record.get("parts", ()))
 
 
 @lru_cache(maxsize=256)
 def _kept(body: str) -> Result:
     """The result of a ``body``. Equal ones give the same record, so that its figures are kept as well."""
-    record = json.loads(body)
-    if _PARTS in record:
-        raise _Damaged(1)
-    return read_result(record)
+    return read_result(json.loads(body))

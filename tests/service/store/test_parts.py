@@ -1,32 +1,41 @@
-"""A result with very many texts is stored in parts: it comes back whole, and goes whole."""
+"""The rows of a long result are files beside the database: they come back whole, and go whole."""
 
 from __future__ import annotations
 
 import io
 import json
+import os
+import shutil
 import zipfile
-from base64 import b64decode, b64encode
+from base64 import b64encode
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
+import sqlalchemy as sa
 
 from explainlab import evaluate, load_model, study
 from explainlab.analyses import base
 from explainlab.analyses.base import AnalysisResult
+from explainlab.analyses.bodies import in_bodies, pack, unpack
 from explainlab.analyses.errors import rows
 from explainlab.analyses.errors.rows import PredictedRows
 from explainlab.analyses.evaluation.texts import EvaluatedTexts
 from explainlab.app.runs.bundle import study_bundle
+from explainlab.errors import ResourceError
 from explainlab.models.classifier import Classifier
-from explainlab.result import PART, written
-from explainlab.service.store.schema import PARTS, RESULTS
+from explainlab.result import PART, StoredPart, written
+from explainlab.service.imports import read_results
+from explainlab.service.store.parts import Damaged, Parts
+from explainlab.service.store.schema import RESULTS
 from explainlab.service.store.store import Store
 
-KEY, ABOUT = "a" * 64, "c" * 64
+KEY, OTHER, ABOUT = "a" * 64, "b" * 64, "c" * 64
 TEXTS = 2 * PART + 1
 SOON = timedelta(days=1)
 
@@ -40,50 +49,86 @@ def result() -> AnalysisResult[Any]:
 
 
 @pytest.fixture
-def store(database_url: str) -> Store:
-    return Store(database_url)
+def store(database_url: str, tmp_path: Path) -> Store:
+    return Store(database_url, tmp_path / "parts")
 
 
-def lengths(store: Store, table: Any) -> list[int]:
-    return [len(row.body) for row in store._database.rows(table.select())]
+def files(store: Store) -> list[Path]:
+    return sorted(store.parts.folder.glob("*/*"))
+
+
+def bodies(store: Store) -> list[str]:
+    return [row.body for row in store._database.rows(RESULTS.select())]
+
+
+def without_parts(result: AnalysisResult[Any]) -> dict[str, Any]:
+    return replace(result, parts=()).to_json()
 
 
 def test_a_long_result_comes_back_whole(store: Store, result: AnalysisResult[Any]) -> None:
-    store.put(KEY, result)
-    assert len(lengths(store, PARTS)) == 3
-    assert max(lengths(store, RESULTS)) < min(lengths(store, PARTS)[:2])
+    put = store.put(KEY, result)
+    (body,) = bodies(store)
+    assert len(files(store)) == 3
+    assert len(body) < len(json.dumps(result.to_json())) / 10
     again = store.get(KEY)
-    assert again.to_json() == result.to_json()
+    assert without_parts(again) == result.to_json()
     assert again.body == result.body
-    store.put(KEY, result)
-    assert len(lengths(store, PARTS)) == 3
+    assert again.to_json() == put.to_json() == store.put(KEY, result).to_json()
+    assert len(files(store)) == 3
+
+
+def test_a_long_result_names_its_parts(store: Store, result: AnalysisResult[Any], tmp_path: Path) -> None:
+    record = json.loads("".join(written(store.put(KEY, result).in_parts())))
+    assert [part["rows"] for part in record["parts"]] == [PART, PART, 1]
+    for part in record["parts"]:
+        assert set(part) == {"path", "rows", "digest"}
+        content = (tmp_path / "parts" / part["path"]).read_bytes()
+        assert sha256(content).hexdigest() == part["digest"]
+        frame = pd.read_parquet(io.BytesIO(content))
+        assert (len(frame), list(frame)) == (part["rows"], list(record["texts"][0]))
+    assert frame["row"].to_list() == [TEXTS]
+    assert all(os.stat(path).st_mode & 0o077 == 0 for path in files(store)), "only the owner reads them"
+
+
+def test_a_short_result_names_none(store: Store, result: AnalysisResult[Any]) -> None:
+    few = replace(result, body=result.body.model_copy(update={"texts": EvaluatedTexts.of(result.body.texts[:3])}))
+    assert "parts" not in store.put(KEY, few).to_json()
+    assert ("parts" in store.get(KEY).to_json(), files(store)) == (False, [])
 
 
 def test_a_long_result_goes_whole(store: Store, result: AnalysisResult[Any]) -> None:
     store.put(KEY, result)
     store.held.hold("ann", ABOUT, [KEY])
     (held,) = store.held.parts()
-    assert held.bytes == sum(lengths(store, PARTS)) + sum(lengths(store, RESULTS))
+    assert held.bytes == sum(path.stat().st_size for path in files(store)) + sum(map(len, bodies(store)))
+    store.held.hold("bob", ABOUT, [KEY])
     store.held.release("ann", ABOUT)
-    assert (store.get(KEY), lengths(store, PARTS)) == (None, [])
+    assert store.get(KEY).body == result.body, "another has it"
+    store.held.release("bob", ABOUT)
+    assert (store.get(KEY), files(store)) == (None, [])
     store.put(KEY, result)
+    store.held.delete_unheld(datetime.now(UTC) - SOON)
+    assert store.get(KEY).body == result.body, "it may be a running job's"
     store.held.delete_unheld(datetime.now(UTC) + SOON)
-    assert (store.get(KEY), lengths(store, PARTS)) == (None, [])
+    assert (store.get(KEY), files(store)) == (None, [])
 
 
-def test_parts_without_a_result_are_no_result(
+def test_files_without_a_result_are_no_result(
     store: Store, result: AnalysisResult[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def ends(self: Store, records: Any) -> None:
+    def ends(self: Store, *records: Any) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as killed:
-        killed.setattr(Store, "put_records", ends)
+        killed.setattr(Store, "_put", ends)
         with pytest.raises(KeyboardInterrupt):
             store.put(KEY, result)
-    assert (store.has(KEY), store.get(KEY), len(lengths(store, PARTS))) == (False, None, 3)
+    assert (store.has(KEY), store.get(KEY), len(files(store))) == (False, None, 3)
     store.put(KEY, result)
     assert store.get(KEY).body == result.body
+    store.parts.write(OTHER, [pack([{"row": 1}])])
+    store.held.delete_unheld(datetime.now(UTC) + SOON)
+    assert files(store) == [], "nobody has either"
 
 
 @pytest.mark.parametrize("harm", ["first", "last", "all", "changed"])
@@ -91,26 +136,77 @@ def test_a_part_that_is_missing_or_changed_is_told_and_made_anew(
     store: Store, result: AnalysisResult[Any], harm: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     store.put(KEY, result)
-    number = {"last": 2, "changed": 1}.get(harm, 0)
+    path = files(store)[{"last": 2, "changed": 1}.get(harm, 0)]
     if harm == "changed":
-        (body,) = [row.body for row in store._database.rows(PARTS.select()) if row.number == number]
-        store._database.change(PARTS.update().where(PARTS.c.number == number).values(body=body.replace("0.", "1.", 1)))
+        path.write_bytes(path.read_bytes()[:-1] + b"x")
+    elif harm == "all":
+        shutil.rmtree(store.parts.folder)
     else:
-        store._database.change(PARTS.delete().where(PARTS.c.number == number if harm != "all" else PARTS.c.number >= 0))
+        path.unlink()
     assert store.get(KEY) is None
-    assert f"part {number + 1} of the result {KEY[:12]} is missing or changed" in caplog.text
-    assert (store.has(KEY), lengths(store, PARTS)) == (False, [])
+    assert f"{KEY}/{path.name} is missing or changed" in caplog.text
+    assert (store.has(KEY), files(store)) == (False, [])
     store.put(KEY, result)
     assert store.get(KEY).body == result.body
 
 
-def test_parts_of_before_have_no_digest(store: Store, result: AnalysisResult[Any]) -> None:
-    store.put(KEY, result)
-    (record,) = store.records([KEY]).values()
-    del record["parts"]
-    store._database.change(RESULTS.update().values(body=json.dumps(record)))
-    store._database.change(PARTS.update().values(digest=None))
+def test_two_servers_may_store_one_result_at_once(store: Store, result: AnalysisResult[Any], database_url: str) -> None:
+    elsewhere = Store(database_url, store.parts.folder)
+    other_texts = [text.model_copy(update={"row": text.row + 1}) for text in result.body.texts]
+    mine = replace(result, body=result.body.model_copy(update={"texts": EvaluatedTexts.of(other_texts)}))
+    kept = elsewhere.parts.write(KEY, in_bodies(mine)[1])
+    assert store.put(KEY, result).parts != tuple(kept)
     assert store.get(KEY).body == result.body
+    store.held.delete_unheld(datetime.now(UTC) + SOON)
+    assert files(store) == []
+
+
+def test_a_backup_is_the_database_and_its_files(result: AnalysisResult[Any], tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    Store(f"sqlite:///{home / 'explainlab.sqlite'}").put(KEY, result)
+    shutil.copytree(home, tmp_path / "backup")
+    shutil.rmtree(home)
+    shutil.copytree(tmp_path / "backup", tmp_path / "restored")
+    assert Store(f"sqlite:///{tmp_path / 'restored' / 'explainlab.sqlite'}").get(KEY).body == result.body
+
+
+def test_files_that_cannot_be_written_leave_no_result(
+    database_url: str, result: AnalysisResult[Any], tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("no folder")
+    store = Store(database_url, tmp_path / "file")
+    with pytest.raises(ResourceError, match=r"rows of results cannot be kept .*Free disk space"):
+        store.put(KEY, result)
+    assert not store.has(KEY)
+
+
+def test_a_path_that_leads_out_is_no_part(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_bytes(b"secret")
+    parts = Parts(tmp_path / "parts")
+    (kept,) = parts.write(KEY, [pack([{"row": 1}])])
+    assert unpack(parts.read(kept)) == [{"row": 1}]
+    for path in ("../secret", str(tmp_path / "secret")):
+        with pytest.raises(Damaged):
+            parts.read(StoredPart(path=path, rows=1, digest=sha256(b"secret").hexdigest()))
+
+
+def test_an_imported_result_names_no_files(result: AnalysisResult[Any], store: Store) -> None:
+    record = json.loads("".join(written(store.put(KEY, result).in_parts())))
+    (read,) = read_results(json.dumps({**record, "texts": record["texts"][:3]}).encode())
+    assert read.parts == ()
+
+
+RECORDS: list[dict[str, Any]] = [
+    {"row": 1, "text": "naïve \U0001f600", "score": 0.1, "cut": False, "pair": None, "scores": [1, 2.5], "mixed": 1},
+    {"row": 2, "text": "", "score": 1e-300, "cut": True, "pair": "<b>", "scores": [], "mixed": 1.0},
+    {"row": 2**70, "text": "\ud800", "score": -0.0, "cut": True, "pair": None, "scores": [{"a": None}], "mixed": "x"},
+]
+
+
+@pytest.mark.parametrize("records", [RECORDS[:2], RECORDS, [{"a": 1}, {"b": None}], [{"a": None}], [{"a": True}]])
+def test_records_come_back_from_columns_as_they_were(records: list[dict[str, Any]]) -> None:
+    again = unpack(pack(records))
+    assert json.dumps(again, sort_keys=True) == json.dumps(records, sort_keys=True)
 
 
 def test_pieces_are_the_whole_text(result: AnalysisResult[Any]) -> None:
@@ -145,25 +241,84 @@ def predictions() -> AnalysisResult[Any]:
     return replace(few, body=few.body.model_copy(update={"rows": PredictedRows.of(given)}))
 
 
+def test_a_bundle_holds_the_parts(store: Store, result: AnalysisResult[Any]) -> None:
+    stored = store.put(KEY, result)
+    with zipfile.ZipFile(io.BytesIO(study_bundle(stored, read=store.parts.read))) as bundle:
+        named = json.loads(bundle.read("result.json"))["parts"]
+        assert len(named) == 3
+        for part in named:
+            assert sha256(bundle.read(f"parts/{part['path']}")).hexdigest() == part["digest"]
+
+
 def test_predictions_are_stored_in_columns(
     store: Store, predictions: AnalysisResult[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(rows, "_PACKED", PART)
-    store.put(KEY, predictions)
-    parts = [row.body for row in store._database.rows(PARTS.select())]
-    assert [len(pd.read_parquet(io.BytesIO(b64decode(part)))) for part in parts] == [PART, PART, 1]
-    assert sum(map(len, parts)) < len("".join(written(predictions.in_parts()))) / 5
+    stored = store.put(KEY, predictions)
+    assert [len(pd.read_parquet(path)) for path in files(store)] == [PART, PART, 1]
+    assert [part.rows for part in stored.parts] == [PART, PART, 1]
+    assert sum(path.stat().st_size for path in files(store)) < len("".join(written(predictions.in_parts()))) / 5
     again = store.get(KEY)
-    assert again.to_json() == predictions.to_json()
-    assert "".join(written(again.in_parts())) == "".join(written(predictions.in_parts()))
+    assert without_parts(again) == predictions.to_json()
+    assert "".join(written(again.in_parts())) == "".join(written(stored.in_parts()))
     store.held.hold("ann", ABOUT, [KEY])
     store.held.release("ann", ABOUT)
-    assert (store.get(KEY), lengths(store, PARTS)) == (None, [])
+    assert (store.get(KEY), files(store)) == (None, [])
 
 
-def test_damaged_columns_are_told_as_a_form_that_cannot_be_read(store: Store, predictions: AnalysisResult[Any]) -> None:
-    store.put(KEY, predictions)
-    for body in ("AAAA", b64encode(pd.DataFrame({"row": [1]}).to_parquet()).decode()):
-        store._database.change(PARTS.update().values(body=body, digest=None))
+def test_other_columns_are_told_as_a_form_that_cannot_be_read(store: Store, predictions: AnalysisResult[Any]) -> None:
+    for content in (pd.DataFrame({"row": [1]}).to_parquet(), pack([{"row": "x"}])):
+        store.put(KEY, predictions)
+        record = json.loads(bodies(store)[0])
+        record["parts"] = [part._asdict() for part in store.parts.write(KEY, [content])]
+        store._database.change(RESULTS.update().values(body=json.dumps(record)))
         with pytest.raises((ValueError, KeyError, TypeError)):
             store.get(KEY)
+        store._database.change(RESULTS.delete())
+
+
+@pytest.mark.parametrize("kind", ["texts", "rows"])
+def test_rows_that_were_in_the_database_become_files(
+    kind: str,
+    result: AnalysisResult[Any],
+    predictions: AnalysisResult[Any],
+    database_url: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    given = result if kind == "texts" else predictions
+    before = Store(database_url, tmp_path / "parts")
+    monkeypatch.setattr(rows, "_PACKED", PART)
+    before.put(KEY, given)
+    before.held.hold("ann", ABOUT, [KEY])
+    as_before_v12(before, given)
+    shutil.rmtree(before.parts.folder)
+    after = Store(database_url, tmp_path / "parts")
+    assert (len(files(after)), [part.rows for part in after.get(KEY).parts]) == (3, [PART, PART, 1])
+    assert after.get(KEY).body == given.body
+    after.held.release("ann", ABOUT)
+    assert files(after) == []
+
+
+def as_before_v12(store: Store, result: AnalysisResult[Any]) -> None:
+    """Put the rows into the database's table of parts, as they were there."""
+    record = json.loads(bodies(store)[0])
+    record["parts"] = len(record["parts"])
+    packed = result.packed()
+    texts = json.loads(json.dumps([*result.rows_in_parts()]))
+    old = [json.dumps(part) for part in texts] if packed is None else [b64encode(part).decode() for part in packed]
+    with store._database.connection() as connection:
+        connection.execute(RESULTS.update().values(body=json.dumps(record)))
+        time = "TIMESTAMP WITH TIME ZONE" if connection.dialect.name == "postgresql" else "DATETIME"
+        connection.execute(
+            sa.text(
+                "CREATE TABLE parts (key VARCHAR(64) NOT NULL, number INTEGER NOT NULL, "
+                f"created {time} NOT NULL, body TEXT NOT NULL, digest VARCHAR(64), PRIMARY KEY (key, number))"
+            )
+        )
+        put = sa.text("INSERT INTO parts VALUES (:key, :number, '2026-01-02 03:04:05.000000', :body, NULL)")
+        for key in (KEY, OTHER):
+            for number, body in enumerate(old):
+                connection.execute(put, {"key": key, "number": number, "body": body})
+        connection.execute(sa.text("ALTER TABLE results DROP COLUMN beside"))
+        connection.execute(sa.text("UPDATE alembic_version SET version_num = 'v11'"))
