@@ -13,6 +13,8 @@ TRUSTED = 0.1
 """The share of a job after which its own pace counts as much as that of earlier jobs."""
 LEAST_SECONDS, LEAST_BATCHES = 0.5, 3
 """Without earlier jobs, no time left is told before so many seconds of work and batches."""
+LEAST_SHARE = 0.005
+"""Nor before this share of what is left has been done: seconds tell nothing of hours."""
 
 
 @dataclass(frozen=True)
@@ -141,7 +143,7 @@ class Estimate:
             trusted = TRUSTED * self._expected
             return rest * (seconds + self.pace.seconds * trusted) / (gained + trusted)
         told = self._ended > self._before or (self._exact and self._batches >= LEAST_BATCHES)
-        if not told or not gained or seconds < LEAST_SECONDS:
+        if not told or gained <= LEAST_SHARE * rest or seconds < LEAST_SECONDS:
             return None
         return rest * seconds / gained
 

@@ -113,24 +113,23 @@ def _size(numbers: Tensor) -> Tensor:
 
 
 def _over_words(model: Model, gradient: Tensor) -> Tensor:
-    """As :func:`length`, of the gradient [..., V] with respect to a token's one-hot row, ‖E g‖ = √(gᵀ EᵀE g)."""
-    wide = _wide(gradient)
-    products = _products(model).to(wide.device)
-    norm = (wide @ products * wide).sum(dim=-1).clamp(min=0).sqrt()
-    return torch.stack([norm, torch.zeros_like(norm)], dim=-1)
+    """As :func:`length`, of the gradient [..., V] with respect to a token's one-hot row, ‖E g‖ = ‖R g‖."""
+    wide = gradient.to(torch.promote_types(gradient.dtype, torch.float32))
+    return length(wide @ _root(model).to(wide.dtype).to(wide.device))
 
 
 _known: WeakKeyDictionary[Model, Tensor] = WeakKeyDictionary()
-"""EᵀE of the models that are still there."""
+"""Rᵀ of the models that are still there."""
 
 
-def _products(model: Model) -> Tensor:
-    """EᵀE, float64 [d, d], made once a model and in parts: the word table E [V, d] may be large."""
+def _root(model: Model) -> Tensor:
+    """Rᵀ, float64 [d, d], with RᵀR = EᵀE, made once a model and in parts: the word table E [V, d] may be large."""
     if model not in _known:
         products = torch.zeros((), dtype=torch.float64)
         for rows in map(_wide, model.word_embeddings.weight.detach().split(_ROWS)):
             products = products.to(rows.device) + rows.T @ rows
-        _known[model] = products
+        values, vectors = torch.linalg.eigh(products)
+        _known[model] = (vectors * values.clamp(min=0).sqrt()).cpu()
     return _known[model]
 
 
