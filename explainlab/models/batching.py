@@ -52,7 +52,8 @@ def batch_size(
     if count == 1:
         return 1
     needed = classifier.model.bytes_per_token(length, gradients)
-    fit = batch_tokens(on or classifier.device, needed, classifier.limits.batch_tokens, free) // (length * rows)
+    device, wanted, on_cpu = on or classifier.device, classifier.limits.batch_tokens, classifier.model.cpu_batch_tokens
+    fit = batch_tokens(device, needed, wanted, free, on_cpu) // (length * rows)
     return ceil(count / ceil(count / max(1, min(fit, most))))
 
 

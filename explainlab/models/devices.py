@@ -12,6 +12,8 @@ from explainlab.errors import ExplainLabError, MemoryShortage, RequestError
 
 CPU_BATCH_TOKENS = 1024
 """On a CPU, larger batches only fall out of the caches (measured by `bench`)."""
+_LITTLE = 2**26
+"""So many bytes a CPU always has."""
 _OUT_OF_MEMORY = (
     "out of memory",
     "can't allocate memory",
@@ -39,16 +41,24 @@ def choose_device(name: str | None = None) -> torch.device:
     return device
 
 
-def batch_tokens(device: torch.device, bytes_per_token: int, wanted: int = 0, free: int | None = None) -> int:
+def batch_tokens(
+    device: torch.device,
+    bytes_per_token: int,
+    wanted: int = 0,
+    free: int | None = None,
+    on_cpu: int = CPU_BATCH_TOKENS,
+) -> int:
     """Tokens that a batch may hold on ``device`` when a token needs ``bytes_per_token``: as many as ``wanted``.
 
-    If 0 are wanted, half of the free memory of a GPU is used; on a CPU the batch stays small enough for its caches and
-    for a quick cancel. ``free`` bytes are known, or asked for.
+    If 0 are wanted, half of the free memory of a GPU is used; a CPU takes no more than ``on_cpu``, so that the batch
+    stays small enough for its caches and for a quick cancel. ``free`` bytes are known, or asked for.
     """
     if wanted:
         return wanted
+    if device.type != "cuda" and free is None and on_cpu * bytes_per_token <= _LITTLE:
+        return on_cpu
     fit = max(1, (free_memory(device) if free is None else free) // 2 // bytes_per_token)
-    return fit if device.type == "cuda" else min(CPU_BATCH_TOKENS, fit)
+    return fit if device.type == "cuda" else min(on_cpu, fit)
 
 
 def free_memory(device: torch.device) -> int:

@@ -14,6 +14,7 @@ from explainlab.errors import UnsupportedError
 from explainlab.models.anatomy import Block, Head, Unit
 from explainlab.models.architectures import Architecture
 from explainlab.models.attention import Tap
+from explainlab.models.devices import CPU_BATCH_TOKENS
 from explainlab.models.inputs import Inputs
 from explainlab.models.speaking.prefix import Cache, Prefix
 
@@ -55,6 +56,11 @@ class Model(Protocol):
     @abstractmethod
     def bytes_per_token(self, length: int, gradients: bool) -> int:
         """A cautious estimate of the activations per token of a text of ``length`` tokens in a batch."""
+
+    @property
+    def cpu_batch_tokens(self) -> int:
+        """With how many tokens a batch is the fastest on a CPU."""
+        return CPU_BATCH_TOKENS
 
     # Some networks --------------------------------------------------------------------------------------------------
 

@@ -27,6 +27,7 @@ from explainlab.models.anatomy import (
 )
 from explainlab.models.architectures import Architecture
 from explainlab.models.attention import Tap, tapped
+from explainlab.models.devices import CPU_BATCH_TOKENS
 from explainlab.models.inputs import Inputs
 from explainlab.models.model import Model
 from explainlab.models.speaking.completion import answers_of, take_head
@@ -179,6 +180,10 @@ class RecurrentModel(TransformerModel):
         config: Any = self.network.config
         per_token = 16 * config.hidden_size + 2 * config.embedding_size  # four gates, states and cells, both ways
         return int(per_token) * self.word_embeddings.weight.element_size()
+
+    @property
+    def cpu_batch_tokens(self) -> int:
+        return 2 * CPU_BATCH_TOKENS  # as few steps as possible: they come one after another
 
     @property
     def layers(self) -> Sequence[nn.Module]:
