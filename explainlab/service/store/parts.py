@@ -39,7 +39,10 @@ class Parts:
         self.folder = folder
 
     def write(self, key: str, files: Iterable[bytes]) -> list[StoredPart]:
-        """Keep the Parquet ``files`` of the result ``key``; raises :class:`ResourceError` where they cannot be."""
+        """Keep the Parquet ``files`` of the result ``key``, all or none.
+
+        Raises :class:`ResourceError` where they cannot be kept.
+        """
         parts = []
         for number, content in enumerate(files):
             digest = sha256(content).hexdigest()
@@ -47,6 +50,7 @@ class Parts:
             try:
                 write_file(self.folder / path, content)
             except OSError as error:
+                self.delete([key])
                 raise ResourceError(
                     f"The rows of results cannot be kept in {self.folder}: {error.strerror or error}.",
                     "Free disk space, check the permissions, or set EXPLAINLAB_PARTS_FOLDER to another folder.",

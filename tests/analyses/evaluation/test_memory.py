@@ -50,7 +50,7 @@ def _little_at_once(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(summary, "_AT_ONCE", 2_000)
     monkeypatch.setattr(comparison, "_RANKED", 100)
     monkeypatch.setattr(listing, "MOST_LISTED", 100)
-    monkeypatch.setattr(base, "PART", 20)
+    monkeypatch.setattr(base, "PART", 100)
     monkeypatch.setattr(spill, "FEW", 10)
     monkeypatch.setattr(spill, "LITTLE", 1)
     monkeypatch.setattr(spill, "_BLOCK", 1_000)

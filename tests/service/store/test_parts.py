@@ -28,9 +28,11 @@ from explainlab.analyses.errors.rows import PredictedRows
 from explainlab.analyses.evaluation.texts import EvaluatedTexts
 from explainlab.app.runs.bundle import study_bundle
 from explainlab.errors import ResourceError
+from explainlab.files import write_file
 from explainlab.models.classifier import Classifier
 from explainlab.result import PART, StoredPart, written
 from explainlab.service.imports import read_results
+from explainlab.service.store import parts
 from explainlab.service.store.parts import Damaged, Parts
 from explainlab.service.store.schema import RESULTS
 from explainlab.service.store.store import Store
@@ -180,14 +182,31 @@ def test_files_that_cannot_be_written_leave_no_result(
     assert not store.has(KEY)
 
 
+def test_a_disk_that_fills_up_has_none_of_the_files(
+    store: Store, result: AnalysisResult[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fill(path: Path, content: bytes) -> None:
+        if len(files(store)) == 2:
+            raise OSError(28, "No space left on device")
+        write_file(path, content)
+
+    with monkeypatch.context() as full:
+        full.setattr(parts, "write_file", fill)
+        with pytest.raises(ResourceError, match="No space left on device"):
+            store.put(KEY, result)
+    assert (store.has(KEY), files(store)) == (False, [])
+    store.put(KEY, result)
+    assert store.get(KEY).body == result.body
+
+
 def test_a_path_that_leads_out_is_no_part(tmp_path: Path) -> None:
     (tmp_path / "secret").write_bytes(b"secret")
-    parts = Parts(tmp_path / "parts")
-    (kept,) = parts.write(KEY, [pack([{"row": 1}])])
-    assert unpack(parts.read(kept)) == [{"row": 1}]
+    own = Parts(tmp_path / "parts")
+    (kept,) = own.write(KEY, [pack([{"row": 1}])])
+    assert unpack(own.read(kept)) == [{"row": 1}]
     for path in ("../secret", str(tmp_path / "secret")):
         with pytest.raises(Damaged):
-            parts.read(StoredPart(path=path, rows=1, digest=sha256(b"secret").hexdigest()))
+            own.read(StoredPart(path=path, rows=1, digest=sha256(b"secret").hexdigest()))
 
 
 def test_an_imported_result_names_no_files(result: AnalysisResult[Any], store: Store) -> None:
