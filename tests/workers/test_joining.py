@@ -54,6 +54,8 @@ def test_it_stays_as_long_as_ray_does_and_tells_where_that_fails(monkeypatch: py
 
 
 _WAITING = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)  # it is ignored where the tests run in the background
 from explainlab.workers.cluster import joining
 joining.answers = lambda _: True
 joining.START = "import os, time; print(os.getpid(), flush=True); time.sleep(600)"
