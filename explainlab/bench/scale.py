@@ -50,6 +50,7 @@ def _measured(classifier: Classifier, count: int, folder: Path) -> Row:
     result: Any
     result, opening = timed(lambda: store.get(key))
     found = result.body.rows
+    kept = [*folder.glob("results.sqlite*"), *store.parts.folder.rglob("*.parquet")]
     return Row(
         name="scale",
         work=f"{model_name(classifier)}, {count:,} rows predicted and stored",
@@ -60,7 +61,7 @@ def _measured(classifier: Classifier, count: int, folder: Path) -> Row:
             "opening, s": opening,
             "filter and sort, s": timed(lambda: found.column("loss")[found.wrong].argsort())[1],
             "search, s": timed(lambda: found.finds("camera"))[1],
-            "stored, MB": sum(path.stat().st_size for path in folder.glob("results.sqlite*")) / 2**20,
+            "stored, MB": sum(path.stat().st_size for path in kept) / 2**20,
         },
     )
 
