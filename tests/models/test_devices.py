@@ -27,6 +27,12 @@ def test_batches_on_a_cpu_stay_small() -> None:
     assert batch_tokens(CPU, bytes_per_token=2**60) == 1
 
 
+def test_a_model_may_want_larger_batches_on_a_cpu() -> None:
+    assert batch_tokens(CPU, bytes_per_token=1, on_cpu=4096) == 4096
+    assert batch_tokens(CPU, bytes_per_token=2**60, on_cpu=4096) == 1
+    assert batch_tokens(CPU, bytes_per_token=2**20, free=2**27, on_cpu=4096) == 64
+
+
 def test_a_wanted_size_wins() -> None:
     assert batch_tokens(CPU, bytes_per_token=2**60, wanted=77) == 77
 

@@ -159,3 +159,20 @@ def test_a_part_without_any_work_was_known() -> None:
     left = estimate.seconds_left
     assert left is not None
     assert left < 0.75 * 125 * 3 / 75, "of the last part too, half is taken to be known"
+
+
+def test_seconds_tell_nothing_of_hours() -> None:
+    """A long job whose first steps take ten times as long as all others."""
+    estimate, now, first = Estimate(), 0.0, None
+    estimate.expect(now, 100_000, True)
+    for step in range(2_000):
+        now += 1.0 if step < 10 else 0.1
+        estimate.spend(now, 1)
+        first = first or estimate.seconds_left
+    assert first is not None
+    assert first < 1.3 * 0.1 * 100_000
+    soon = Estimate()
+    soon.expect(0, 100, True)
+    for step in range(3):
+        soon.spend(step + 1.0, 1)
+    assert soon.seconds_left == pytest.approx(97), "a short job is told at once"
