@@ -52,10 +52,10 @@ def pack(records: Sequence[Mapping[str, Any]]) -> bytes:
     import pyarrow.parquet as pq
 
     names = dict.fromkeys(chain.from_iterable(records))
-    plain = {name: _plain([record.get(name) for record in records]) for name in names if _everywhere(name, records)}
-    written = [name for name in names if plain.get(name) is None]
-    columns = [plain.get(name) if plain.get(name) is not None else _json(name, records) for name in names]
-    table = pa.table(columns, names=list(names), metadata={_WRITTEN: json.dumps(written)})
+    plain = {name: _plain(name, records) for name in names}
+    columns = {name: _json(name, records) if own is None else own for name, own in plain.items()}
+    written = [name for name, own in plain.items() if own is None]
+    table = pa.table(columns, metadata={_WRITTEN: json.dumps(written)})
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink, compression="zstd")
     content: bytes = sink.getvalue().to_pybytes()
@@ -79,14 +79,13 @@ def unpack(content: bytes) -> list[dict[str, Any]]:
     ]
 
 
-def _everywhere(name: str, records: Sequence[Mapping[str, Any]]) -> bool:
-    return all(name in record for record in records)
-
-
-def _plain(values: list[Any]) -> pa.Array | None:
-    """The column of ``values`` that are None or all of one plain kind; None of others, and where Arrow has no room."""
+def _plain(name: str, records: Sequence[Mapping[str, Any]]) -> pa.Array | None:
+    """The column of a field that all have, with None or values of one plain kind; None where Arrow has no room."""
     import pyarrow as pa
 
+    if not all(name in record for record in records):
+        return None
+    values = [record[name] for record in records]
     kinds = {type(value) for value in values if value is not None}
     if len(kinds) > 1 or not kinds.issubset(_PLAIN):
         return None

@@ -30,6 +30,7 @@ from explainlab.app.runs.bundle import study_bundle
 from explainlab.errors import ResourceError
 from explainlab.files import write_file
 from explainlab.models.classifier import Classifier
+from explainlab.request import digest
 from explainlab.result import PART, StoredPart, written
 from explainlab.service.imports import read_results
 from explainlab.service.store import parts
@@ -319,6 +320,21 @@ def test_rows_that_were_in_the_database_become_files(
     assert files(after) == []
 
 
+@pytest.mark.parametrize(
+    "harm", ["UPDATE parts SET body = '[]' WHERE number = 1", "DELETE FROM parts WHERE number = 2"]
+)
+def test_a_damaged_result_of_the_database_makes_no_files(
+    harm: str, result: AnalysisResult[Any], database_url: str, tmp_path: Path
+) -> None:
+    before = Store(database_url, tmp_path / "parts")
+    before.put(KEY, result)
+    as_before_v12(before, result)
+    with before._database.connection() as connection:
+        connection.execute(sa.text(harm))
+    after = Store(database_url, tmp_path / "parts")
+    assert (after.has(KEY), after.get(KEY), files(after)) == (False, None, [])
+
+
 def as_before_v12(store: Store, result: AnalysisResult[Any]) -> None:
     """Put the rows into the database's table of parts, as they were there."""
     record = json.loads(bodies(store)[0])
@@ -335,9 +351,9 @@ def as_before_v12(store: Store, result: AnalysisResult[Any]) -> None:
                 f"created {time} NOT NULL, body TEXT NOT NULL, digest VARCHAR(64), PRIMARY KEY (key, number))"
             )
         )
-        put = sa.text("INSERT INTO parts VALUES (:key, :number, '2026-01-02 03:04:05.000000', :body, NULL)")
+        put = sa.text("INSERT INTO parts VALUES (:key, :number, '2026-01-02 03:04:05.000000', :body, :digest)")
         for key in (KEY, OTHER):
             for number, body in enumerate(old):
-                connection.execute(put, {"key": key, "number": number, "body": body})
+                connection.execute(put, {"key": key, "number": number, "body": body, "digest": digest(body)})
         connection.execute(sa.text("ALTER TABLE results DROP COLUMN beside"))
         connection.execute(sa.text("UPDATE alembic_version SET version_num = 'v11'"))
