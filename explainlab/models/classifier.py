@@ -188,7 +188,7 @@ class Classifier:
 
     def head_rows(self, encoding: Encoding) -> np.ndarray:
         """float64 [N]: the weight with which each row of the last layer reaches the head (sums to 1)."""
-        pooling, real = self.architecture.pooling, np.flatnonzero(encoding.attention)
+        pooling, real = self.architecture.pooling, encoding.attention.nonzero()[0]
         weights = np.zeros(len(encoding))
         if pooling == "mean":
             weights[real] = 1 / len(real)

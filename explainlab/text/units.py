@@ -73,8 +73,14 @@ class Units:
 
     def sum_tokens(self, scores: np.ndarray) -> np.ndarray:
         """float64 [N] token scores summed into [n_features]; the total is kept."""
-        real = self.membership >= 0
-        return np.bincount(self.membership[real], scores[real], len(self.features))
+        places, features = self._real
+        return np.bincount(features, scores[places], len(self.features))
+
+    @cached_property
+    def _real(self) -> tuple[np.ndarray, np.ndarray]:
+        """The positions of all tokens but padding, and their features."""
+        places = np.flatnonzero(self.membership >= 0)
+        return places, self.membership[places]
 
     def spread(self, scores: np.ndarray) -> np.ndarray:
         """float64 [n_content] scores of the content features placed among all [n_features]; special ones get 0."""

@@ -37,12 +37,13 @@ class _AttentionMethod(BatchedMethod):
         return attention_maps(subjects, lambda subject, maps: self._read(subject, maps, parameters))
 
     def _read(self, subject: Subject, maps: np.ndarray, parameters: Any) -> Outcome:
-        count = int(subject.encoding.attention.sum())  # what is padded is padded on the right
-        matrix = self.combine(maps[:, :count, :count], parameters)
-        class_rows = subject.classifier.head_rows(subject.encoding)[:count]
-        rows = class_rows if parameters.reading == "class_row" else np.full(count, 1 / count)
+        real = slice(np.count_nonzero(subject.encoding.attention))  # what is padded is padded on the right
+        matrix = self.combine(maps[:, real, real], parameters)
         tokens = np.zeros(len(subject.encoding))
-        tokens[:count] = rows @ matrix
+        if parameters.reading == "class_row":
+            tokens[real] = subject.classifier.head_rows(subject.encoding)[real] @ matrix
+        else:
+            tokens[real] = matrix.mean(axis=0)
         return Outcome(subject.units.sum_tokens(tokens))
 
     @abstractmethod

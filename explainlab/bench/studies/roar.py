@@ -49,7 +49,7 @@ GRID: dict[str, Any] = {
     "settings": {"epochs": 2},
 }
 """The grid whose parts are timed."""
-_REPEATS = 2
+_REPEATS = 5
 
 
 def rows() -> Iterator[Row]:

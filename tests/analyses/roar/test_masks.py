@@ -51,12 +51,22 @@ def test_masks_are_kept_bit_by_bit() -> None:
 
 
 def test_a_measure_concentrates_on_few_tokens_or_on_none() -> None:
-    assert concentration(np.zeros(3)) is None
-    assert concentration(np.zeros(0)) is None
-    shares = concentration(np.array([-3.0, 0.5, 1.0, 0.5]))
-    assert shares is not None
+    none = [np.zeros(3), np.zeros(0)]
+    assert concentration(none).shape == concentration([]).shape == (0, 20)
+    shares, longer = concentration([*none, np.array([-3.0, 0.5, 1.0, 0.5]), np.ones(11)])
     assert shares[:10] == pytest.approx([0.6, 0.8, 0.9, 1, 1, 1, 1, 1, 1, 1])
     assert shares[10:] == pytest.approx([0.6, 0.6, 0.8, 0.8, 0.8, 0.9, 0.9, 1, 1, 1])
+    assert longer[:10] == pytest.approx(np.arange(1, 11) / 11)
+    assert longer[10:] == pytest.approx(np.array([2, 3, 4, 5, 6, 7, 8, 9, 10, 11]) / 11)
+
+
+def test_the_bits_of_parts_find_their_texts() -> None:
+    draw = np.random.default_rng(4)
+    lengths = [3, 0, 5, 2]
+    own = [draw.integers(0, 2, length).astype(bool) for length in lengths]
+    parts = [[2, 0], [3, 1]]
+    masks = Masks.placed(lengths, ((rows, np.concatenate([own[row] for row in rows])) for rows in parts))
+    assert [masks[i].tolist() for i in range(4)] == [bits.tolist() for bits in own]
 
 
 def test_places_share_what_is_the_same_and_know_what_they_wait_for() -> None:

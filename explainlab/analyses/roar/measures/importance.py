@@ -75,14 +75,17 @@ def scores_of(
     return scores
 
 
-def concentration(scores: np.ndarray) -> np.ndarray | None:
-    """float64 [20]: the share of the sum of |``scores``| that the largest 1 to 10 hold, then the largest 10% to 100%.
+def concentration(scores: Sequence[np.ndarray]) -> np.ndarray:
+    """float64 [k, 20]: the share of the sum of a text's |scores| that the largest 1 to 10 hold, then the largest 10% to
+    100%. Of ``scores``, float64 [n] of each text, only the k with a sum above 0 have one.
 
-    None where the sum is 0, or there are no scores. A per cent of the tokens is rounded up.
+    A per cent of the tokens is rounded up.
     """
-    held = np.cumsum(np.sort(np.abs(scores))[::-1])
-    if not held.any():
-        return None
-    numbers = np.concatenate([_NUMBERS, -(-len(held) * _PERCENTS // 100)])
-    shares: np.ndarray = held[np.minimum(numbers, len(held)) - 1] / held[-1]
+    own = [np.abs(text) for text in scores if text.any()]
+    lengths = np.array([len(text) for text in own], dtype=np.int64)[:, None]
+    sizes = np.zeros((len(own), int(lengths.max(initial=1))))
+    sizes[np.arange(sizes.shape[1]) < lengths] = np.concatenate([np.zeros(0), *own])
+    held = np.cumsum(-np.sort(-sizes, axis=1), axis=1)
+    numbers = np.concatenate([np.tile(_NUMBERS, (len(own), 1)), -(-lengths * _PERCENTS // 100)], axis=1)
+    shares: np.ndarray = np.take_along_axis(held, np.minimum(numbers, lengths) - 1, axis=1) / held[:, -1:]
     return shares

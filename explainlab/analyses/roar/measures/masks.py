@@ -52,6 +52,16 @@ class Masks:
         """Those of texts one by one."""
         return cls(lengths, np.concatenate([np.zeros(0, dtype=bool), *each]))
 
+    @classmethod
+    def placed(cls, lengths: Sequence[int], parts: Iterator[tuple[list[int], np.ndarray]]) -> Masks:
+        """Those of all texts, in parts: the numbers of some texts, and their bits one after another."""
+        whole = cls.none(lengths)
+        for texts, bits in parts:
+            starts, ends = whole._starts[texts], whole._ends[texts]
+            before = np.cumsum(ends - starts) - (ends - starts)
+            whole.bits[np.arange(len(bits)) + np.repeat(starts - before, ends - starts)] = bits
+        return whole
+
     def __getitem__(self, text: int) -> np.ndarray:
         """bool [n]: what is masked of a text."""
         own: np.ndarray = self.bits[self._starts[text] : self._ends[text]]

@@ -11,10 +11,10 @@ import numpy as np
 from explainlab.analyses.roar.data import GridData
 from explainlab.analyses.roar.measures.importance import Measure, concentration, scores_of
 from explainlab.analyses.roar.measures.masks import Masks, count, most_important, packed, unpacked
-from explainlab.analyses.roar.texts import SPLITS, TOGETHER, SplitName
+from explainlab.analyses.roar.texts import SPLITS, TOGETHER, Split, SplitName
 from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier
-from explainlab.models.context import Body, RunContext
+from explainlab.models.context import SHARE, Body, RunContext
 from explainlab.request import digest
 
 SHARES = 20
@@ -22,11 +22,15 @@ SHARES = 20
 
 
 class _Part(NamedTuple):
-    """Texts of a split whose importance is computed together, and the name under which that is kept."""
+    """Texts of a split whose importance is computed together, and the name under which that is kept.
+
+    ``tokens`` are those of their encodings.
+    """
 
     split: SplitName
-    rows: range
+    rows: list[int]
     name: str
+    tokens: int
 
 
 @dataclass(frozen=True)
@@ -59,11 +63,7 @@ class Selection:
     ) -> None:
         self._data, self._measure, self._ratios, self._counted = data, measure, ratios, counted
         self._seed, self._context = seed, context
-        self._parts = [
-            _Part(name, range(start, min(start + TOGETHER, len(split))), digest([key, name, start]))
-            for name, split in data.splits.items()
-            for start in range(0, len(split), TOGETHER)
-        ]
+        self._parts = [part for name, split in data.splits.items() for part in _parts(name, split, key)]
 
     def recalled(self) -> Selected | None:
         """The selection, if all of it is known."""
@@ -76,14 +76,16 @@ class Selection:
         Raises as :func:`explainlab.attribution.explain.outcomes_of`.
         """
         known = self._known()
-        batcher, total = Batcher(classifier, self._context), len(self._parts)
-        for number, part in enumerate(self._parts):
+        batcher, total = Batcher(classifier, self._context), sum(part.tokens for part in self._parts)
+        after = 0
+        for part in self._parts:
+            before, after = after, after + part.tokens
             if all(key in known for key in self._keys([part])):
                 continue
-            with batcher.span(number, number + 1, total):
+            with batcher.span(before, after, total):
                 notes = self._of_part(part, batcher, masks[part.split])
             self._context.keep_all(notes)
-            self._context.report(number + 1, total, phase)
+            self._context.report(round(SHARE * after / total), SHARE, phase)
             known |= notes
         return self._joined(known)
 
@@ -109,8 +111,8 @@ class Selection:
                 for row, own in zip(part.rows, scores, strict=True)
             ]
             notes[self._key(part, ratio)] = {"masked": packed(np.concatenate(chosen))}
-        shares = [own for own in map(concentration, scores) if own is not None] if part.split == "test" else []
-        sums = np.sum(shares, axis=0).tolist() if shares else None
+        shares = concentration(scores if part.split == "test" else [])
+        sums = shares.sum(axis=0).tolist() if len(shares) else None
         seconds = batcher.mark().seconds - since
         notes[self._key(part, "")] = {"shares": sums, "texts": len(shares), "seconds": seconds}
         return notes
@@ -128,13 +130,20 @@ class Selection:
     def _masks(self, notes: Mapping[str, Body], ratio: int) -> dict[SplitName, Masks]:
         joined: dict[SplitName, Masks] = {}
         for name in SPLITS:
-            lengths = self._data.splits[name].lengths
-            joined[name] = Masks.joined(lengths, self._bits(notes, ratio, name))
+            joined[name] = Masks.placed(self._data.splits[name].lengths, self._bits(notes, ratio, name))
         return joined
 
-    def _bits(self, notes: Mapping[str, Body], ratio: int, name: SplitName) -> Iterator[np.ndarray]:
-        lengths = self._data.splits[name].lengths
+    def _bits(self, notes: Mapping[str, Body], ratio: int, name: SplitName) -> Iterator[tuple[list[int], np.ndarray]]:
+        lengths = np.array(self._data.splits[name].lengths)
         for part in self._parts:
             if part.split == name:
-                number = sum(lengths[row] for row in part.rows)
-                yield unpacked(notes[self._key(part, ratio)]["masked"], number)
+                yield part.rows, unpacked(notes[self._key(part, ratio)]["masked"], lengths[part.rows].sum())
+
+
+def _parts(name: SplitName, split: Split, key: str) -> Iterator[_Part]:
+    """The texts of a split, those of similar length together, the longest first: so batches are even."""
+    tokens = np.array(split.tokens)
+    order = np.argsort(-tokens, kind="stable")
+    for start in range(0, len(split), TOGETHER):
+        rows = order[start : start + TOGETHER].tolist()
+        yield _Part(name, rows, digest([key, name, "by length", start]), int(tokens[rows].sum()))
