@@ -8,8 +8,6 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import ceil
 
-import torch
-
 from explainlab.analyses.base import Analysis, ModelFree, method_passes
 from explainlab.analyses.data_analysis import DataAnalysis
 from explainlab.analyses.registry import get_analysis
@@ -19,7 +17,6 @@ from explainlab.attribution.registry import MethodRequest, get_method, methods
 from explainlab.data import Row, read_dataset
 from explainlab.data.files import stream_rows
 from explainlab.errors import TextError
-from explainlab.models.batching import batch_size
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import PassCount
 from explainlab.models.footprint import batch_bytes
@@ -202,11 +199,11 @@ def _memory(
         rest = rest + passes * -1
         if passes.forward < 1:
             continue
-        fit = _fit(classifier, length, passes.backward > 0, place)
-        texts = [longest] * min(read.texts, MOST_TOGETHER, ceil(fit / max(1.0, passes.forward)))
+        fit = place.fit(classifier, length, passes.backward > 0)
+        texts = min(read.texts, MOST_TOGETHER, ceil(fit / max(1.0, passes.forward)))
         method = get_method(run.method)
         for member in method.members(run.parameters) or [run]:
-            found.append(rehearsed(classifier, member, texts, request, place))
+            found.append(rehearsed(classifier, member, longest, texts, request, place))
         if method.chosen_by(run.parameters):  # texts without features of maps that are all 0 are equal, and run once
             found.append(_batch(classifier, length, passes.forward - passes.backward, False, place))
     if rest.forward >= 1:
@@ -222,14 +219,8 @@ def _memory(
 def _batch(classifier: Classifier, length: int, count: float, gradients: bool, place: Place) -> Rehearsed:
     """The largest of the batches of ``count`` passes."""
     passes = max(1, ceil(count))
-    batch = ceil(passes / ceil(passes / _fit(classifier, length, gradients, place)))
+    batch = ceil(passes / ceil(passes / place.fit(classifier, length, gradients)))
     return Rehearsed(batch, _bytes(classifier, length, batch, gradients))
-
-
-def _fit(classifier: Classifier, length: int, gradients: bool, place: Place) -> int:
-    """How many texts of ``length`` tokens fit into a batch."""
-    on = torch.device(place.device)
-    return batch_size(classifier, length, 1 << 20, gradients, on=on, free=place.free)
 
 
 @lru_cache(maxsize=256)

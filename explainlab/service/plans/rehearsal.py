@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,9 @@ from explainlab.models.context import RunContext
 from explainlab.models.footprint import followed
 from explainlab.request import CompleteRequest
 from explainlab.text.encoding import Encoding
+from explainlab.text.units import Units, group
 
+_MANY = 1 << 20
 _MOST_BATCHES = 4
 """More batches of a method are not rehearsed: they are like those before."""
 _LATER = 1.15
@@ -37,6 +39,11 @@ class Place:
     device: str
     free: int | None
 
+    def fit(self, outline: Classifier, length: int, gradients: bool, count: int = _MANY, rows: int = 1) -> int:
+        """How many of ``count`` inputs of ``length`` tokens a batch has; an input is ``rows`` texts."""
+        on = torch.device(self.device)
+        return batch_size(outline, length, count, gradients, rows, sys.maxsize, on, self.free)
+
 
 @dataclass(frozen=True)
 class Rehearsed:
@@ -47,27 +54,76 @@ class Rehearsed:
 
 
 def rehearsed(
-    outline: Classifier, run: MethodRequest, encodings: Sequence[Encoding], request: CompleteRequest, place: Place
+    outline: Classifier, run: MethodRequest, encoding: Encoding, texts: int, request: CompleteRequest, place: Place
 ) -> Rehearsed | None:
-    """What the method of ``run`` takes for texts that it explains together, as ``request`` asks, at ``place``.
+    """What the method of ``run`` takes for so many ``texts`` like ``encoding`` that it explains together, as
+    ``request`` asks, at ``place``. Texts of one shape are rehearsed once.
 
     ``outline``: see :func:`explainlab.models.loading.outline`. None where numbers decide about the first batch already.
     """
-    method, context = get_method(run.method), _Batches()
-    batcher = _Placed(outline, context, place)
-    how: Any = {"output": request.output, "unit": request.unit, "seed": request.seed}
-    subjects = [Subject(outline, encoding, batcher=batcher, **how) for encoding in encodings]
-    parameters = run.parameters
+    return _rehearsed(_Case.of(outline, run, encoding, texts, request, place))
+
+
+@dataclass(frozen=True)
+class _Case:
+    """What is rehearsed. Cases of equal ``shape`` are the same to ``outline``, which knows no numbers."""
+
+    outline: Classifier
+    shape: tuple[object, ...]
+    run: MethodRequest = field(compare=False)
+    encoding: Encoding = field(compare=False)
+    units: Units = field(compare=False)
+    texts: int = field(compare=False)
+    request: CompleteRequest = field(compare=False)
+    place: Place = field(compare=False)
+
+    @classmethod
+    def of(
+        cls,
+        outline: Classifier,
+        run: MethodRequest,
+        encoding: Encoding,
+        texts: int,
+        request: CompleteRequest,
+        place: Place,
+    ) -> _Case:
+        """A case, and all that decides how large its batches and tensors are."""
+        units = group(encoding, request.unit)
+        arrays = [units.membership, encoding.special, encoding.parts]
+        if outline.architecture.speaks or outline.model.end_id is not None:  # tokens decide what runs together
+            arrays.append(encoding.ids)
+        shape = (
+            run.method,
+            run.parameters.model_dump_json(),
+            request.output,
+            request.seed,
+            place.device,
+            *(place.fit(outline, len(encoding), gradients) for gradients in (False, True)),
+            texts,
+            *(array.tobytes() for array in arrays),
+        )
+        return cls(outline, shape, run, encoding, units, texts, request, place)
+
+
+@lru_cache(maxsize=512)
+def _rehearsed(case: _Case) -> Rehearsed | None:
+    method, context = get_method(case.run.method), _Batches()
+    batcher = _Placed(case.outline, context, case.place)
+    how: Any = {"output": case.request.output, "unit": case.request.unit, "seed": case.request.seed}
+    subjects = [
+        Subject(case.outline, case.encoding, batcher=batcher, units=case.units, **how) for _ in range(case.texts)
+    ]
+    parameters = case.run.parameters
     if getattr(parameters, "baseline", "") == "max_entropy":  # which is chosen before, by passes of other texts
         parameters = parameters.model_copy(update={"baseline": "mask"})
-    with followed(outline) as live, np.errstate(all="ignore"), warnings.catch_warnings():
+    with followed(case.outline) as live, np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         with suppress(Exception):  # numbers that are all 0 may be refused; or there are enough batches
             method.attribute_many(subjects, parameters)
             context.sizes.append(1)
     if not context.sizes:
         return None
-    later = _LATER if method.adaptive(run.parameters) else 1.0
+    later = _LATER if method.adaptive(case.run.parameters) else 1.0
     return Rehearsed(max(context.sizes), round(later * live.peak))
 
 
@@ -96,5 +152,4 @@ class _Placed(Batcher):
         self._place = place
 
     def size(self, length: int, count: int, gradients: bool, rows: int) -> int:
-        on, free = torch.device(self._place.device), self._place.free
-        return batch_size(self.classifier, length, count, gradients, rows, sys.maxsize, on, free)
+        return self._place.fit(self.classifier, length, gradients, count, rows)

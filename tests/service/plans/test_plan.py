@@ -35,8 +35,8 @@ def asked(question: str = "occlusion", **fields: object) -> CompleteRequest:
     return asked_by(new_request(question=question, **named), LOCAL)
 
 
-def plan_of(request: CompleteRequest) -> Plan:
-    plan = outlined(request, HERE, ANYBODY)
+def plan_of(request: CompleteRequest, place: Place = HERE) -> Plan:
+    plan = outlined(request, place, ANYBODY)
     assert plan is not None
     return plan
 

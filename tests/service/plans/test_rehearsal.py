@@ -6,6 +6,8 @@ import pytest
 
 import explainlab
 from explainlab.attribution.registry import methods
+from explainlab.service.plans import rehearsal
+from explainlab.service.plans.rehearsal import Place
 from tests.models.test_footprint import measured
 from tests.service.plans.test_plan import DECODER, ENCODER, asked, plan_of
 
@@ -58,3 +60,21 @@ def test_texts_that_run_together_take_the_memory_of_a_full_batch() -> None:
     assert many.peak is not None
     assert few.peak is not None
     assert many.peak > few.peak
+
+
+def test_texts_of_one_shape_are_rehearsed_once() -> None:
+    rehearsal._rehearsed.cache_clear()
+    first = asked("occlusion", text="A good film.", model=ENCODER)
+    plans = [plan_of(first), plan_of(asked("occlusion", text="A bad play.", model=ENCODER))]
+    assert rehearsal._rehearsed.cache_info().misses == 1
+    assert plans[0] == plans[1]
+    for other in (
+        asked("occlusion", text="A good film!!", model=ENCODER),
+        asked("occlusion", text="A good film.", model=DECODER),
+        asked("kernel_shap", text="A good film.", model=ENCODER),
+        asked("kernel_shap", text="A good film.", model=ENCODER, parameters={"samples": 64}),
+    ):
+        plan_of(other)
+    assert rehearsal._rehearsed.cache_info().misses == 5
+    assert plan_of(first, Place("cpu", free=1 << 24)).batch <= plans[0].batch
+    assert rehearsal._rehearsed.cache_info().misses == 6
