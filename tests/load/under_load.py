@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import cycle, islice
 from pathlib import Path
+from random import Random
 
 from explainlab.analyses.activation.page.view import ActivationView, DataChoice
 from explainlab.analyses.explain.page.view import Choice, View
@@ -84,13 +85,16 @@ def link_to(store: Store, view: AnalysisView) -> str:
 async def quiet_user(
     url: str, store: Store, number: int, until: float, met: Clicks, headers: Mapping[str, str] | None = None
 ) -> None:
-    """Ask about a text of one's own, click from page to page, and come back for the answer."""
+    """Ask about a text of one's own, click from page to page, and come back for the answer.
+
+    Pauses differ, as people's do: equal ones keep sessions together for good that have once waited together.
+    """
     asked = View(model=MODEL, text=f"A film for number {number}.", methods=(Choice(method="occlusion"),))
-    link = link_to(store, asked)
+    link, random = link_to(store, asked), Random(number)
     await asyncio.sleep(PAUSE * number / 50)
     async with Session(url, link, headers=headers) as session:
         for page in islice(cycle(PAGES), number, None):
-            await asyncio.sleep(PAUSE)
+            await asyncio.sleep(random.uniform(0.5, 1.5) * PAUSE)
             if time.monotonic() > until:
                 break
             met.seconds.append(await session.visit(page))
