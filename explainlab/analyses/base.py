@@ -117,14 +117,18 @@ class AnalysisResult(Result, Generic[B]):
         """See :meth:`explainlab.result.Result.in_parts`."""
         return self._record(self.body_in_parts())
 
+    @property
+    def named_parts(self) -> dict[str, Any]:
+        """``parts`` as JSON names them; nothing where there are none."""
+        return {"parts": [part._asdict() for part in self.parts]} if self.parts else {}
+
     def _record(self, body: Mapping[str, Any]) -> dict[str, Any]:
         request = self.request.to_json("study")
         target = request.pop("target")
         skipped = {} if self.request.data is None else {"skipped": [list(row) for row in self.skipped]}
         sample = {} if self.sample is None else {"sample": self.sample.model_dump()}
-        parts = {"parts": [part._asdict() for part in self.parts]} if self.parts else {}
         cost = {"cost": asdict(self.cost), "warnings": list(self.warnings), "versions": self.versions}
-        return {**request, "target_asked": target, **body, **parts, **skipped, **sample, **cost}
+        return {**request, "target_asked": target, **body, **self.named_parts, **skipped, **sample, **cost}
 
     def body_json(self) -> dict[str, Any]:
         """The JSON of the body alone."""

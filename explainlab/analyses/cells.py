@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal, TypeVar
 
@@ -30,20 +30,23 @@ class Cell:
     result: AnalysisResult[Any] | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """The record of this cell; ``body`` is that of its result."""
+        """The record of this cell; ``body`` is that of its result, ``parts`` are where the store has its rows."""
+        return self._record(None if self.result is None else self.result.body_json())
+
+    def in_parts(self) -> dict[str, Any]:
+        """As :meth:`to_json`, with very many texts as :meth:`explainlab.result.Result.in_parts` has them."""
+        return self._record(None if self.result is None else self.result.body_in_parts())
+
+    def _record(self, body: dict[str, Any] | None) -> dict[str, Any]:
         return {
             "model": self.model,
             "data": self.data,
             "status": self.status,
             "reason": self.reason or None,
             "key": self.key,
-            "body": None if self.result is None else self.result.body_json(),
+            "body": body,
+            **({} if self.result is None else self.result.named_parts),
         }
-
-    def in_parts(self) -> dict[str, Any]:
-        """As :meth:`to_json`, with very many texts as :meth:`explainlab.result.Result.in_parts` has them."""
-        body = {} if self.result is None else {"body": self.result.body_in_parts()}
-        return replace(self, result=None).to_json() | body
 
     def lines(self) -> list[str]:
         """The answer for a reader, or why there is none."""

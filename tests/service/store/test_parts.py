@@ -23,6 +23,7 @@ from explainlab import evaluate, load_model, study
 from explainlab.analyses import base
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.bodies import in_bodies, pack, unpack
+from explainlab.analyses.cells import Cell
 from explainlab.analyses.errors import rows
 from explainlab.analyses.errors.rows import PredictedRows
 from explainlab.analyses.evaluation.texts import EvaluatedTexts
@@ -91,6 +92,14 @@ def test_a_long_result_names_its_parts(store: Store, result: AnalysisResult[Any]
         assert (len(frame), list(frame)) == (part["rows"], list(record["texts"][0]))
     assert frame["row"].to_list() == [TEXTS]
     assert all(os.stat(path).st_mode & 0o077 == 0 for path in files(store)), "only the owner reads them"
+
+
+def test_a_cell_of_a_set_names_its_parts(store: Store, result: AnalysisResult[Any]) -> None:
+    cell = Cell(model="model", data="data", status="done", result=store.put(KEY, result))
+    for record in (cell.to_json(), json.loads("".join(written(cell.in_parts())))):
+        assert [part["rows"] for part in record["parts"]] == [PART, PART, 1]
+        assert len(record["body"]["texts"]) == TEXTS
+    assert "parts" not in Cell(model="model", data="data", status="failed", reason="No such file.").to_json()
 
 
 def test_a_short_result_names_none(store: Store, result: AnalysisResult[Any]) -> None:
