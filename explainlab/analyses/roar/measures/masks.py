@@ -34,7 +34,7 @@ class Masks:
 
     def __init__(self, lengths: Sequence[int], bits: np.ndarray) -> None:
         self.bits = bits
-        self._ends = np.cumsum(lengths)
+        self._ends = np.cumsum(lengths, dtype=np.int64)
         self._starts = self._ends - lengths
 
     @classmethod
