@@ -31,9 +31,10 @@ from explainlab.app.runs.bundle import study_bundle
 from explainlab.errors import ResourceError
 from explainlab.files import write_file
 from explainlab.models.classifier import Classifier
-from explainlab.request import digest
+from explainlab.request import Request, digest
 from explainlab.result import PART, StoredPart, written
 from explainlab.service.imports import read_results
+from explainlab.service.service import Service
 from explainlab.service.store import parts
 from explainlab.service.store.parts import Damaged, Parts
 from explainlab.service.store.schema import RESULTS
@@ -260,6 +261,23 @@ def test_a_bundle_in_parts_is_the_whole_bundle(result: AnalysisResult[Any], monk
     assert in_parts == bundle()
     assert in_parts["texts.csv"].count(b"\r\n") == TEXTS + 1
     assert json.loads(in_parts["result.json"])["texts"] == result.to_json()["texts"]
+
+
+def test_a_part_that_is_changed_is_made_again_without_a_pass(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    data = tmp_path / "films.csv"
+    data.write_text("text,label\n" + "".join(f"a film about {i},{i % 2}\n" for i in range(PART + 1)))
+    named = {"model": "embedded:bert-mini-sst2", "question": "predictions", "data": str(data)}
+    asked = Request(**named, parameters={"sample": "all"})
+    store = Store(f"sqlite:///{tmp_path / 'results.sqlite'}")
+    first = Service(store, "cpu").run(asked)
+    assert first.cost.forward == PART + 1
+    (path,) = files(store)
+    path.write_bytes(path.read_bytes()[:-1])
+    service = Service(store, "cpu")
+    assert service.find(asked) is None
+    assert path.name in caplog.text
+    again = service.run(asked)
+    assert (again.body, again.parts, again.cost.forward) == (first.body, first.parts, 0)
 
 
 @pytest.fixture(scope="module")
