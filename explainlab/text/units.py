@@ -56,9 +56,9 @@ class Units:
     @cached_property
     def ends(self) -> np.ndarray:
         """int64 [n_features]: the position of the last token of every feature."""
-        real = np.flatnonzero(self.membership >= 0)
+        places, features = self._real
         ends = np.zeros(len(self.features), dtype=np.int64)
-        np.maximum.at(ends, self.membership[real], real)
+        np.maximum.at(ends, features, places)
         return ends
 
     @cached_property
