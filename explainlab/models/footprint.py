@@ -18,13 +18,15 @@ from torch.utils._pytree import tree_leaves
 from explainlab.models.classifier import Classifier
 from explainlab.models.inputs import Unpadded
 
+_TINY, _SPREAD = 1e-30, 1e-4
+
 
 @contextmanager
 def followed(outline: Classifier) -> Iterator[Live]:
     """Follows the tensors that are made inside by passes of ``outline`` (:func:`explainlab.models.loading.outline`).
 
-    It has the same shapes as the loaded model. Numbers that are read from its tensors are all 0. No other thread uses
-    it meanwhile. What torch's allocator and kernels take beside is unknown.
+    It has the same shapes as the loaded model. Numbers that are read from its tensors are all but 0. No other thread
+    uses it meanwhile. What torch's allocator and kernels take beside is unknown.
     """
     live = Live(outline.model.network)
     with outline.lock, _Shapes(), live:
@@ -49,10 +51,23 @@ def batch_bytes(outline: Classifier, length: int, rows: int, gradients: bool) ->
 
 
 class _Shapes(TorchFunctionMode):
-    """What torch's meta device lacks: numbers, which are 0 where they are read, and all chosen where they choose.
+    """What torch's meta device lacks: numbers. Those that choose choose all; others are all but 0 and all but equal.
+
+    Equal numbers would rank tokens in one way, and make one text of those that lack the highest scores of several maps;
+    with very different ones, adaptive methods would go on to their last round.
 
     Also attention without its probabilities in memory, as CPUs and GPUs compute it.
     """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._numbers = np.random.default_rng(0)
+
+    def _read(self, tensor: Tensor) -> np.ndarray:
+        kind = torch.empty(0, dtype=tensor.dtype).numpy().dtype
+        if not tensor.is_floating_point():
+            return np.full(tensor.shape, tensor.dtype == torch.bool, kind)
+        return (_TINY * (1 + _SPREAD * self._numbers.random(tensor.shape))).astype(kind)
 
     def __torch_function__(
         self, func: Any, types: Sequence[type], args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
@@ -62,8 +77,8 @@ class _Shapes(TorchFunctionMode):
             if func is Tensor.cpu:
                 return args[0]
             if func in (Tensor.numpy, Tensor.tolist):
-                zeros = np.zeros(args[0].shape, torch.empty(0, dtype=args[0].dtype).numpy().dtype)
-                return zeros if func is Tensor.numpy else zeros.tolist()
+                read = self._read(args[0])
+                return read if func is Tensor.numpy else read.tolist()
             if func is Tensor.nonzero:
                 places = torch.empty((args[0].numel(), args[0].ndim), dtype=torch.int64, device="meta")
                 return places.unbind(1) if named.get("as_tuple") else places

@@ -47,6 +47,16 @@ def test_a_method_takes_what_its_rehearsal_says(method: str) -> None:
     assert plan.peak == pytest.approx(taken, rel=0.2)
 
 
+@pytest.mark.parametrize("rule", ["gauss_legendre", "left"])
+def test_steps_of_a_fixed_rule_are_rehearsed_too(rule: str) -> None:
+    """Both ends of the path are read before, only where they are unknown."""
+    parameters = {"rule": rule, "steps": 40}
+    plan = plan_of(asked("integrated_gradients", model=ENCODER, text=TEXT, parameters=parameters))
+    classifier = explainlab.load_model(ENCODER)
+    taken = measured(lambda: explainlab.explain(classifier, TEXT, "integrated_gradients", **parameters))
+    assert plan.peak == pytest.approx(taken, rel=0.2)
+
+
 def test_every_family_is_rehearsed() -> None:
     families = {method.family for method in methods().values()}
     assert {methods()[name].family for name in FAMILIES} | {"Control", "Others"} >= families
