@@ -41,7 +41,7 @@ METHODS = (
     "globenc",
     "decompx",
 )
-TEXTS = 4
+TEXTS = 8
 """Of earlier runs, and as many others that are planned: adaptive methods need several times more for some texts."""
 EARLIER_ROWS, ROWS = 10, 50
 _SETTING, _THRESHOLD = "MALLOC_MMAP_THRESHOLD_", str(2**14)

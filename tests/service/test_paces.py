@@ -34,11 +34,17 @@ def test_a_pace_survives_a_restart_and_belongs_to_jobs_of_its_kind(tmp_path: Pat
     assert Paces(Store(url), "cuda").of(request) is None
 
 
-def test_a_new_pace_counts_as_much_as_those_before() -> None:
+def test_paces_are_means_in_which_a_new_one_counts_as_an_eighth_in_the_end() -> None:
     paces, request = Paces(Store("sqlite://"), "cpu"), asked_by(DATA, LOCAL)
-    for seconds in (2.0, 4.0, 5.0):
+    for seconds in (2.0, 4.0, 9.0):
         paces.learn(request, Pace(seconds, 1.0))
-    assert paces.of(request) == Pace(4.0, 1.0, runs=3)
+    assert paces.of(request) == Pace(5.0, 1.0, runs=3)
+    for _ in range(5):
+        paces.learn(request, Pace(5.0, 1.0))
+    paces.learn(request, Pace(13.0, 1.0))
+    found = paces.of(request)
+    assert found is not None
+    assert (found.seconds, found.runs) == (pytest.approx(6.0), 9)
 
 
 def test_a_speed_is_that_of_all_questions_to_a_model() -> None:
