@@ -149,7 +149,7 @@ def _outline(
     """The outline of the files as they are now."""
 
     def empty(config: PreTrainedConfig, speaks: bool) -> tuple[PreTrainedModel, torch.device]:
-        return empty_network(config, speaks, getattr(torch, dtype)), torch.device("meta")
+        return empty_network(files, config, speaks, getattr(torch, dtype)), torch.device("meta")
 
     return _assembled(model_id, files, limits, empty, "")
 

@@ -11,11 +11,9 @@ import logging
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from importlib import import_module
 from math import prod
 from pathlib import Path
 from reprlib import repr as quote
-from types import ModuleType
 from typing import Any
 
 import torch
@@ -26,6 +24,8 @@ from explainlab.errors import ModelError, ResourceError
 from explainlab.limits import MAX_LAYERS
 from explainlab.models.devices import free_memory
 from explainlab.models.stored.building import BUILDING
+from explainlab.models.stored.libraries import require_library
+from explainlab.models.stored.quantised import pack, require_quantiser
 
 # What transformers reports about weights is read here, and told in our words where it matters. A filter: with a level
 # of its own this logger says more, not less.
@@ -116,7 +116,7 @@ def load_weights(
     require_weights(model_id, files, config)
     quantised = getattr(config, "quantization_config", None) is not None
     if quantised:
-        _require_quantiser(model_id, config)
+        require_quantiser(model_id, config)
     placed = _placement(files.directory, config, quantised, dtype, device)
     factory: Any = transformers.AutoModelForSequenceClassification
     if language_model:
@@ -142,15 +142,17 @@ def load_weights(
 
 
 def empty_network(
-    config: transformers.PreTrainedConfig, language_model: bool, dtype: torch.dtype
+    files: Files, config: transformers.PreTrainedConfig, language_model: bool, dtype: torch.dtype
 ) -> transformers.PreTrainedModel:
-    """The network of ``config`` on torch's ``meta`` device: it has shapes and no weights."""
+    """The network of ``config`` on torch's ``meta`` device: it has shapes, those of ``files``, and no weights."""
     factory: Any = transformers.AutoModelForSequenceClassification
     if language_model:
         factory = transformers.AutoModelForCausalLM
     network: transformers.PreTrainedModel
     with BUILDING, torch.device("meta"):
         network = factory.from_config(copy.deepcopy(config), dtype=dtype)
+    if getattr(config, "quantization_config", None) is not None:
+        pack(network, files.directory)
     network.requires_grad_(False).eval()
     return network
 
@@ -206,24 +208,6 @@ def _count(path: Path) -> int:
         return sum(prod(file.get_slice(name).get_shape()) for name in file.keys())  # noqa: SIM118 (no mapping)
 
 
-def _require_quantiser(model_id: str, config: Any) -> None:
-    """bitsandbytes reads 8 and 4 bits; other formats have libraries of their own that we do not know."""
-    method = config.quantization_config.get("quant_method")
-    if method != "bitsandbytes":
-        raise ModelError(
-            f"The weights of {model_id} are quantised by {method}, which is not supported.",
-            "Give it in full precision, or quantised to 8 or 4 bits by bitsandbytes.",
-        )
-    _require_library("bitsandbytes", f"The weights of {model_id} are quantised")
-
-
-def _require_library(name: str, why: str) -> ModuleType:
-    try:
-        return import_module(name)
-    except ImportError as error:
-        raise ModelError(f"{why}, which needs the library {name}.", f"Install it with pip install {name}.") from error
-
-
 def _placement(
     directory: Path, config: transformers.PreTrainedConfig, quantised: bool, dtype: torch.dtype, device: torch.device
 ) -> str | dict[str, torch.device] | None:
@@ -269,7 +253,7 @@ def _adapted(
     model_id: str, model: transformers.PreTrainedModel, adapter: Path, quantised: bool
 ) -> transformers.PreTrainedModel:
     """The model with the adapter merged into its weights, or beside them where these are quantised."""
-    peft = _require_library("peft", f"{model_id} is an adapter")
+    peft = require_library("peft", f"{model_id} is an adapter")
     try:
         with BUILDING:
             changed = peft.PeftModel.from_pretrained(model, str(adapter))

@@ -1,0 +1,151 @@
+"""Models with weights of 8 and 4 bits: read, explained and foreseen as their unpacked weights are, or refused."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import bitsandbytes
+import pytest
+import torch
+from bitsandbytes.functional import dequantize_4bit
+from transformers import AutoModelForCausalLM, AutoModelForSequenceClassification, BitsAndBytesConfig
+from transformers.pytorch_utils import Conv1D
+
+from explainlab.analyses.run import evaluate
+from explainlab.attribution.explain import explain
+from explainlab.attribution.registry import methods
+from explainlab.errors import UnsupportedError
+from explainlab.models.classifier import Classifier
+from explainlab.models.loading import load_model, outline
+from tests.attribution.plain import close
+from tests.conftest import ASKED
+from tests.zoo import build, tokenizer_of
+
+TEXT = "the plot is thin, a good film"
+FEWER: dict[str, dict[str, Any]] = {
+    "integrated_gradients": {"rule": "gauss_legendre", "steps": 10},
+    "sequential_integrated_gradients": {"steps": 5},
+    "discretized_integrated_gradients": {"steps": 5},
+    "ensemble": {"members": "gradient+occlusion"},
+    **{name: {"samples": 4, "steps": 4} for name in ("rpi", "rpi_g", "rpi_ig", "rpi_sig")},
+}
+"""Parameters that need few passes."""
+
+BERT, GPT2, LLAMA, SPEAKER = "bert", "gpt2", "llama", "speaking llama"
+"""GPT-2's layers are no ``nn.Linear``; the last answers a prompt."""
+
+Quantised = Callable[[str, int], Classifier]
+
+
+@pytest.fixture(scope="module")
+def quantised(tmp_path_factory: pytest.TempPathFactory, speaker_path: Callable[[str], Path]) -> Quantised:
+    """A tiny model by name with so many bits, saved as transformers does and loaded once; not to be changed."""
+    return cache(lambda name, bits: load_model(_saved(name, bits, tmp_path_factory.mktemp("quantised")), device="cpu"))
+
+
+def _saved(name: str, bits: int, folder: Path) -> str:
+    kind, speaks = name.removeprefix("speaking "), name == SPEAKER
+    whole = build(kind, folder / "whole", speaks)
+    config = BitsAndBytesConfig(
+        load_in_8bit=bits == 8, load_in_4bit=bits == 4, llm_int8_skip_modules=["classifier", "score", "lm_head"]
+    )
+    factory = AutoModelForCausalLM if speaks else AutoModelForSequenceClassification
+    model = factory.from_pretrained(whole, quantization_config=config, device_map={"": "cpu"}, dtype=torch.float32)
+    model.save_pretrained(folder / "quantised")
+    tokenizer_of(kind).save_pretrained(folder / "quantised")
+    return f"completion:{ASKED.name}:{folder / 'quantised'}" if speaks else str(folder / "quantised")
+
+
+@pytest.fixture(scope="module")
+def unpacked(quantised: Quantised, zoo_path: Callable[[str], Path], speaker_path: Callable[[str], Path]) -> Quantised:
+    """The same model with what its bits stand for in float32."""
+
+    def made(name: str, bits: int) -> Classifier:
+        kind = name.removeprefix("speaking ")
+        whole = f"completion:{ASKED.name}:{speaker_path(kind)}" if name == SPEAKER else str(zoo_path(kind))
+        classifier, packed = load_model(whole, device="cpu"), quantised(name, bits)
+        packed.predict(packed.encode(TEXT))  # 8 bits: the scales move to where they are read below
+        layers = dict(packed.model.network.named_modules())
+        with torch.no_grad():
+            for place, layer in classifier.model.network.named_modules():
+                if isinstance(layers[place], bitsandbytes.nn.Linear4bit | bitsandbytes.nn.Linear8bitLt):
+                    weights = _numbers(layers[place])
+                    layer.weight.copy_(weights.T if isinstance(layer, Conv1D) else weights)
+        return classifier
+
+    return cache(made)
+
+
+def _numbers(layer: Any) -> torch.Tensor:
+    """float32 [out, in]: 8 bits are 127ths of the largest weight of a row."""
+    if isinstance(layer, bitsandbytes.nn.Linear4bit):
+        return dequantize_4bit(layer.weight.data, layer.weight.quant_state).float()
+    return layer.weight.data.float() * layer.state.SCB[:, None] / 127
+
+
+def _ids(model: Classifier) -> list[str]:
+    return [method.id for method in methods().values() if not method.unsupported(model.architecture)]
+
+
+@pytest.mark.parametrize("name", [BERT, GPT2, LLAMA, SPEAKER])
+def test_with_four_bits_every_method_says_what_it_says_of_the_unpacked_weights(
+    name: str, quantised: Quantised, unpacked: Quantised
+) -> None:
+    ours, theirs = quantised(name, 4), unpacked(name, 4)
+    assert ours.quantised
+    assert not theirs.quantised
+    for method in _ids(ours):
+        how = {"method": method, **FEWER.get(method, {})}
+        found, expected = explain(ours, TEXT, **how), explain(theirs, TEXT, **how)
+        close(found.scores, expected.scores, 1e-5)
+        assert found.cost.forward == expected.cost.forward
+
+
+@pytest.mark.parametrize("name", [BERT, LLAMA])
+def test_with_eight_bits_what_needs_no_gradient_is_right_but_for_rounding(
+    name: str, quantised: Quantised, unpacked: Quantised
+) -> None:
+    """Every layer rounds what it reads to 127ths of its largest number."""
+    ours, theirs = quantised(name, 8), unpacked(name, 8)
+    found, expected = ([*model.predict(model.encode(TEXT)).probabilities.values()] for model in (ours, theirs))
+    assert found == pytest.approx(expected, abs=0.02)
+    assert found != expected
+    runs = _ids(ours)
+    assert {"occlusion", "kernel_shap", "lime", "attention_rollout"} <= set(runs)
+    assert {"gradient", "integrated_gradients", "rpi", "gae", "alti"}.isdisjoint(runs)
+    for method in ("occlusion", "attention_rollout"):
+        maps = [explain(model, TEXT, method=method, target="positive").scores for model in (ours, theirs)]
+        close(*maps, tolerance=0.3 if method == "occlusion" else 0.02)
+
+
+def test_what_eight_bits_cannot_do_is_refused_with_its_reason(quantised: Quantised) -> None:
+    with pytest.raises(UnsupportedError, match=r"8-bit layers round what they read, which has no gradient"):
+        explain(quantised(BERT, 8), TEXT, method="integrated_gradients")
+
+
+def test_metrics_are_those_of_the_unpacked_weights(quantised: Quantised, unpacked: Quantised, tmp_path: Path) -> None:
+    data = tmp_path / "rows.csv"
+    data.write_text("text,label\na funny film,positive\nthe plot is thin and bad,negative\n")
+    asked = [["occlusion", "input_x_gradient"], ["comprehensiveness", "sufficiency", "log_odds", "activation_auc"]]
+    ours, theirs = (evaluate(model(LLAMA, 4), str(data), *asked) for model in (quantised, unpacked))
+    assert [row.mean for row in ours.body.rows] == pytest.approx([row.mean for row in theirs.body.rows], abs=1e-5)
+
+
+@pytest.mark.parametrize("bits", [8, 4])
+@pytest.mark.parametrize("name", [BERT, GPT2, LLAMA, SPEAKER])
+def test_a_plan_knows_how_small_the_weights_are(name: str, bits: int, quantised: Quantised) -> None:
+    loaded = quantised(name, bits)
+    foreseen = outline(loaded.id)
+    assert foreseen is not None
+    assert (foreseen.bytes, foreseen.quantised) == (loaded.bytes, True)
+
+
+def test_no_pass_says_what_it_rounds(quantised: Quantised, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        model = quantised(BERT, 8)
+        model.predict(model.encode(TEXT))
+    assert not caplog.records
