@@ -50,7 +50,7 @@ class Answer:
 
     def nodes(self) -> list[NodeFacts]:
         """What is known of every model."""
-        return [self._node(run, node) for run in self._runs for node in list(run.nodes.values())]
+        return [self._node(run, node) for run in self._runs for node in run.seen()]
 
     def _made(self) -> RoarData:
         setting, grid = self._setting, self._setting.grid

@@ -25,7 +25,7 @@ from explainlab.analyses.roar.models import Models
 from explainlab.analyses.roar.parameters import WHOLE
 from explainlab.analyses.roar.result import NodeStatus
 from explainlab.analyses.roar.texts import SPLITS, SplitName
-from explainlab.analyses.training.alone import alone
+from explainlab.analyses.training.alone import alone, is_held
 from explainlab.attribution.baselines import data_digest
 from explainlab.attribution.method import USUAL_LAYERS, USUAL_TEXT
 from explainlab.attribution.registry import get_method, member_versions
@@ -128,6 +128,16 @@ class SeedRun:
         """The places of a lane whose nodes are not known."""
         return [place for place in self.lanes[lane] if self.nodes[place].status == "waiting"]
 
+    def seen(self) -> list[Node]:
+        """All nodes as they are now; the next of a lane that another worker of this machine has is running."""
+        begun = set()
+        if self._context.workers > 1:
+            idle = [lane for lane in self.lanes if all(self.nodes[place].status != "running" for place in lane)]
+            waiting = [place for lane in idle for place in lane if self.nodes[place].status == "waiting"]
+            firsts = {self._lock(place): place for place in reversed(waiting)}
+            begun = {place for lock, place in firsts.items() if is_held(lock)}
+        return [Node(place, "running") if place in begun else node for place, node in self.nodes.items()]
+
     def run(self, lane: int) -> Iterator[None]:
         """Run the nodes of a lane that wait; yields before each, while it is running, and after the last."""
         waiting = self.waiting(lane)
@@ -168,8 +178,12 @@ class SeedRun:
 
     def _alone(self, place: Place) -> AbstractContextManager[None]:
         """Inside nobody else makes the model of ``place``, nor another of its measure."""
+        return alone(self._lock(place), self._context)
+
+    def _lock(self, place: Place) -> Path:
+        """A measure's lane has one, and each model of random words."""
         name = digest(self._setting.facts[place.measure]) if place.measured else self._key(place)
-        return alone(self._folder / "locks" / name, self._context)
+        return self._folder / "locks" / name
 
     def _recall(self, place: Place) -> None:
         body, kept = self._context.recall(self._key(place)), self.kept(place)

@@ -38,3 +38,14 @@ def alone(folder: Path, context: RunContext) -> Iterator[None]:
         yield
     finally:
         lock.release()
+
+
+def is_held(folder: Path) -> bool:
+    """Whether a job works in ``folder``, of this server or of another one on this machine."""
+    if not folder.is_dir():
+        return False
+    try:
+        with FileLock(folder / LOCK).acquire(blocking=False):
+            return False
+    except Timeout:
+        return True

@@ -11,6 +11,9 @@ import pytest
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.registry import complete, read_result
 from explainlab.analyses.roar.analysis import Roar
+from explainlab.analyses.roar.asking import setting_of
+from explainlab.analyses.roar.grid import Place
+from explainlab.analyses.roar.nodes import SeedRun
 from explainlab.analyses.roar.result import CurvePoint, NodeFacts, RoarData
 from explainlab.errors import Cancelled
 from explainlab.training import Examples
@@ -141,6 +144,28 @@ def test_a_stopped_grid_goes_on_to_the_same_answer(
         assert (so_far.body.curves, so_far.body.unfinished) == (shown.curves, shown.unfinished)
     context.most = 10**6
     assert comparable(ask(context, files, **GRID)) == comparable(undisturbed)
+
+
+def test_the_model_that_another_worker_makes_is_seen(
+    files: dict[str, str], undisturbed: AnalysisResult[RoarData], tmp_path: Path
+) -> None:
+    class Beside(Watching):
+        """Looks at the grid as a worker that has no model of it."""
+
+        def show(self, result: Any) -> None:
+            super().show(result)
+            request = complete(undisturbed.request)
+            run = SeedRun(setting_of(request, Roar().parameters(request), self, "cpu"), request.seed)
+            run.recall()
+            seen.append([node.place for node in run.seen() if node.status == "running"])
+
+    seen: list[list[Place]] = []
+    context = Beside(tmp_path)
+    context.workers = 2
+    assert comparable(ask(context, files, **GRID)) == comparable(undisturbed)
+    running = [[node for node in body.nodes if node.status == "running"] for body in context.shown]
+    assert seen == [[Place(own.seed, own.measure, own.recursive, own.ratio) for own in nodes] for nodes in running]
+    assert sum(len(places) for places in seen) == 6
 
 
 def test_a_grid_that_is_killed_between_training_and_test_trains_no_epoch_again(
