@@ -61,12 +61,27 @@ def rehearsed(
 
     ``outline``: see :func:`explainlab.models.loading.outline`. None where numbers decide about the first batch already.
     """
-    return _rehearsed(_Case.of(outline, run, encoding, texts, request, place))
+    units = group(encoding, request.unit)
+    arrays = [units.membership, encoding.special, encoding.parts]
+    if outline.architecture.speaks or outline.model.end_id is not None:  # tokens decide what runs together
+        arrays.append(encoding.ids)
+    shape = (
+        run.method,
+        run.parameters.model_dump_json(),
+        request.output,
+        request.seed,
+        place.device,
+        *(place.fit(outline, len(encoding), gradients) for gradients in (False, True)),
+        texts,
+        *(array.tobytes() for array in arrays),
+    )
+    return _rehearsed(_Case(outline, shape, run, encoding, units, texts, request, place))
 
 
 @dataclass(frozen=True)
 class _Case:
-    """What is rehearsed. Cases of equal ``shape`` are the same to ``outline``, which knows no numbers."""
+    """What is rehearsed. Cases of equal ``shape``, which has all that decides how large batches and tensors are, are
+    the same to ``outline``, which knows no numbers."""
 
     outline: Classifier
     shape: tuple[object, ...]
@@ -76,33 +91,6 @@ class _Case:
     texts: int = field(compare=False)
     request: CompleteRequest = field(compare=False)
     place: Place = field(compare=False)
-
-    @classmethod
-    def of(
-        cls,
-        outline: Classifier,
-        run: MethodRequest,
-        encoding: Encoding,
-        texts: int,
-        request: CompleteRequest,
-        place: Place,
-    ) -> _Case:
-        """A case, and all that decides how large its batches and tensors are."""
-        units = group(encoding, request.unit)
-        arrays = [units.membership, encoding.special, encoding.parts]
-        if outline.architecture.speaks or outline.model.end_id is not None:  # tokens decide what runs together
-            arrays.append(encoding.ids)
-        shape = (
-            run.method,
-            run.parameters.model_dump_json(),
-            request.output,
-            request.seed,
-            place.device,
-            *(place.fit(outline, len(encoding), gradients) for gradients in (False, True)),
-            texts,
-            *(array.tobytes() for array in arrays),
-        )
-        return cls(outline, shape, run, encoding, units, texts, request, place)
 
 
 @lru_cache(maxsize=512)
@@ -118,7 +106,7 @@ def _rehearsed(case: _Case) -> Rehearsed | None:
         parameters = parameters.model_copy(update={"baseline": "mask"})
     with followed(case.outline) as live, np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        with suppress(Exception):  # numbers that are all 0 may be refused; or there are enough batches
+        with suppress(Exception):  # such numbers may be refused; or there are enough batches
             method.attribute_many(subjects, parameters)
             context.sizes.append(1)
     if not context.sizes:

@@ -8,7 +8,7 @@ import shap
 
 from explainlab import explain
 from explainlab.attribution.methods import kernel_shap
-from explainlab.attribution.methods.kernel_shap import coalitions, shapley_values
+from explainlab.attribution.methods.kernel_shap import NUGGET, RATE, coalitions, regression, shapley_values, surrogate
 from explainlab.attribution.registry import get_method
 from explainlab.attribution.subject import Subject
 from explainlab.declared import parse
@@ -104,6 +104,32 @@ def test_more_coalitions_than_the_surrogate_takes(monkeypatch: pytest.MonkeyPatc
     assert many < few
     assert estimate(game, 8, 200).sum() == pytest.approx(game.table[-1] - game.table[0], abs=1e-9)
     np.testing.assert_allclose(estimate(game, 8, ALL), Game(8, seed=0).shapley(), atol=1e-8)
+
+
+@pytest.mark.parametrize("samples", [2, 9, 29, 60])
+def test_the_regression_is_that_of_a_pseudo_inverse_where_coalitions_are_few_too(samples: int) -> None:
+    n, total = 30, 1.7
+    keep = coalitions(n, samples, 3, True)
+    gains, size = np.random.default_rng(0).normal(size=len(keep)), keep.sum(axis=1)
+    weights = 1 / (size * (n - size) * np.bincount(size)[size])
+    centred = np.sqrt(weights)[:, None] * (keep - size[:, None] / n)
+    expected = total / n + np.linalg.pinv(centred) @ (np.sqrt(weights) * (gains - size * total / n))
+    np.testing.assert_allclose(regression(keep, gains, total), expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("points", [8, 16])
+def test_the_surrogate_is_kriging_where_coalitions_are_few_too(points: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its weights and its line by one pseudo-inverse; without single features their rates are equal."""
+    monkeypatch.setattr(kernel_shap, "POINTS", points)
+    n, generator = 11, np.random.default_rng(0)
+    keep = _with_ends(generator.permuted(np.tile(np.arange(n) < n // 2, (20, 1)), axis=1))
+    gains, x = generator.normal(size=len(keep)), np.where(keep, 1.0, -1.0)
+    kernel = np.exp(RATE / n * (x @ x[:points].T - n))
+    line = np.column_stack([np.ones(len(x)), x])
+    known, nothing = line[:points], np.zeros((n + 1, n + 1))
+    inner = kernel[:points] + NUGGET * np.eye(points)
+    solved = np.linalg.pinv(np.block([[inner, known], [known.T, nothing]]), 1e-11) @ [*gains[:points], *np.zeros(n + 1)]
+    np.testing.assert_allclose(surrogate(keep, gains)[1], kernel @ solved[:points] + line @ solved[points:], atol=1e-7)
 
 
 def test_a_constant_game_is_zero() -> None:
