@@ -38,17 +38,16 @@ class _AttentionMethod(BatchedMethod):
 
     def _read(self, subject: Subject, maps: np.ndarray, parameters: Any) -> Outcome:
         real = slice(np.count_nonzero(subject.encoding.attention))  # what is padded is padded on the right
-        matrix = self.combine(maps[:, real, real], parameters)
+        length = maps[:, real, real].shape[-1]
+        class_row = subject.classifier.head_rows(subject.encoding)[real]
+        rows = class_row if parameters.reading == "class_row" else np.full(length, 1 / length)
         tokens = np.zeros(len(subject.encoding))
-        if parameters.reading == "class_row":
-            tokens[real] = subject.classifier.head_rows(subject.encoding)[real] @ matrix
-        else:
-            tokens[real] = matrix.mean(axis=0)
+        tokens[real] = self.combine(maps[:, real, real], rows, parameters)
         return Outcome(subject.units.sum_tokens(tokens))
 
     @abstractmethod
-    def combine(self, maps: np.ndarray, parameters: Any) -> np.ndarray:
-        """float64 [N, N] from the head means [layers, N, N], bottom first."""
+    def combine(self, maps: np.ndarray, rows: np.ndarray, parameters: Any) -> np.ndarray:
+        """float64 [..., N]: what ``rows`` [..., N] read through the head means [layers, N, N], bottom first."""
 
 
 class AttentionLast(_AttentionMethod):
@@ -64,8 +63,8 @@ class AttentionLast(_AttentionMethod):
     source: ClassVar = "Hollenstein & Beinborn 2021; read at the classification row"
     definition: ClassVar = "φⱼ = mean over heads of A^L at (class row, j)"
 
-    def combine(self, maps: np.ndarray, parameters: Parameters) -> np.ndarray:
-        last: np.ndarray = maps[-1]
+    def combine(self, maps: np.ndarray, rows: np.ndarray, parameters: Parameters) -> np.ndarray:
+        last: np.ndarray = rows @ maps[-1]
         return last
 
 
@@ -82,8 +81,8 @@ class AttentionAverage(_AttentionMethod):
     source: ClassVar = "Oxford thesis on the interpretability of large language models (paper 004)"
     definition: ClassVar = "φⱼ = mean over layers, heads and rows i of A at (i, j)"
 
-    def combine(self, maps: np.ndarray, parameters: Parameters) -> np.ndarray:
-        mean: np.ndarray = maps.mean(axis=0)
+    def combine(self, maps: np.ndarray, rows: np.ndarray, parameters: Parameters) -> np.ndarray:
+        mean: np.ndarray = (rows @ maps).mean(axis=0)
         return mean
 
 
@@ -102,8 +101,8 @@ class AttentionRollout(_AttentionMethod):
     definition: ClassVar = "φ = class row of Ã^L ⋯ Ã¹, with Ã = (A + I) / 2"
     needs: ClassVar = ("attention", "layered attention")
 
-    def combine(self, maps: np.ndarray, parameters: Parameters) -> np.ndarray:
-        product = np.eye(maps.shape[-1])
-        for layer in maps:
-            product = ((layer + np.eye(len(layer))) / 2 if parameters.residual else layer) @ product
-        return product
+    def combine(self, maps: np.ndarray, rows: np.ndarray, parameters: Parameters) -> np.ndarray:
+        for layer in maps[::-1]:
+            below = rows @ layer
+            rows = (below + rows) / 2 if parameters.residual else below
+        return rows

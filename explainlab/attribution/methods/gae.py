@@ -36,19 +36,20 @@ class GAE(BatchedMethod):
         return attention_gradients(subjects, _positive, self._read)
 
     def _read(self, subject: Subject, weights: np.ndarray) -> Outcome:
-        real = np.flatnonzero(subject.encoding.attention)
-        relevance = self.combine(weights[:, real][:, :, real])
-        np.fill_diagonal(relevance, 0)
+        real = slice(np.count_nonzero(subject.encoding.attention))  # what is padded is padded on the right
+        shares = subject.classifier.head_rows(subject.encoding)[real]
+        read = np.flatnonzero(shares)
+        relevance = self.combine(weights[:, real, real], (read[:, None] == np.arange(len(shares))).astype(float))
+        relevance[np.arange(len(read)), read] = 0
         tokens = np.zeros(len(subject.encoding))
-        tokens[real] = subject.classifier.head_rows(subject.encoding)[real] @ relevance
+        tokens[real] = shares[read] @ relevance
         return Outcome(subject.units.sum_tokens(tokens))
 
-    def combine(self, layers: np.ndarray) -> np.ndarray:
-        """float64 [N, N]: R from the head means [layers, N, N] of (∂F/∂A · A)⁺, bottom layer first."""
-        relevance = np.eye(layers.shape[-1])
-        for layer in layers:
-            relevance = relevance + layer @ relevance
-        return relevance
+    def combine(self, layers: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """float64 [k, N]: ``rows`` [k, N] times R, from the head means [layers, N, N] of (∂F/∂A · A)⁺, bottom first."""
+        for layer in layers[::-1]:
+            rows = rows + rows @ layer
+        return rows
 
 
 def _positive(attention: Tensor, gradient: Tensor) -> Tensor:

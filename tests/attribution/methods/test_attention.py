@@ -129,7 +129,7 @@ def test_rollout_through_t5_is_refused_with_the_reason(zoo: Zoo) -> None:
 
 def combine(method: str, layers: np.ndarray, **parameters: bool) -> np.ndarray:
     found = get_method(method)
-    return found.combine(layers, parse(found, parameters))
+    return found.combine(layers, np.eye(layers.shape[-1]), parse(found, parameters))
 
 
 def causal_uniform(n: int) -> np.ndarray:
