@@ -1,0 +1,272 @@
+"""Models of common shapes, short and long texts: speed beside a bare loop of full batches, memory, where time goes.
+
+The weights are random: they change neither. On a GPU the largest has the shape of Llama 2 7B, in bfloat16; a CPU gets
+one of its proportions that it can run, and fewer passes.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.profiler import ProfilerActivity, profile
+from transformers import AutoConfig, AutoModelForSequenceClassification, PreTrainedConfig
+
+from explainlab.analyses.registry import new_request
+from explainlab.attribution.explain import attribute_many
+from explainlab.attribution.records import Attribution
+from explainlab.attribution.registry import MethodRequest, get_method, parse_method
+from explainlab.attribution.selection import case_of
+from explainlab.attribution.subject import Subject
+from explainlab.bench.bare import bare_logits
+from explainlab.bench.runner import Row, fastest
+from explainlab.metrics.evaluate import evaluate
+from explainlab.metrics.registry import parse_metric
+from explainlab.models.batching import Batcher
+from explainlab.models.classifier import Classifier
+from explainlab.models.context import RunContext
+from explainlab.models.devices import choose_device, free_memory
+from explainlab.models.loading import load_model, outline
+from explainlab.models.model_types import model_type_of
+from explainlab.models.stored.building import BUILDING
+from explainlab.service.plans.rehearsal import Place, rehearsed
+from explainlab.service.questions import asked_by
+from explainlab.service.users import LOCAL
+from explainlab.settings import ROOT
+from explainlab.text.encoding import Encoding
+
+MAPS, METRICS = 24, ("comprehensiveness", "sufficiency")
+_LABELS = ("negative", "positive")
+_COSTS, _REPEATS = 3, 3
+_MB = 2**20
+_WORDS = "the camera never hurries and every small gesture counts in a film about what families owe each other"
+"""Words of this make texts of any length."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """How much is asked of a text of a length: ``passes`` of each method, and ``texts`` whose gradients are asked."""
+
+    passes: int
+    texts: int
+    batches: tuple[int, ...]
+    """How many tokens the bare batches have that are tried."""
+
+    @property
+    def methods(self) -> dict[str, int]:
+        """Each method with its parameters, and how many texts it explains."""
+        return {
+            f"integrated_gradients:rule=gauss_legendre:steps={self.passes}": 1,
+            f"rpi:samples={max(2, self.passes // 10)}:steps=10": 1,
+            f"kernel_shap:samples={self.passes}": 1,
+            "input_x_gradient": self.texts,
+        }
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A configuration with the tokenizer of a model that comes with the project; ``lengths`` in tokens."""
+
+    name: str
+    config: PreTrainedConfig
+    tokenizer: str
+    lengths: tuple[int, ...]
+    dtype: str = "float32"
+
+
+def rows() -> Iterator[Row]:
+    """A row for each model, length and piece of work."""
+    device = choose_device()
+    shared = ROOT.parent / "shared" / "models" / "minilm-sst2"
+    known = load_model(str(shared) if shared.is_dir() else "embedded:bert-mini-sst2")
+    yield from _of(known, known.id, shared.name if shared.is_dir() else known.id, 128)
+    for shape in shapes(device):
+        with TemporaryDirectory() as folder:
+            drawn = drawn_model(shape, Path(folder), device)
+            for length in shape.lengths:
+                yield from _of(drawn, folder, shape.name, length)
+
+
+def shapes(device: torch.device) -> list[Shape]:
+    """BERT-base, and a decoder with the shape of Llama 2 7B, or one of its proportions for a CPU."""
+    base = Shape("BERT-base's shape", AutoConfig.for_model("bert"), "embedded:bert-mini-sst2", (128, 512))
+    if device.type == "cuda":
+        return [
+            base,
+            Shape(
+                "Llama 7B's shape", AutoConfig.for_model("llama"), "embedded:gpt2-mini-ag-news", (128, 2048), "bfloat16"
+            ),
+        ]
+    smaller = {"hidden_size": 512, "intermediate_size": 1376, "num_hidden_layers": 8, "num_attention_heads": 8}
+    small = AutoConfig.for_model("llama", **smaller)
+    return [replace(base, lengths=(128,)), Shape("a small Llama", small, "embedded:gpt2-mini-ag-news", (128, 2048))]
+
+
+def work_of(device: torch.device, length: int) -> Work:
+    """What a device can do of texts of ``length`` tokens in a minute or so."""
+    if device.type == "cuda":
+        return Work(256, 256, (4_096, 16_384, 65_536))
+    return Work(max(10, 4_096 // length), max(4, 2_048 // length), (512, 2_048))
+
+
+def drawn_model(shape: Shape, folder: Path, device: torch.device) -> Classifier:
+    """A model of a ``shape`` with random weights on ``device``; ``folder`` gets its configuration and tokenizer."""
+    tokenizer = copy.deepcopy(load_model(shape.tokenizer).tokenizer)
+    tokenizer.model_max_length = max(shape.lengths)
+    names = {"id2label": dict(enumerate(_LABELS)), "label2id": {label: i for i, label in enumerate(_LABELS)}}
+    shape.config.update({**names, "pad_token_id": tokenizer.pad_token_id or tokenizer.eos_token_id})
+    shape.config.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    torch.manual_seed(0)
+    with BUILDING, device:
+        network = AutoModelForSequenceClassification.from_config(shape.config, dtype=getattr(torch, shape.dtype))
+    network.requires_grad_(False).eval()
+    kind = model_type_of(shape.config)
+    foreseen = outline(str(folder), shape.dtype)
+    assert foreseen is not None, "its files are here"
+    return replace(foreseen, digest="random", model=kind.adapter(network, kind.architecture, device))
+
+
+def _of(classifier: Classifier, folder: str, name: str, length: int) -> Iterator[Row]:
+    """The rows of texts of ``length`` tokens; ``folder`` has the model's files."""
+    work = work_of(classifier.device, length)
+    encoding = classifier.encode(_text(classifier, length))
+    bare = _Bare.of(classifier, encoding, work.batches)
+    for method, texts in work.methods.items():
+        yield _method(bare, folder, name, [encoding] * texts, parse_method(method))
+    yield _judged(bare, name, encoding)
+
+
+def _text(classifier: Classifier, length: int) -> str:
+    """Words that make ``length`` tokens, or a few less."""
+    words = _WORDS.split() * length
+    most = next(n for n in range(length, 0, -1) if len(classifier.encode(" ".join(words[:n]))) <= length)
+    return " ".join(words[:most])
+
+
+@dataclass(frozen=True)
+class _Bare:
+    """Full batches of transformers' own passes over one text, of the sizes that are fastest here."""
+
+    classifier: Classifier
+    ids: Tensor
+    sizes: tuple[int, int]
+    """Texts in a batch there, and there and back."""
+
+    @classmethod
+    def of(cls, classifier: Classifier, encoding: Encoding, batches: tuple[int, ...]) -> _Bare:
+        """With the best of these sizes in tokens that fit into memory."""
+        ids, best = torch.as_tensor(encoding.ids, device=classifier.device)[None], []
+        for gradients in (False, True):
+            rates: dict[int, float] = {}
+            for size in sorted({max(1, tokens // len(encoding)) for tokens in batches}):
+                one = cls(classifier, ids, (size, size))
+                with suppress(torch.OutOfMemoryError):
+                    run = partial(one.run, 0 if gradients else size, size if gradients else 0)
+                    rates[size] = fastest({"bare": run}, 2)["bare"] / size
+            best.append(min(rates, key=rates.__getitem__))
+        return cls(classifier, ids, (best[0], best[1]))
+
+    def run(self, forward: int, backward: int) -> None:
+        """So many passes there, and so many there and back to the word embeddings."""
+        for size in _batches(forward, self.sizes[0]):
+            with torch.no_grad():
+                bare_logits(self.classifier, {"input_ids": self.ids.expand(size, -1)}).cpu()
+        for size in _batches(backward, self.sizes[1]):
+            points = self.classifier.embed(self.ids.expand(size, -1)).requires_grad_()
+            value = bare_logits(self.classifier, {"inputs_embeds": points}).softmax(-1)[:, 0]
+            torch.autograd.grad(value.sum(), points)[0].sum(dim=-1).cpu()
+
+
+def _batches(count: int, size: int) -> list[int]:
+    return [min(size, count - start) for start in range(0, count, size)]
+
+
+def _method(bare: _Bare, folder: str, name: str, encodings: list[Encoding], run: MethodRequest) -> Row:
+    """A method on texts together, its peak memory measured and as a plan foretells it; ``folder``: the model's."""
+    classifier, method = bare.classifier, get_method(run.method)
+    parameters = run.parameters.model_dump()
+    request = new_request(question=run.method, model=folder, text=encodings[0].text, parameters=parameters)
+    asked = asked_by(request, LOCAL)
+
+    def ours() -> list[Attribution]:
+        return attribute_many(classifier, encodings, method, [asked] * len(encodings))
+
+    cost = ours()[0].cost
+    floor = partial(bare.run, len(encodings) * (cost.forward - cost.backward), len(encodings) * cost.backward)
+    foreseen = outline(folder, str(classifier.dtype).removeprefix("torch."))
+    assert foreseen is not None, "its files are here"
+    place = Place(str(classifier.device), free_memory(classifier.device))
+    told = rehearsed(foreseen, run, foreseen.encode(asked.text or ""), len(encodings), asked, place)
+    facts = {"MB forecast": told.peak / _MB} if told else {}
+    return _row(classifier, f"{name}, {len(encodings)} x {len(encodings[0])} tokens", run.method, ours, floor, facts)
+
+
+def _judged(bare: _Bare, name: str, encoding: Encoding) -> Row:
+    """Random maps by two metrics; each distinct text is a pass."""
+    subject, metrics = Subject(bare.classifier, encoding), [parse_metric(metric) for metric in METRICS]
+    case = case_of(subject, np.random.default_rng(0).random((MAPS, len(subject.units.features))))
+
+    def ours() -> int:
+        batcher = Batcher(bare.classifier, RunContext())
+        evaluate([case], metrics, batcher)
+        return batcher.passes
+
+    passes = ours()
+    work, facts = f"{name}, {MAPS} maps of {len(encoding)} tokens", {"distinct texts": passes}
+    return _row(bare.classifier, work, "judge", ours, partial(bare.run, passes, 0), facts)
+
+
+def _row(
+    classifier: Classifier,
+    work: str,
+    name: str,
+    ours: Callable[[], object],
+    bare: Callable[[], None],
+    facts: Mapping[str, float],
+) -> Row:
+    fast = fastest({"ours": ours, "bare": bare}, _REPEATS, warm_up=False)
+    seconds, floor = fast["ours"], fast["bare"]
+    peak, costs = _profiled(ours, classifier.device)
+    return Row(
+        name=name,
+        work=work,
+        device=classifier.device.type,
+        seconds=seconds,
+        floor_seconds=floor,
+        ratio_to_floor=seconds / floor,
+        peak_memory_mb=peak,
+        facts={"share of the bare speed": floor / seconds, "MB measured": peak, **facts, **costs},
+    )
+
+
+def _profiled(run: Callable[[], object], device: torch.device) -> tuple[float, dict[str, float]]:
+    """MB of tensors at once, beyond those before, and the operations that take most of the time, with their shares."""
+    cuda = device.type == "cuda"
+    activities = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if cuda else [])]
+    if cuda:
+        torch.cuda.reset_peak_memory_stats(device)
+    before = torch.cuda.memory_allocated(device) if cuda else 0
+    with profile(activities=activities, profile_memory=not cuda) as seen:
+        run()
+    spent = {row.key: row.self_device_time_total if cuda else row.self_cpu_time_total for row in seen.key_averages()}
+    whole = sum(spent.values())
+    costs = {f"{name}, share": spent[name] / whole for name in sorted(spent, key=spent.__getitem__)[-_COSTS:][::-1]}
+    return ((torch.cuda.max_memory_allocated(device) if cuda else _allocated(seen)) - before) / _MB, costs
+
+
+def _allocated(seen: profile) -> int:
+    """The most bytes that torch had allocated at once on a CPU."""
+    assert seen.profiler is not None, "it has ended"
+    results: Any = seen.profiler.kineto_results
+    steps = sorted((event.start_ns(), event.nbytes()) for event in results.events() if event.name() == "[memory]")
+    return int(np.cumsum([size for _, size in steps]).max())
