@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import os
+import runpy
+import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from multiprocessing import get_context
+from multiprocessing import current_process, get_context
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 from streamlit.web import cli
 
 import explainlab.service.service  # noqa: F401
 from explainlab.settings import ROOT
+from explainlab.workers import link
 
 _CONTEXT = get_context("forkserver")
 _CONTEXT.set_forkserver_preload([__name__])
@@ -48,7 +51,47 @@ def _run_streamlit(arguments: list[str], environment: dict[str, str], log: Path)
         os.dup2(output.fileno(), 1)
         os.dup2(output.fileno(), 2)
     sys.argv = ["streamlit", "run", *arguments]
+    current_process()._config["daemon"] = False  # or it could start no worker
+    link.subprocess = SimpleNamespace(**{**vars(subprocess), "Popen": _started})
     cli.main()
+
+
+def _started(command: Sequence[str], **options: Any) -> Any:
+    """What ``subprocess.Popen`` gives; the process of a worker is forked too."""
+    if [*command[1:]] != ["-m", "explainlab.workers"]:
+        return subprocess.Popen(command, **options)
+    return _Worker(options["env"])
+
+
+class _Worker:
+    """The process of a worker, as far as its server knows ``subprocess.Popen``."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        ours, theirs = pipe()
+        self._process = start(_run_worker, theirs, dict(environment), os.readlink("/proc/self/fd/2"))
+        theirs.close()
+        self.stdin, self.stdout = os.fdopen(os.dup(ours.fileno()), "wb"), os.fdopen(os.dup(ours.fileno()), "rb")
+        ours.close()
+        self.pid = self._process.pid
+        self.terminate, self.kill = self._process.terminate, self._process.kill
+
+    def wait(self, timeout: float | None = None) -> None:
+        self._process.join(timeout)
+        if self._process.is_alive():
+            raise subprocess.TimeoutExpired("worker", timeout or 0.0)
+
+
+def _run_worker(server: Connection, environment: dict[str, str], log: str) -> None:
+    os.environ.clear()
+    os.environ.update(environment)
+    os.chdir(ROOT)
+    with open(log, "ab") as output:
+        os.dup2(output.fileno(), 2)
+    os.dup2(server.fileno(), 0)
+    os.dup2(server.fileno(), 1)
+    server.close()
+    sys.stdin = os.fdopen(0)
+    runpy.run_module("explainlab.workers", run_name="__main__")
 
 
 @contextmanager
