@@ -1,6 +1,6 @@
 """Models of common shapes, short and long texts: speed beside a bare loop of full batches, memory, where time goes.
 
-The weights are random: they change neither. On a GPU the largest has the shape of Llama 2 7B, in bfloat16; a CPU gets
+Most weights are random: they change neither. On a GPU the largest has the shape of Llama 2 7B, in bfloat16; a CPU gets
 one of its proportions that it can run, and fewer passes.
 """
 
@@ -29,6 +29,7 @@ from explainlab.attribution.selection import case_of
 from explainlab.attribution.subject import Subject
 from explainlab.bench.bare import bare_logits
 from explainlab.bench.runner import Row, fastest
+from explainlab.bench.studies.training import epoch_row
 from explainlab.metrics.evaluate import evaluate
 from explainlab.metrics.registry import parse_metric
 from explainlab.models.batching import Batcher
@@ -36,13 +37,13 @@ from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
 from explainlab.models.devices import choose_device, free_memory
 from explainlab.models.loading import load_model, outline
-from explainlab.models.model_types import model_type_of
 from explainlab.models.stored.building import BUILDING
 from explainlab.service.plans.rehearsal import Place, rehearsed
 from explainlab.service.questions import asked_by
 from explainlab.service.users import LOCAL
 from explainlab.settings import ROOT
 from explainlab.text.encoding import Encoding
+from explainlab.training import Examples, settings_for
 
 MAPS, METRICS = 24, ("comprehensiveness", "sufficiency")
 _LABELS = ("negative", "positive")
@@ -54,10 +55,13 @@ _WORDS = "the camera never hurries and every small gesture counts in a film abou
 
 @dataclass(frozen=True)
 class Work:
-    """How much is asked of a text of a length: ``passes`` of each method, and ``texts`` whose gradients are asked."""
+    """How much is asked of a text of a length: ``passes`` of each method, and ``texts`` that are explained by their
+    gradients, and trained on, so many in a ``step``.
+    """
 
     passes: int
     texts: int
+    step: int
     batches: tuple[int, ...]
     """How many tokens the bare batches have that are tried."""
 
@@ -88,12 +92,12 @@ def rows() -> Iterator[Row]:
     device = choose_device()
     shared = ROOT.parent / "shared" / "models" / "minilm-sst2"
     known = load_model(str(shared) if shared.is_dir() else "embedded:bert-mini-sst2")
-    yield from _of(known, known.id, shared.name if shared.is_dir() else known.id, 128)
+    yield from _of(known, shared.name if shared.is_dir() else known.id, 128)
     for shape in shapes(device):
         with TemporaryDirectory() as folder:
             drawn = drawn_model(shape, Path(folder), device)
             for length in shape.lengths:
-                yield from _of(drawn, folder, shape.name, length)
+                yield from _of(drawn, shape.name, length)
 
 
 def shapes(device: torch.device) -> list[Shape]:
@@ -114,36 +118,38 @@ def shapes(device: torch.device) -> list[Shape]:
 def work_of(device: torch.device, length: int) -> Work:
     """What a device can do of texts of ``length`` tokens in a minute or so."""
     if device.type == "cuda":
-        return Work(256, 256, (4_096, 16_384, 65_536))
-    return Work(max(10, 4_096 // length), max(4, 2_048 // length), (512, 2_048))
+        return Work(256, 256, max(4, 4_096 // length), (4_096, 16_384, 65_536))
+    return Work(max(10, 4_096 // length), max(4, 2_048 // length), max(2, 1_024 // length), (512, 2_048))
 
 
 def drawn_model(shape: Shape, folder: Path, device: torch.device) -> Classifier:
-    """A model of a ``shape`` with random weights on ``device``; ``folder`` gets its configuration and tokenizer."""
+    """A model of a ``shape`` with random weights on ``device``, whose files are in ``folder``."""
     tokenizer = copy.deepcopy(load_model(shape.tokenizer).tokenizer)
     tokenizer.model_max_length = max(shape.lengths)
+    tokenizer.save_pretrained(folder)
     names = {"id2label": dict(enumerate(_LABELS)), "label2id": {label: i for i, label in enumerate(_LABELS)}}
     shape.config.update({**names, "pad_token_id": tokenizer.pad_token_id or tokenizer.eos_token_id})
-    shape.config.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
     torch.manual_seed(0)
     with BUILDING, device:
         network = AutoModelForSequenceClassification.from_config(shape.config, dtype=getattr(torch, shape.dtype))
-    network.requires_grad_(False).eval()
-    kind = model_type_of(shape.config)
-    foreseen = outline(str(folder), shape.dtype)
-    assert foreseen is not None, "its files are here"
-    return replace(foreseen, digest="random", model=kind.adapter(network, kind.architecture, device))
+    network.save_pretrained(folder)
+    return load_model(str(folder), str(device), shape.dtype)
 
 
-def _of(classifier: Classifier, folder: str, name: str, length: int) -> Iterator[Row]:
-    """The rows of texts of ``length`` tokens; ``folder`` has the model's files."""
+def _of(classifier: Classifier, name: str, length: int) -> Iterator[Row]:
+    """The rows of texts of ``length`` tokens."""
     work = work_of(classifier.device, length)
-    encoding = classifier.encode(_text(classifier, length))
+    text = _text(classifier, length)
+    encoding = classifier.encode(text)
     bare = _Bare.of(classifier, encoding, work.batches)
     for method, texts in work.methods.items():
-        yield _method(bare, folder, name, [encoding] * texts, parse_method(method))
+        yield _method(bare, name, [encoding] * texts, parse_method(method))
     yield _judged(bare, name, encoding)
+    examples = Examples([text] * work.texts, [_LABELS[row % len(_LABELS)] for row in range(work.texts)])
+    lora = classifier.architecture.causal
+    settings = settings_for(classifier.id, epochs=1, batch_size=work.step, max_tokens=length, lora=lora)
+    told = f"{name}, {work.texts} x {len(encoding)} tokens{', LoRA' if lora else ''}"
+    yield epoch_row(classifier.id, told, examples, settings)
 
 
 def _text(classifier: Classifier, length: int) -> str:
@@ -191,11 +197,11 @@ def _batches(count: int, size: int) -> list[int]:
     return [min(size, count - start) for start in range(0, count, size)]
 
 
-def _method(bare: _Bare, folder: str, name: str, encodings: list[Encoding], run: MethodRequest) -> Row:
-    """A method on texts together, its peak memory measured and as a plan foretells it; ``folder``: the model's."""
+def _method(bare: _Bare, name: str, encodings: list[Encoding], run: MethodRequest) -> Row:
+    """A method on texts together, its peak memory measured and as a plan foretells it."""
     classifier, method = bare.classifier, get_method(run.method)
     parameters = run.parameters.model_dump()
-    request = new_request(question=run.method, model=folder, text=encodings[0].text, parameters=parameters)
+    request = new_request(question=run.method, model=classifier.id, text=encodings[0].text, parameters=parameters)
     asked = asked_by(request, LOCAL)
 
     def ours() -> list[Attribution]:
@@ -203,7 +209,7 @@ def _method(bare: _Bare, folder: str, name: str, encodings: list[Encoding], run:
 
     cost = ours()[0].cost
     floor = partial(bare.run, len(encodings) * (cost.forward - cost.backward), len(encodings) * cost.backward)
-    foreseen = outline(folder, str(classifier.dtype).removeprefix("torch."))
+    foreseen = outline(classifier.id, str(classifier.dtype).removeprefix("torch."))
     assert foreseen is not None, "its files are here"
     place = Place(str(classifier.device), free_memory(classifier.device))
     told = rehearsed(foreseen, run, foreseen.encode(asked.text or ""), len(encodings), asked, place)

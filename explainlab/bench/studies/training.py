@@ -1,4 +1,4 @@
-"""The speed of training, compared with a bare loop over the same batches."""
+"""The speed of training beside a bare loop over the same batches."""
 
 from __future__ import annotations
 
@@ -43,9 +43,14 @@ def _examples() -> Examples:
 def _measured(architecture: str, examples: Examples) -> Row:
     usual = ARCHITECTURES[architecture].recipe
     recipe = "roar" if usual == "embedded" else usual
-    settings, device = settings_for(architecture, recipe=recipe, epochs=1, batch_size=32), choose_device()
-    names = sorted(set(examples.labels))
-    start = starting_point(architecture, examples, names, settings)
+    settings = settings_for(architecture, recipe=recipe, epochs=1, batch_size=32)
+    return epoch_row(architecture, f"{architecture}, {TEXTS} texts", examples, settings)
+
+
+def epoch_row(base: str, work: str, examples: Examples, settings: TrainingSettings) -> Row:
+    """An epoch on ``examples`` from ``base``, an architecture or the id of a model."""
+    names, device = sorted(set(examples.labels)), choose_device()
+    start = starting_point(base, examples, names, settings)
     nn.Module.to(start.network, device)
     tokens = tokenized(start, examples)
     targets = examples.classes(names)
@@ -56,7 +61,7 @@ def _measured(architecture: str, examples: Examples) -> Row:
     seconds = fastest({"ours": ours, "floor": _bare(start, tokens, targets, settings, device)}, 3)
     return Row(
         name="training",
-        work=f"{architecture}, {TEXTS} texts",
+        work=work,
         device=device.type,
         seconds=seconds["ours"],
         floor_seconds=seconds["floor"],
