@@ -125,6 +125,8 @@ def answer(classifier: Classifier, request: Request, context: RunContext | None 
     """
     complete_request = complete(request)
     require_bounded(complete_request, classifier.limits)
+    if request.data is not None:
+        importlib.import_module("scipy.stats")  # takes as long as many passes, and is no part of the job's pace
     known = Answers(context or Momentary(), classifier)
     return get_analysis(request.question).answer(classifier, complete_request, known)
 
