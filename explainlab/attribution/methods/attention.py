@@ -38,9 +38,10 @@ class _AttentionMethod(BatchedMethod):
 
     def _read(self, subject: Subject, maps: np.ndarray, parameters: Any) -> Outcome:
         real = slice(np.count_nonzero(subject.encoding.attention))  # what is padded is padded on the right
-        length = maps[:, real, real].shape[-1]
-        class_row = subject.classifier.head_rows(subject.encoding)[real]
-        rows = class_row if parameters.reading == "class_row" else np.full(length, 1 / length)
+        if parameters.reading == "class_row":
+            rows = subject.classifier.head_rows(subject.encoding)[real]
+        else:
+            rows = np.full(real.stop, 1 / real.stop)
         tokens = np.zeros(len(subject.encoding))
         tokens[real] = self.combine(maps[:, real, real], rows, parameters)
         return Outcome(subject.units.sum_tokens(tokens))
