@@ -105,6 +105,17 @@ def test_with_four_bits_every_method_says_what_it_says_of_the_unpacked_weights(
         assert found.cost.forward == expected.cost.forward
 
 
+def test_four_bits_are_the_same_on_processors_with_instructions_for_bfloat16(
+    quantised: Quantised, unpacked: Quantised, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """bitsandbytes would round to bfloat16 there, have no gradients, and fail for narrow layers."""
+    monkeypatch.setattr(bitsandbytes.nn.modules, "has_avx512bf16", lambda: True)
+    ours, theirs = load_model(quantised(BERT, 4).id, device="cpu"), unpacked(BERT, 4)
+    for method in ("occlusion", "gradient", "occlusion"):
+        maps = [explain(model, TEXT, method=method, target="positive").scores for model in (ours, theirs)]
+        close(*maps, tolerance=1e-5)
+
+
 @pytest.mark.parametrize("name", [BERT, LLAMA])
 def test_with_eight_bits_what_needs_no_gradient_is_right_but_for_rounding(
     name: str, quantised: Quantised, unpacked: Quantised

@@ -26,8 +26,19 @@ def require_quantiser(model_id: str, config: Any) -> None:
             f"The weights of {model_id} are quantised by {method}, which is not supported.",
             "Give it in full precision, or quantised to 8 or 4 bits by bitsandbytes.",
         )
-    require_library("bitsandbytes", f"The weights of {model_id} are quantised")
     logging.getLogger("bitsandbytes").setLevel(logging.ERROR)  # for every layer of every pass: what it rounds
+    require_library("bitsandbytes", f"The weights of {model_id} are quantised")
+
+
+def keep_layout(network: nn.Module) -> None:
+    """Have the 4-bit layers of ``network`` stay as they are stored.
+
+    Where a processor has instructions for bfloat16, bitsandbytes packs them anew at their first pass without gradients:
+    all passes are rounded to bfloat16 from then on, have no gradients, and fail for sizes that 32 does not divide.
+    """
+    for layer in network.modules():
+        if hasattr(layer, "support_avx512bf16_for_cpu"):
+            layer.support_avx512bf16_for_cpu = False
 
 
 def pack(network: nn.Module, directory: Path) -> None:
