@@ -11,7 +11,7 @@ from explainlab.request import CompleteRequest, digest
 from explainlab.service.estimate import Estimate, Pace
 from explainlab.service.store.store import Store
 
-_STORED = "pace/2"  # part of the key: rises when the meaning of a unit of work changes
+_STORED = "pace/3"  # part of the key: rises when the meaning of a unit of work changes
 _NOBODY = ""  # the instance itself has them
 _TEXT, _DATA = "text", "data"
 _REMEMBERED = 8

@@ -230,11 +230,11 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
         return parameters.chosen
 
     def passes(self, parameters: Parameters, text: Extent, depth: int) -> PassCount:
-        """See :meth:`Analysis.passes`."""
+        """See :meth:`Analysis.passes`; the text as it is is read once for all metrics."""
         metrics = metric_requests(parameters.metrics)
         evaluated = len(parameters.names) + len(parameters.reversed)
         made = super().passes(parameters, text, depth) * (1 + explanations(metrics))
-        return made + evaluation_passes(metrics, text.features) * evaluated
+        return made + PassCount(1) + evaluation_passes(metrics, text.features) * evaluated
 
     def evaluations(self, parameters: Parameters) -> int:
         return EVALUATIONS

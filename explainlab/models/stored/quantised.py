@@ -38,7 +38,7 @@ def keep_layout(network: nn.Module) -> None:
     """
     for layer in network.modules():
         if hasattr(layer, "support_avx512bf16_for_cpu"):
-            layer.support_avx512bf16_for_cpu = False
+            layer.support_avx512bf16_for_cpu = False  # type: ignore[assignment]
 
 
 def pack(network: nn.Module, directory: Path) -> None:

@@ -11,7 +11,7 @@ from math import ceil
 from explainlab.analyses.base import Analysis, ModelFree, method_passes
 from explainlab.analyses.data_analysis import DataAnalysis
 from explainlab.analyses.registry import get_analysis
-from explainlab.analyses.text_analysis import MOST_TOGETHER, TextAnalysis
+from explainlab.analyses.text_analysis import MOST_TOGETHER
 from explainlab.attribution.method import Extent, expected_work
 from explainlab.attribution.registry import MethodRequest, get_method, methods
 from explainlab.data import Row, read_dataset
@@ -72,19 +72,19 @@ def outlined(request: CompleteRequest, place: Place, reader: Reader, texts: int 
 
 
 def timed(plan: Plan, request: CompleteRequest, paces: Paces) -> Plan:
-    """``plan``, of ``request``, with the seconds and the passes that earlier jobs tell.
+    """``plan``, of ``request``, with its seconds, and the passes of what often ends early, as earlier jobs tell them.
 
     Jobs of the same question tell both. Jobs of other questions to the same model tell the seconds of passes whose
     number is known.
     """
     analysis, pace = get_analysis(request.question), paces.nearest(request)
-    guessed = isinstance(analysis, TextAnalysis) or analysis.adaptive(analysis.parameters(request))
+    adaptive = analysis.adaptive(analysis.parameters(request))
     if pace is not None:
         known = replace(plan, seconds=pace.seconds * plan.work, basis="question", runs=pace.runs)
-        if not guessed:
+        if not adaptive:
             return known
         return replace(known, forward=plan.forward * pace.spent, backward=plan.backward * pace.spent, about=True)
-    told = plan.exact or (isinstance(analysis, DataAnalysis) and not guessed)
+    told = plan.exact or (isinstance(analysis, DataAnalysis) and not adaptive)
     speed = paces.speed(request) if told else None
     return plan if speed is None else replace(plan, seconds=speed.seconds * plan.work, basis="model", runs=speed.runs)
 

@@ -181,6 +181,20 @@ def test_how_many_passes_an_adaptive_method_needs_is_told_by_earlier_jobs() -> N
     assert known.forward == pytest.approx(0.1 * plan.forward)
 
 
+@pytest.mark.parametrize("model", [ENCODER, DECODER])
+def test_an_evaluation_takes_at_most_the_passes_that_its_plan_tells_before_and_after_others(model: str) -> None:
+    service = Service(Store("sqlite://"), "cpu")
+    compared = {"methods": ["random", "gradient", "occlusion"], "metrics": ["comprehensiveness", "sufficiency"]}
+    for text in (TEXT, "Dull, and too long by half."):
+        request = asked("evaluation", model=model, text=text, parameters=compared)
+        plan = timed(plan_of(request), request, service.paces)
+        job = service.submit(request)
+        assert service.engine.wait(job, 60)
+        assert job.result is not None
+        assert job.result.cost.forward <= plan.forward <= 1.3 * job.result.cost.forward
+        assert plan.words.startswith("Takes at most") or ": at most" in plan.words
+
+
 def test_a_job_teaches_the_plan_of_the_next_one() -> None:
     service = Service(Store("sqlite://"), "cpu")
     job = service.submit(Request(model=ENCODER, text=TEXT, question="occlusion"))
