@@ -90,6 +90,7 @@ def test_a_question_goes_along_through_the_navigation_and_waits(app, browser_pag
     page.get_by_test_id("stSidebarNavLink").filter(has_text="Explain").click()
     map_shows(page, text)
     press(page, "Activation")
+    expect(page.get_by_role("heading", name="Activation", level=1)).to_be_visible()
     expect(answer(page)).to_be_visible()
     unfold(page)
     expect(text_box(page)).to_have_value(text)
