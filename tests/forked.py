@@ -15,6 +15,7 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
+import torch
 from streamlit.web import cli
 
 import explainlab.service.service  # noqa: F401
@@ -52,7 +53,7 @@ def _run_streamlit(arguments: list[str], environment: dict[str, str], log: Path)
         os.dup2(output.fileno(), 2)
     sys.argv = ["streamlit", "run", *arguments]
     current_process()._config["daemon"] = False  # or it could start no worker
-    link.subprocess = SimpleNamespace(**{**vars(subprocess), "Popen": _started})
+    link.subprocess = FORKING
     cli.main()
 
 
@@ -61,6 +62,10 @@ def _started(command: Sequence[str], **options: Any) -> Any:
     if [*command[1:]] != ["-m", "explainlab.workers"]:
         return subprocess.Popen(command, **options)
     return _Worker(options["env"])
+
+
+FORKING: Any = SimpleNamespace(**{**vars(subprocess), "Popen": _started})
+"""As :mod:`subprocess`, but that workers are forked."""
 
 
 class _Worker:
@@ -74,6 +79,9 @@ class _Worker:
         ours.close()
         self.pid = self._process.pid
         self.terminate, self.kill = self._process.terminate, self._process.kill
+
+    def poll(self) -> int | None:
+        return self._process.exitcode
 
     def wait(self, timeout: float | None = None) -> None:
         self._process.join(timeout)
@@ -91,6 +99,7 @@ def _run_worker(server: Connection, environment: dict[str, str], log: str) -> No
     os.dup2(server.fileno(), 1)
     server.close()
     sys.stdin = os.fdopen(0)
+    torch.set_num_threads(int(environment.get("OMP_NUM_THREADS", "1")))  # read when torch was imported
     runpy.run_module("explainlab.workers", run_name="__main__")
 
 

@@ -17,9 +17,11 @@ import pytest
 from explainlab.service.service import Service
 from explainlab.service.store.store import Store
 from explainlab.settings import settings
+from explainlab.workers import link
 from explainlab.workers.cluster.address import answers
 from explainlab.workers.cluster.workers import cluster, start_head
 from explainlab.workers.local import here, processes
+from tests import forked
 
 LATE = 200
 
@@ -87,14 +89,16 @@ def fleet(request: pytest.FixtureRequest, _home: object) -> Iterator[Service]:
     """A service on the two; a test leaves no job of its own there."""
     if request.param == "ray":
         request.getfixturevalue("head")
-    there = processes(2, "cpu") if request.param == "processes" else cluster(2)
-    service = Service(
-        Store("sqlite://"), "cpu", workers=there if request.param == "processes" else [*there, here(spare=True)]
-    )
-    until = time.monotonic() + LATE
-    while any(worker.away for worker in there):
-        assert time.monotonic() < until, [worker.away for worker in there]
-        time.sleep(0.1)
-    yield service
-    for worker in there:
-        worker.close()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(link, "subprocess", forked.FORKING)
+        there = processes(2, "cpu") if request.param == "processes" else cluster(2)
+        service = Service(
+            Store("sqlite://"), "cpu", workers=there if request.param == "processes" else [*there, here(spare=True)]
+        )
+        until = time.monotonic() + LATE
+        while any(worker.away for worker in there):
+            assert time.monotonic() < until, [worker.away for worker in there]
+            time.sleep(0.1)
+        yield service
+        for worker in there:
+            worker.close()

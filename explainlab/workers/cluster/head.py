@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -11,6 +12,8 @@ from explainlab.workers.cluster.address import LOOPBACK
 
 START = "from ray.scripts.scripts import main; main()"
 STORE_BYTES = 100 * 2**20  # Ray's own store of objects, in which nothing of ours is
+NONE_AHEAD = {"RAY_prestart_worker_first_driver": "0"}
+"""Ray starts no process for each core ahead: an actor of ours has an environment of its own, so none would be used."""
 
 
 def main(port: str) -> None:
@@ -24,6 +27,7 @@ def main(port: str) -> None:
     command = [sys.executable, "-c", START, "start", "--head", "--block", "--disable-usage-stats"]
     head = subprocess.Popen(
         [*command, *(f"--{name}={value}" for name, value in options.items())],
+        env={**os.environ, **NONE_AHEAD},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from explainlab.errors import RequestError, ResourceError
 from explainlab.settings import PACKAGE
 from explainlab.workers.cluster.address import answers, require_private
-from explainlab.workers.cluster.head import START, STORE_BYTES
+from explainlab.workers.cluster.head import NONE_AHEAD, START, STORE_BYTES
 
 _END_SECONDS = 30.0
 
@@ -31,6 +31,7 @@ def join(address: str) -> None:
         raise ResourceError(f"No Ray cluster answers at {address}.", "Start one there, or correct the address.")
     environment = {
         **os.environ,
+        **NONE_AHEAD,
         "PYTHONPATH": os.pathsep.join(filter(None, [str(PACKAGE.parent), os.getenv("PYTHONPATH")])),
     }
     options = ["--address", address, "--block", "--disable-usage-stats", "--object-store-memory", str(STORE_BYTES)]
