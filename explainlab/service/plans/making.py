@@ -92,12 +92,13 @@ def timed(plan: Plan, request: CompleteRequest, paces: Paces) -> Plan:
 @dataclass(frozen=True)
 class _Read:
     """How many ``texts`` a request is about, and the ``encodings`` of its text, or of the first of its data set that
-    can be read, each with the tokens that its job ``expects`` of it.
+    can be read, each with the tokens that its job ``expects`` of it; ``others``: it may be about other texts.
     """
 
     texts: int
     encodings: list[Encoding]
     expects: list[float]
+    others: bool = False
 
     @classmethod
     def of(
@@ -123,7 +124,8 @@ class _Read:
             analysis.expected_tokens(row, len(encoding)) if isinstance(analysis, DataAnalysis) else len(encoding)
             for row, encoding in pairs
         ]
-        return cls(total, [encoding for _, encoding in pairs], expects)
+        others = request.parameters.get("sample") == "random" or total > len(rows[:_LOOKED_AT])
+        return cls(total, [encoding for _, encoding in pairs], expects, others and not analysis.selects)
 
 
 def _encoded(classifier: Classifier, rows: Sequence[Row]) -> Iterator[tuple[Row, Encoding]]:
@@ -167,7 +169,7 @@ def _planned(analysis: Analysis, classifier: Classifier, request: CompleteReques
         batch=memory.batch if memory else 1,
         peak=memory.peak if memory else None,
         model=classifier.bytes,
-        about=_roughly(analysis, parameters),
+        about=read.others or _roughly(analysis, parameters),
     )
 
 

@@ -20,7 +20,7 @@ _BASES: Mapping[Basis, str] = {
 class Plan:
     """What answering takes: ``forward`` passes, of which ``backward`` have gradients, counted per single input.
 
-    ``exact``: neither more nor fewer; else at most so many, or ``about`` where earlier jobs told how many are needed.
+    ``exact``: neither more nor fewer; else at most so many, or ``about`` where earlier jobs, or other texts, told it.
     ``texts`` are those of a data set, 0 for a single one. ``work`` is what the job will expect, in tokens of passes
     with gradients. ``batch``: inputs at once; ``peak``: bytes of tensors at once beyond the model, whose weights take
     ``model`` bytes; None where the passes do not tell it. ``seconds`` are None where nothing tells; else ``basis`` says

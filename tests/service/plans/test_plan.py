@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -109,6 +110,17 @@ def test_a_question_about_all_rows_has_the_passes_that_are_counted(question: str
     cost = explainlab.study(explainlab.load_model(ENCODER), question, data="embedded:sentiment", **parameters).cost
     assert (round(plan.forward), plan.backward) == (cost.forward, cost.backward)
     assert (plan.peak is None) == (question == "masked_distribution"), "it keeps the states of all texts"
+
+
+def test_passes_are_about_so_many_where_other_texts_stand_for_those_of_the_job() -> None:
+    compared = {"methods": ["occlusion"], "metrics": ["comprehensiveness"], "rows": 20}
+    make = partial(asked, "evaluation", text=None, data="embedded:sentiment")
+    first, drawn, many = (
+        plan_of(make(parameters={**compared, **own}))
+        for own in ({"sample": "first"}, {"sample": "random"}, {"sample": "first", "rows": 150})
+    )
+    assert first.forward == drawn.forward
+    assert (first.about, drawn.about, many.about) == (False, True, True), "a hundred stand for all"
 
 
 def test_what_drives_mistakes_takes_a_map_each() -> None:
