@@ -19,11 +19,18 @@ LEAST_SHARE = 0.005
 
 @dataclass(frozen=True)
 class Pace:
-    """What ``runs`` jobs of a kind took: ``seconds`` and ``spent`` work, each for an expected unit of work."""
+    """What ``runs`` jobs of a kind took, of so much expected ``work`` in the mean: ``seconds`` and ``spent`` work, each
+    for an expected unit of work, and ``fixed`` seconds, which do not grow with the work."""
 
     seconds: float
     spent: float
     runs: int = 1
+    work: float = 1.0
+    fixed: float = 0.0
+
+    def whole(self, work: float) -> float:
+        """Seconds that so much expected ``work`` takes."""
+        return self.fixed + self.seconds * work
 
 
 class Estimate:
@@ -96,7 +103,7 @@ class Estimate:
         spent, done = self._spent_before + self._spent, self._expected - self._known_before - self._known
         if self._started is None or not (done > 0 and spent):
             return None
-        return Pace((now - self._started) / done, spent / done)
+        return Pace((now - self._started) / done, spent / done, work=done)
 
     def speed(self, now: float) -> Pace | None:
         """The pace of the job, which has ended, for a unit of work that was spent; None for so short a job that
@@ -104,7 +111,7 @@ class Estimate:
         spent = self._spent_before + self._spent
         if self._started is None or self._batches < LEAST_BATCHES or now - self._started < LEAST_SECONDS:
             return None
-        return Pace((now - self._started) / spent, 1.0)
+        return Pace((now - self._started) / spent, 1.0, work=spent)
 
     def whole(self, now: float) -> float:
         """Seconds that all its expected work takes: those taken so far, and those left, where they are known."""
@@ -140,8 +147,7 @@ class Estimate:
         rest, seconds = max(0.0, min(begun, self._expected) - reached) + later, now - self._since
         gained = max(0.0, reached - self._before - known)
         if self.pace is not None:
-            trusted = TRUSTED * self._expected
-            return rest * (seconds + self.pace.seconds * trusted) / (gained + trusted)
+            return rest * (seconds + self.pace.whole(self._expected) * TRUSTED) / (gained + TRUSTED * self._expected)
         told = self._ended > self._before or (self._exact and self._batches >= LEAST_BATCHES)
         if not told or gained <= LEAST_SHARE * rest or seconds < LEAST_SECONDS:
             return None

@@ -85,7 +85,7 @@ def test_a_job_that_ends_early_counts_toward_its_most() -> None:
         estimate.spend(float(batch), 10.0)
         assert estimate.seconds_left is None, "nobody knows when it will end"
     assert estimate.share == pytest.approx(0.2)
-    assert estimate.taken(20.0) == Pace(0.02, 0.2)
+    assert estimate.taken(20.0) == Pace(0.02, 0.2, work=1000.0)
     again = Estimate(estimate.taken(20.0))
     again.expect(0.0, 1000.0, False)
     assert again.seconds_left == pytest.approx(20)
@@ -125,7 +125,15 @@ def test_a_pause_and_a_job_without_work_count_for_nothing() -> None:
     assert (estimate.share, estimate.seconds_left, estimate.taken(11.0)) == (0, None, None)
     estimate.spend(12.0, 10.0)
     estimate.pause(3.0)
-    assert estimate.taken(15.0) == Pace(0.2, 1.0)
+    assert estimate.taken(15.0) == Pace(0.2, 1.0, work=10.0)
+
+
+def test_seconds_that_do_not_grow_with_the_work_are_told_once() -> None:
+    estimate = Estimate(Pace(0.02, 1.0, fixed=2.0))
+    estimate.expect(0.0, 100.0, True)
+    assert estimate.seconds_left == pytest.approx(4.0)
+    estimate.expect(0.0, 1000.0, True)
+    assert estimate.seconds_left == pytest.approx(22.0)
 
 
 def test_work_that_turns_out_to_be_known_is_not_in_the_time_left() -> None:

@@ -80,13 +80,13 @@ def timed(plan: Plan, request: CompleteRequest, paces: Paces) -> Plan:
     analysis, pace = get_analysis(request.question), paces.nearest(request)
     adaptive = analysis.adaptive(analysis.parameters(request))
     if pace is not None:
-        known = replace(plan, seconds=pace.seconds * plan.work, basis="question", runs=pace.runs)
+        known = replace(plan, seconds=pace.whole(plan.work), basis="question", runs=pace.runs)
         if not adaptive:
             return known
         return replace(known, forward=plan.forward * pace.spent, backward=plan.backward * pace.spent, about=True)
     told = plan.exact or (isinstance(analysis, DataAnalysis) and not adaptive)
     speed = paces.speed(request) if told else None
-    return plan if speed is None else replace(plan, seconds=speed.seconds * plan.work, basis="model", runs=speed.runs)
+    return plan if speed is None else replace(plan, seconds=speed.whole(plan.work), basis="model", runs=speed.runs)
 
 
 @dataclass(frozen=True)

@@ -174,10 +174,10 @@ def test_seconds_come_from_jobs_of_the_same_question_else_of_the_same_model_else
     paces, request = Paces(Store("sqlite://"), "cpu"), asked()
     plan = plan_of(request)
     assert timed(plan, request, paces).seconds is None
-    paces.learn(asked("kernel_shap"), Pace(9.0, 3.0), Pace(0.5, 1.0))
+    paces.learn(asked("kernel_shap"), Pace(9.0, 3.0), Pace(0.5, 1.0, work=plan.work))
     other = timed(plan, request, paces)
     assert (other.seconds, other.basis, other.runs) == (pytest.approx(0.5 * plan.work), "model", 1)
-    paces.learn(request, Pace(0.25, 1.0))
+    paces.learn(request, Pace(0.25, 1.0, work=plan.work))
     own = timed(plan, asked(text="Another text."), paces)
     assert (own.seconds, own.basis, own.runs) == (pytest.approx(0.25 * plan.work), "question", 1)
 
