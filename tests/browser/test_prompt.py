@@ -43,7 +43,7 @@ def test_a_prompt_is_edited_checked_and_used(app, browser_page, model):
     start = page.get_by_role("combobox", name="Start from")
     start.fill("mine")
     start.press("Enter")
-    wait_for_run(page)
+    expect(page.get_by_role("textbox", name="Text pattern", exact=True)).to_have_value(MINE.text)
     enter(page, "Language model", model)
     enter(page, "Text pattern", "no place")
     refused = page.get_by_role("alert").filter(has_text="no place for the text")
