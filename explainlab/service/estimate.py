@@ -15,22 +15,27 @@ LEAST_SECONDS, LEAST_BATCHES = 0.5, 3
 """Without earlier jobs, no time left is told before so many seconds of work and batches."""
 LEAST_SHARE = 0.005
 """Nor before this share of what is left has been done: seconds tell nothing of hours."""
+EFFICIENCY, MOST_GAINED = 0.15, 0.75
+"""A unit of work takes a time that falls with this power of the job's work, to this share at the least, and rises
+likewise: evaluations of 50 texts took 0.6 to 0.8 as long for a unit as those of 10, on the bench's three models."""
 
 
 @dataclass(frozen=True)
 class Pace:
-    """What ``runs`` jobs of a kind took, of so much expected ``work`` in the mean: ``seconds`` and ``spent`` work, each
-    for an expected unit of work, and ``fixed`` seconds, which do not grow with the work."""
+    """What ``runs`` jobs of a kind took: ``seconds`` and ``spent`` work, each for an expected unit of work.
+
+    ``work``: how much was expected of such a job in the mean.
+    """
 
     seconds: float
     spent: float
     runs: int = 1
     work: float = 1.0
-    fixed: float = 0.0
 
     def whole(self, work: float) -> float:
-        """Seconds that so much expected ``work`` takes."""
-        return self.fixed + self.seconds * work
+        """Seconds that so much expected ``work`` takes: for a unit less in a larger job, as its batches are fuller."""
+        gained = (self.work / work) ** EFFICIENCY if work else 1.0
+        return self.seconds * work * min(max(gained, MOST_GAINED), 1 / MOST_GAINED)
 
 
 class Estimate:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
-from dataclasses import asdict, astuple, dataclass
+from dataclasses import asdict
 
 from explainlab.errors import ResourceError
 from explainlab.request import CompleteRequest, digest
@@ -16,54 +16,13 @@ _NOBODY = ""  # the instance itself has them
 _TEXT, _DATA = "text", "data"
 _REMEMBERED = 8
 """A pace is the mean of about so many jobs."""
-_FIXED, _TRUSTED = 0.2, 1.0
-"""The share of a job's seconds that is taken to be fixed before jobs of different sizes tell (0.1 to 0.4 of evaluations
-of ten texts were, on three models), and what it weighs beside the squares of their relative differences in size."""
-_MOST_FIXED = 0.9
-
-
-@dataclass(frozen=True)
-class _Means:
-    """Over ``runs`` jobs: the means of their ``work``, their ``seconds``, of what they ``spent``, of the work's
-    ``square``, and of its ``product`` with the seconds."""
-
-    runs: int
-    work: float
-    seconds: float
-    spent: float
-    square: float
-    product: float
-
-    @classmethod
-    def of(cls, pace: Pace) -> _Means:
-        """Of one job with this ``pace``."""
-        work, seconds = pace.work, pace.whole(pace.work)
-        return cls(1, work, seconds, pace.spent * work, work * work, work * seconds)
-
-    def and_one(self, job: _Means) -> _Means:
-        """With one more ``job``."""
-        runs, new = self.runs + 1, 1 / min(self.runs + 1, _REMEMBERED)
-        _, *before = astuple(self)
-        _, *now = astuple(job)
-        return _Means(runs, *((1 - new) * one + new * other for one, other in zip(before, now, strict=True)))
-
-    @property
-    def pace(self) -> Pace:
-        """A regression of the seconds on the work, where a share of 0.2 is fixed unless the jobs say otherwise."""
-        spread = self.square / self.work**2 - 1
-        together = self.product / (self.work * self.seconds) - 1
-        runs = min(self.runs, _REMEMBERED)
-        share = (runs * (spread - together) + _FIXED * _TRUSTED) / (runs * spread + _TRUSTED)
-        fixed = min(max(share, 0.0), _MOST_FIXED) * self.seconds
-        return Pace((self.seconds - fixed) / self.work, self.spent / self.work, self.runs, self.work, fixed)
 
 
 class Paces:
     """The paces of jobs by model, device, question and parameters; jobs of single texts and of data sets apart.
 
     They are means: adaptive methods need several times more for some texts. From the eighth job on a new one counts as
-    an eighth. How many seconds do not grow with the work is known as soon as jobs of different sizes have ended: small
-    batches read a model's weights as often as full ones. Where the store fails, nothing is known.
+    an eighth. Where the store fails, nothing is known.
     """
 
     def __init__(self, store: Store, device: str) -> None:
@@ -97,19 +56,26 @@ class Paces:
             self.learn(request, pace, estimate.speed(ended))
 
     def _learn(self, key: str, pace: Pace) -> None:
-        known, new = self._means(key), _Means.of(pace)
+        known = self._known(key)
+        if known is not None:
+            new = 1 / min(known.runs + 1, _REMEMBERED)
+            seconds, spent, work = (
+                (1 - new) * before + new * now
+                for before, now in (
+                    (known.seconds, pace.seconds),
+                    (known.spent, pace.spent),
+                    (known.work, pace.work),
+                )
+            )
+            pace = Pace(seconds, spent, known.runs + 1, work)
         with suppress(ResourceError):
-            self._store.keep_notes({key: asdict(known.and_one(new) if known else new)}, renew=True)
+            self._store.keep_notes({key: asdict(pace)}, renew=True)
             self._store.held.hold(_NOBODY, _STORED, [key])
 
     def _known(self, key: str) -> Pace | None:
-        means = self._means(key)
-        return means.pace if means else None
-
-    def _means(self, key: str) -> _Means | None:
         with suppress(ResourceError):
             body = self._store.note(key)
-            return _Means(**body) if body else None
+            return Pace(**body) if body else None
         return None
 
     def _key(self, request: CompleteRequest, kind: str) -> str:

@@ -128,12 +128,17 @@ def test_a_pause_and_a_job_without_work_count_for_nothing() -> None:
     assert estimate.taken(15.0) == Pace(0.2, 1.0, work=10.0)
 
 
-def test_seconds_that_do_not_grow_with_the_work_are_told_once() -> None:
-    estimate = Estimate(Pace(0.02, 1.0, fixed=2.0))
-    estimate.expect(0.0, 100.0, True)
-    assert estimate.seconds_left == pytest.approx(4.0)
-    estimate.expect(0.0, 1000.0, True)
-    assert estimate.seconds_left == pytest.approx(22.0)
+def test_a_unit_of_work_takes_a_little_less_in_a_larger_job_and_more_in_a_smaller_one() -> None:
+    pace = Pace(0.02, 1.0, work=1000.0)
+    assert pace.whole(1000.0) == pytest.approx(20.0)
+    assert pace.whole(5000.0) == pytest.approx(100 * 5**-0.15)
+    assert pace.whole(200.0) == pytest.approx(4 * 5**0.15)
+    assert pace.whole(1e6) == pytest.approx(0.75 * 20_000), "full batches gain no more"
+    assert pace.whole(1.0) == pytest.approx(0.02 / 0.75)
+    assert pace.whole(0.0) == 0
+    estimate = Estimate(pace)
+    estimate.expect(0.0, 5000.0, True)
+    assert estimate.seconds_left == pytest.approx(pace.whole(5000.0))
 
 
 def test_work_that_turns_out_to_be_known_is_not_in_the_time_left() -> None:
