@@ -29,6 +29,8 @@ from explainlab.service.service import Service
 from explainlab.settings import ROOT, settings
 from tests.zoo import ZOO, build
 
+pytest_plugins = ["tests.tiers"]
+
 hypothesis.settings.register_profile("tests", derandomize=True, deadline=None, max_examples=50, database=None)
 hypothesis.settings.load_profile("tests")
 
@@ -48,13 +50,6 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(50_000, 20, 50)
     for name in [name for name in logging.root.manager.loggerDict if name.startswith(("streamlit", "torch"))]:
         logging.getLogger(name).propagate = True
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """What failed before it passed says why."""
-    for report in terminalreporter.getreports("rerun"):
-        terminalreporter.section(f"failed at first: {report.nodeid}")
-        terminalreporter.line(report.longreprtext)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -1,0 +1,155 @@
+"""The two tiers of the tests, their shards, and the record of the time and memory that each test takes."""
+
+from __future__ import annotations
+
+import json
+import resource
+import time
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from _pytest.mark.structures import ParameterSet
+
+from explainlab.settings import ROOT
+
+TIMINGS = ROOT / ".timings"
+"""The folder of the records, which git ignores: one JSON file for each kind of run."""
+
+SLOWEST = 25
+"""Tests that the summary of a run lists."""
+
+
+def first(chosen: Collection[Any], every: Iterable[Any], reason: str) -> list[ParameterSet]:
+    """Return parameters for ``every`` value, of which only the ``chosen`` ones belong to the first tier.
+
+    The others carry the marker ``full`` with its ``reason``. Raises :class:`ValueError` for a chosen value that is not
+    among all.
+    """
+    values = list(every)
+    if missing := [value for value in chosen if value not in values]:
+        raise ValueError(f"not among the parameters: {missing}")
+    return [pytest.param(v, marks=() if v in chosen else pytest.mark.full(reason)) for v in values]
+
+
+def full(*values: Any, reason: str) -> ParameterSet:
+    """Return one set of parameters that belongs to the second tier."""
+    return pytest.param(*values, marks=pytest.mark.full(reason))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options with which ``.ci/run`` splits a run and names its record."""
+    group = parser.getgroup("tiers")
+    group.addoption("--shard", metavar="K/N", help="run the K-th of N parts; a file stays in one part")
+    group.addoption("--timings", metavar="NAME", default="some", help="name of the record in .timings")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep the tests of the shard alone."""
+    shard = config.getoption("--shard")
+    if shard is None:
+        return
+    number, count = (int(part) for part in shard.split("/"))
+    if not 1 <= number <= count:
+        raise pytest.UsageError(f"There is no shard {shard}: the first is 1/{count}, the last {count}/{count}.")
+    shares = shard_of(items, count)
+    config.hook.pytest_deselected(items=[item for item in items if shares[item.path] != number])
+    items[:] = [item for item in items if shares[item.path] == number]
+
+
+def shard_of(items: Iterable[pytest.Item], count: int) -> dict[Path, int]:
+    """Return the shard of each file, 1 to ``count``: the file with most tests goes to the shard with fewest.
+
+    Every machine finds the same shares, as they depend on the collected tests alone.
+    """
+    cases: dict[Path, int] = defaultdict(int)
+    for item in items:
+        cases[item.path] += 1
+    loads, shares = dict.fromkeys(range(1, count + 1), 0), {}
+    for path in sorted(cases, key=lambda path: (-cases[path], path)):
+        shares[path] = min(loads, key=lambda number: (loads[number], number))
+        loads[shares[path]] += cases[path]
+    return shares
+
+
+class Timings:
+    """The seconds of every test, and the memory of every pytest process.
+
+    A process that runs tests adds its memory to each report. The process that prints the summary collects the reports.
+    """
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._path = TIMINGS / f"{config.getoption('--timings')}.json"
+        self._worker: dict[str, Any] | None = getattr(config, "workeroutput", None)
+        self._tests: dict[str, dict[str, float]] = defaultdict(lambda: {"seconds": 0.0, "megabytes": 0.0})
+        self._outcomes: dict[str, int] = defaultdict(int)
+        self._peaks: list[float] = []
+        self._start = time.time()
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+        """Add the memory of this process, in MB, to the report of each phase."""
+        report = yield
+        report.megabytes = psutil.Process().memory_info().rss / 2**20
+        return report
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Add the seconds of a phase (setup, call, teardown) to those of its test."""
+        test = self._tests[report.nodeid]
+        test["seconds"] += report.duration
+        test["megabytes"] = getattr(report, "megabytes", 0.0)
+        self._outcomes[report.outcome] += report.when == "call" or report.outcome != "passed"
+
+    def pytest_sessionfinish(self) -> None:
+        """Send the peak of this process to the one that prints, or keep it where there is only one."""
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        if self._worker is not None:
+            self._worker["peak_megabytes"] = peak
+        elif not self._peaks:
+            self._peaks.append(peak)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        """Keep the peak of a process that has ended."""
+        self._peaks.append(getattr(node, "workeroutput", {}).get("peak_megabytes", 0.0))
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Print the slowest tests, the folders and the memory, and write the record."""
+        if self._worker is not None or not self._tests:
+            return
+        before = json.loads(self._path.read_text()) if self._path.is_file() else None
+        record = {
+            "seconds": time.time() - self._start,
+            "peak_megabytes": sorted(self._peaks, reverse=True),
+            "tests": {name: test for name, test in sorted(self._tests.items())},
+        }
+        TIMINGS.mkdir(exist_ok=True)
+        self._path.write_text(json.dumps(record, indent=1))
+        say = terminalreporter.write_line
+        terminalreporter.section(f"the {SLOWEST} slowest tests")
+        for name, test in sorted(self._tests.items(), key=lambda pair: -pair[1]["seconds"])[:SLOWEST]:
+            say(f"{test['seconds']:7.1f} s  {name}")
+        terminalreporter.section("folders")
+        for folder, (seconds, cases) in by_folder(self._tests).items():
+            say(f"{seconds:7.1f} s  {cases:6} tests  {folder}")
+        terminalreporter.section("time and memory")
+        earlier = f" (the run before: {before['seconds']:.0f} s)" if before else ""
+        say(f"{record['seconds']:.0f} s{earlier}; largest pytest process {max(self._peaks):.0f} MB; {self._path.name}")
+
+
+def by_folder(tests: dict[str, dict[str, float]]) -> dict[str, tuple[float, int]]:
+    """Return the seconds and the number of the ``tests`` of each folder, or file, of ``tests/``; the longest first."""
+    found: dict[str, tuple[float, int]] = defaultdict(lambda: (0.0, 0))
+    for name, test in tests.items():
+        folder = "/".join(name.split("::")[0].split("/")[:2])
+        seconds, cases = found[folder]
+        found[folder] = seconds + test["seconds"], cases + 1
+    return dict(sorted(found.items(), key=lambda pair: -pair[1][0]))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Record every run."""
+    config.pluginmanager.register(Timings(config), "timings")
