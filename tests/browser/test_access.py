@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.access import has_no_violation
@@ -36,6 +37,7 @@ def test_the_keyboard_reaches_and_reads_every_token_and_axe_finds_nothing(app, b
     has_no_violation(page)
 
 
+@pytest.mark.full("14 s of a running job; the first tier has axe on answers and errors")
 def test_axe_finds_nothing_while_a_job_runs_and_when_it_is_cancelled(app, browser_page):
     text = " ".join(["Not stored yet.", *[TEXT] * 12])
     page = browser_page(app.link(view(text, integrated_gradients(10_000), "occlusion")))
@@ -55,6 +57,7 @@ def test_axe_finds_nothing_on_errors(app, browser_page):
     has_no_violation(page)
 
 
+@pytest.mark.full("the first tier has axe on answers and errors")
 def test_axe_finds_nothing_on_an_empty_page(app, browser_page):
     page = browser_page(app.link(view(TEXT)))
     expect(page.get_by_text("Choose a method above")).to_be_visible()

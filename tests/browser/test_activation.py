@@ -95,6 +95,7 @@ def patient_model(tmp_path) -> str:
     return str(directory)
 
 
+@pytest.mark.full("it measures time, so it needs a quiet machine")
 def test_a_move_along_two_hundred_words_takes_less_than_a_twentieth_of_a_second(app, browser_page, patient_model):
     long = " ".join(["a funny and warm film"] * 41)
     page = answered(browser_page(app.link(view(long, model=patient_model, methods=("random",)), "activation")))
@@ -111,6 +112,7 @@ def test_a_move_along_two_hundred_words_takes_less_than_a_twentieth_of_a_second(
     assert median(spent) < MILLISECONDS, "other tests keep the machine busy, which delays some moves"
 
 
+@pytest.mark.full("40 s: a study of a data set in the browser")
 def test_hostile_text_is_text_axe_finds_nothing_and_a_point_opens_its_text(app, browser_page, tmp_path):
     file = tmp_path / "rows.csv"
     file.write_text("text,label\nA goal at last.,Sports\nA new chip.,Sci/Tech\n")

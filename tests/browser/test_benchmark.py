@@ -125,6 +125,7 @@ def is_saved_and_the_arrow_keys_go_through_it(page: Page) -> None:
     expect(chosen).not_to_have_value(before)
 
 
+@pytest.mark.full("hostile words are in the first tier on Explain and on the heatmap")
 def test_hostile_class_names_and_words_are_words_here_and_on_explain(app, browser_page, tmp_path):
     labels, model = LABELS, build("bert", tmp_path / "hostile")
     config = json.loads((model / "config.json").read_text(encoding="utf-8"))
@@ -143,6 +144,7 @@ def test_hostile_class_names_and_words_are_words_here_and_on_explain(app, browse
     assert page.evaluate("window.__hit") is None
 
 
+@pytest.mark.full("a long walk of 50 s that trains models")
 def test_from_a_file_to_planted_truth_to_a_cell_to_a_text_with_hostile_words(app, browser_page, tmp_path):
     chosen, planted = random.Random(3), (SCRIPTS[0], "[link](https://evil.example) **x**")
     texts = [f"{' '.join(chosen.choices(COMMON, k=4))} <b>{i % 3}</b> &amp;" for i in range(800)]
@@ -184,6 +186,7 @@ def test_axe_finds_nothing_on_answers_and_errors(app, browser_page, source, tmp_
     has_no_violation(page)
 
 
+@pytest.mark.full("cancelling is in the first tier on Explain")
 def test_a_job_tells_its_texts_and_can_be_cancelled(app, browser_page, tmp_path):
     large = [{"text": f"Text {i}: " + "so long " * 100, "label": "positive"} for i in range(300)]
     page = browser_page(app.link(view(written(tmp_path / "large.jsonl", large), methods=("kernel_shap",)), "benchmark"))
@@ -193,6 +196,7 @@ def test_a_job_tells_its_texts_and_can_be_cancelled(app, browser_page, tmp_path)
     expect(page.get_by_role("button", name="Run again")).to_be_visible()
 
 
+@pytest.mark.full("32 s: two models by one data set")
 def test_several_cells_are_side_by_side_and_each_opens_alone(app, browser_page, source, tmp_path):
     rows = [{"text": text, "label": label} for text, label in TEXTS[1:3]]
     other = written(tmp_path / "<img src=x>.jsonl", rows)

@@ -112,6 +112,7 @@ def test_cells_rows_and_arrow_keys_move_a_remark_stays_and_a_row_opens_in_explai
     assert page.locator(".heatmap script, .heatmap img").count() == 0
 
 
+@pytest.mark.full("12 s: two models by one data set")
 def test_a_cell_of_several_opens_its_own_page_and_leads_back(app, browser_page, source, tmp_path):
     other = written(tmp_path / "<img src=x>.csv", ROWS[:2])
     asked = view(source, sources=(other, f"{other}.gone"))
@@ -126,6 +127,7 @@ def test_a_cell_of_several_opens_its_own_page_and_leads_back(app, browser_page, 
     expect(over).to_be_visible()
 
 
+@pytest.mark.full("24 s: a study of a data set in the browser")
 def test_a_word_that_drives_mistakes_lists_its_rows_and_axe_finds_nothing(app, browser_page, tmp_path):
     data = written(tmp_path / "rows.csv", [*ROWS, ("A long film.", "positive")])
     asked = view(data, row=4, edit="A dull film.")
@@ -147,6 +149,7 @@ def test_axe_finds_nothing_where_there_is_no_file(app, browser_page, tmp_path):
     has_no_violation(page)
 
 
+@pytest.mark.full("17 s: it predicts ten thousand rows")
 def test_any_of_ten_thousand_rows_opens_as_one_of_ten(app, browser_page, tmp_path):
     draw = random.Random(0)
     nouns = ("a funny and warm film", "the plot is dull", "so long", "good", "it never ends")

@@ -1,4 +1,4 @@
-"""The Explain page in a browser: ask in every way, take the answer away, open links, and what bad input gets."""
+"""The Explain page in a browser: keys, links, another model and downloads. Other behaviour is in tests/pages."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import re
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from explainlab.data import read_dataset
 from explainlab.models.loading import model_name
 from tests.browser.explain_page import (
     NEWS,
-    SENTIMENT,
     choose,
     heatmaps,
     map_shows,
@@ -66,23 +66,7 @@ def test_enter_runs_shift_enter_starts_a_line_an_example_fills_the_text_and_the_
     expect(text_box(other)).to_have_value(example.text)
 
 
-def test_a_changed_control_waits_for_the_button(app, browser_page):
-    page = browser_page(app.link(view("An unforgettable evening.", "occlusion")))
-    tokens = heatmaps(page).locator(".token:not(.special)")
-    map_shows(page, "An unforgettable evening.")
-    pieces = tokens.count()
-    expect(page.get_by_text(CHANGED)).to_have_count(0)
-    page.get_by_test_id("stRadio").get_by_text("word", exact=True).click()
-    expect(page.get_by_text(CHANGED)).to_be_visible()
-    expect(tokens).to_have_count(pieces)
-    press(page, "Explain")
-    expect(page.get_by_text(CHANGED)).to_have_count(0)
-    expect(tokens).to_have_count(4)
-    page.get_by_test_id("stRadio").get_by_text("token", exact=True).click()
-    expect(tokens).to_have_count(pieces)
-    expect(page.get_by_text(CHANGED)).to_have_count(0)
-
-
+@pytest.mark.full("18 s: a second model; the page test shows the same without a browser")
 def test_another_model_brings_its_classes_and_a_pressed_class_is_explained(app, browser_page):
     page = browser_page(app.link(view("Oil prices rose again.", "occlusion", target="negative")))
     expect(heatmaps(page).locator(".legend")).to_contain_text("for negative")
@@ -97,15 +81,6 @@ def test_another_model_brings_its_classes_and_a_pressed_class_is_explained(app, 
     expect(select(page, "Target")).to_have_value("Sports")
     expect(page.get_by_role("button", name="Sports")).to_have_attribute("aria-pressed", "true")
     offers(page, "Target", ["predicted", "World", "Sports", "Business", "Sci/Tech"])
-
-
-# Links ---------------------------------------------------------------------------------------------------------------
-
-
-def test_an_unknown_link_says_so_and_shows_the_first_view(app, browser_page):
-    page = browser_page(f"{app.url}/?r=0123456789abcdef")
-    expect(page.get_by_text("There is no view under this link here.")).to_be_visible()
-    expect(heatmaps(page)).to_have_count(2)
 
 
 # Taking away ---------------------------------------------------------------------------------------------------------
@@ -134,42 +109,3 @@ def test_files_hold_the_answer_and_the_code_that_gives_the_same_numbers_is_shown
     blocks = page.get_by_test_id("stCode")
     expect(blocks.filter(has_text="explainlab.explain(").first).to_contain_text('"It\'s a warm, clever film."')
     expect(blocks.filter(has_text="python -m explainlab explain").first).to_contain_text("--method occlusion")
-
-
-# Bad input -----------------------------------------------------------------------------------------------------------
-
-
-def test_an_unknown_model_gets_the_nearest_names_and_nothing_is_lost(app, browser_page):
-    page = browser_page(app.link(view("A fine film.", "occlusion")))
-    map_shows(page, "A fine film.")
-    choose(page, "Model", "Add: embedded:bert-mini-sst", typed="embedded:bert-mini-sst")
-    press(page, "Explain")
-    error = page.get_by_test_id("stAlert")
-    expect(error).to_contain_text("There is no embedded model")
-    expect(error).to_contain_text(re.compile("Did you mean embedded:\u2060?bert-mini-sst2"))
-    expect(text_box(page)).to_have_value("A fine film.")
-    choose(page, "Model", model_name(SENTIMENT))
-    map_shows(page, "A fine film.")
-
-
-def test_a_text_that_cannot_be_explained_gets_a_clear_line(app, browser_page):
-    page = browser_page(app.link(view(" ", "occlusion")))
-    told = page.get_by_test_id("stAlert").filter(has_text="Occlusion")
-    expect(told).to_contain_text("The text is empty.")
-    expect(page.get_by_role("button", name="Run again")).to_be_visible()
-    for text, shown in (("A better one.", True), ("[CLS] [SEP]", False), ("The best one.", True)):
-        text_box(page).fill(text)
-        text_box(page).press("Enter")
-        if shown:
-            map_shows(page, text)
-        else:
-            expect(told).to_contain_text("no token")
-            expect(page.get_by_role("button", name="Run again")).to_be_visible()
-
-
-def test_a_method_that_the_model_cannot_support_leaves_the_others_alone(app, browser_page, zoo_path):
-    asked = view("a good film", "attention_rollout", "occlusion", model=str(zoo_path("t5")))
-    page = browser_page(app.link(asked))
-    expect(page.get_by_text("Attention rollout cannot run on a")).to_be_visible()
-    map_shows(page, "a good film")
-    expect(heatmaps(page)).to_have_count(1)

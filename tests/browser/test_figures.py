@@ -145,6 +145,7 @@ def page_file(figures: Pictures, tmp_path_factory: pytest.TempPathFactory) -> Pa
     return file
 
 
+@pytest.mark.full("a walk of 80 s over all figures")
 def test_no_text_is_cut_on_a_page_or_in_a_saved_picture_in_a_narrow_and_in_a_wide_window(
     browser_page: OpenPage, figures: Pictures, page_file: Path
 ) -> None:

@@ -166,6 +166,7 @@ def test_tap_opens_the_card_then_picks_and_outside_closes(open_case):
     expect(card).to_be_hidden()
 
 
+@pytest.mark.full("10 s; the drawing is tested without a browser")
 def test_truncation_pair_and_missing_sign_are_shown(open_case):
     page = open_case("cut")
     unread = heatmap(page).locator(".unread")
@@ -197,6 +198,7 @@ def test_the_prompt_is_folded_away_and_grey(open_case):
     expect(heatmap(page).locator(".card")).to_contain_text("(7)")
 
 
+@pytest.mark.full("5 s; the drawing is tested without a browser")
 def test_the_spread_of_an_ensemble_is_drawn_and_told(open_case):
     page = open_case("ensemble")
     expect(heatmap(page).locator(".legend")).to_contain_text("bar under a token: spread over members")

@@ -73,6 +73,7 @@ def data_file(tmp_path):
     return file
 
 
+@pytest.mark.full("23 s: a study of a data set in the browser")
 def test_axe_finds_nothing_on_answers_and_a_pressed_point_opens_its_text_above(app, browser_page, data_file):
     data = DataChoice(source=str(data_file), steps="2,5")
     size = {"width": 1280, "height": 1000}
@@ -92,6 +93,7 @@ def test_axe_finds_nothing_on_answers_and_a_pressed_point_opens_its_text_above(a
     answered(page, drawn=7)
 
 
+@pytest.mark.full("cancelling is in the first tier on Explain")
 def test_two_jobs_are_cancelled_and_run_again_and_axe_finds_nothing(app, browser_page):
     slow = view("Not stored yet at all. " * 12, steps="10:1000:10")
     page = browser_page(app.link(slow, "integration"))

@@ -7,6 +7,7 @@ import sqlite3
 import time
 from collections.abc import Callable
 
+import pytest
 from playwright.sync_api import expect
 
 from explainlab.analyses.explain.page.view import Choice
@@ -58,6 +59,7 @@ def test_progress_queue_and_cancel(app, browser_page):
     expect(heatmaps(page)).to_have_count(1)
 
 
+@pytest.mark.full("15 s of running jobs")
 def test_another_question_gives_the_running_one_up(app, browser_page):
     page = browser_page(app.link(view(TEXT, ENDLESS, seed=1)))
     expect(job(page, "Integrated gradients")).to_contain_text(RUNNING)
@@ -69,6 +71,7 @@ def test_another_question_gives_the_running_one_up(app, browser_page):
     expect(page.get_by_role("button", name="Cancel")).to_have_count(0)
 
 
+@pytest.mark.full("25 s of running jobs")
 def test_work_goes_on_while_the_page_is_left(app, browser_page):
     asked = view(TEXT, integrated_gradients(250), seed=2)
     link = app.link(asked)
@@ -86,6 +89,7 @@ def test_work_goes_on_while_the_page_is_left(app, browser_page):
     expect(page.get_by_text(f"252 forward + 250 backward passes, {seconds:.2f} s")).to_be_visible()
 
 
+@pytest.mark.full("18 s of running jobs")
 def test_two_pages_of_a_user_share_one_job_and_a_reload_takes_it_over(app, browser_page):
     link = app.link(view(TEXT, ENDLESS, seed=3))
     first, second = browser_page(link), browser_page(link)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import zipfile
 
+import pytest
 from playwright.sync_api import expect
 
 from explainlab.analyses.training.page.view import ModelsView
@@ -16,6 +17,7 @@ from tests.browser.test_travel import PHONE, fits
 TINY = {"epochs": 2, "layers": 1, "width": 16, "heads": 2, "vocabulary": 300}
 
 
+@pytest.mark.full("28 s: it trains a model; the page test does so without a browser")
 def test_a_model_is_made_opened_and_deleted(app, browser_page):
     view = ModelsView(base="bert", source="embedded:sentiment", settings=TINY, validation_share=0.2)
     page = browser_page(app.link(view, "models"), viewport={"width": 1280, "height": 900})

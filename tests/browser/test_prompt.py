@@ -62,6 +62,7 @@ def test_a_prompt_is_edited_checked_and_used(app, browser_page, model):
     assert (app.home / "templates" / "mended.json").exists()
 
 
+@pytest.mark.full("12 s: every point of a chart is pressed")
 def test_every_class_is_told_at_every_point(app, browser_page):
     page = browser_page(app.link(view(HOSTILE, "gradient", model=NEWS, unit="word")))
     map_shows(page, HOSTILE)

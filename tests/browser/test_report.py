@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import zipfile
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ from axe_playwright_python.sync_playwright import Axe
 from explainlab.app.runs.bundle import study_bundle
 from tests.analyses import hostile_study
 from tests.analyses.hostile_study import LABELS, TEXT
+from tests.tiers import first
 
 SHOWN = {
     "activation": ("text", "light"),
@@ -28,33 +31,40 @@ _WAIT = 30_000  # milliseconds
 
 
 @pytest.fixture(scope="module")
-def reports(tmp_path_factory) -> dict[str, Path]:
-    """By study the report of its bundle, unpacked."""
+def report_of(tmp_path_factory) -> Callable[[str], Path]:
+    """Return the unpacked report of a study, by the study's name."""
     directory = tmp_path_factory.mktemp("reports")
     model, data = hostile_study.models(directory)["bert"], hostile_study.write_data(directory / "rows.csv")
-    found = {}
-    for name, (kind, _) in SHOWN.items():
-        result = hostile_study.answer(model, data, name, kind)
+
+    @cache
+    def unpacked(name: str) -> Path:
+        result = hostile_study.answer(model, data, name, SHOWN[name][0])
         with zipfile.ZipFile(io.BytesIO(study_bundle(result, LABELS[1]))) as bundle:
             bundle.extract("report.html", directory / name)
-        found[name] = directory / name / "report.html"
-    return found
+        return directory / name / "report.html"
+
+    return unpacked
 
 
-@pytest.mark.parametrize(("name", "theme"), [(name, theme) for name, (_, theme) in SHOWN.items()])
-def test_a_report_draws_its_figures_by_itself(browser_page, reports, name, theme):
+SHORT = ("activation", "rpi_candidates")
+
+
+@pytest.mark.parametrize("name", first(SHORT, SHOWN, "10 s each: two reports, light and dark, show the layout"))
+def test_a_report_draws_its_figures_by_itself(browser_page, report_of, name):
+    theme = SHOWN[name][1]
     page = browser_page(color_scheme=theme, viewport={"width": 420, "height": 900})
     asked, errors = [], []
     page.on("request", lambda request: asked.append(request.url))
     page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
     page.on("pageerror", lambda error: errors.append(str(error)))
-    page.goto(reports[name].as_uri())
+    report = report_of(name).as_uri()
+    page.goto(report)
     charts = page.locator(".chart")
     drawn = page.locator(".chart.js-plotly-plot .main-svg .xaxislayer-above")
     drawn.first.wait_for(state="attached", timeout=_WAIT)
     assert page.locator(".chart:not(.js-plotly-plot)").count() == 0
     assert charts.count() > 0
-    assert asked == [reports[name].as_uri()]
+    assert asked == [report]
     assert not errors
     assert page.locator("img, iframe, main script").count() == 0
     assert TEXT in page.locator("main").inner_text() or name in ("predictions", "mistake_drivers")
@@ -66,9 +76,9 @@ def test_a_report_draws_its_figures_by_itself(browser_page, reports, name, theme
     assert told.violations_count == 0, told.generate_report()
 
 
-def test_a_picture_of_a_chart_can_be_saved(browser_page, reports):
+def test_a_picture_of_a_chart_can_be_saved(browser_page, report_of):
     page = browser_page(viewport={"width": 1280, "height": 900})
-    page.goto(reports["predictions"].as_uri())
+    page.goto(report_of("predictions").as_uri())
     chart = page.locator(".chart.js-plotly-plot").first
     chart.hover()
     with page.expect_download(timeout=_WAIT) as download:

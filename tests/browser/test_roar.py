@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
@@ -29,6 +30,7 @@ def expected(row: int, measure: int, place: int) -> list[str]:
     return [TEXT[t.start : t.end] for t, at in zip(text.tokens, mask.at, strict=True) if at is not None and at <= place]
 
 
+@pytest.mark.full("57 s: it trains a grid of models")
 def test_the_page_opens_with_an_example_that_all_can_read(app, browser_page) -> None:
     page = browser_page(f"{app.url}/roar", viewport={"width": 1280, "height": 900})
     expect(page.get_by_role("heading", name="An example")).to_be_visible()
@@ -43,6 +45,7 @@ def test_the_page_opens_with_an_example_that_all_can_read(app, browser_page) -> 
     fits(page)
 
 
+@pytest.mark.full("34 s: it trains a grid of models")
 def test_a_grid_starts_grows_pauses_and_goes_on(app, browser_page) -> None:
     page = browser_page(f"{app.url}/roar", viewport={"width": 1280, "height": 900})
     page.get_by_role("button", name="Train the grid").click()

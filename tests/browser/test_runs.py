@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from explainlab.service.store.runs import Filters, Run, line
@@ -86,6 +87,7 @@ def test_runs_are_ticked_compared_taken_away_and_deleted_and_all_can_read_them(a
     assert len(app.store.runs.page("local", Filters(words="lovely end")).runs) == 1
 
 
+@pytest.mark.full("7 s: a study in the browser; the files are tested without one")
 def test_a_studys_bundle_has_its_figures(app, browser_page):
     ask(app, "Predict", page="errors")
     (run,) = recorded(app, Filters(words="sentiment", question="predictions"), 1)
@@ -130,6 +132,7 @@ def test_a_result_is_taken_away_and_brought_back_and_all_can_read_the_list(app, 
     expect(page.get_by_test_id("stAlert").filter(has_text=HOSTILE)).to_be_visible()
 
 
+@pytest.mark.full("the page test shows the same without a browser")
 def test_a_run_leads_to_its_page(app, browser_page):
     text = "From a run to its page."
     run = next(one for one in computed(app, text) if one.question == "occlusion")

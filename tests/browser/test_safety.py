@@ -110,6 +110,7 @@ def test_hostile_class_names_are_only_names(hostile_app, guarded, model):
     offers(page, "Target", ["predicted", *hostile.LABELS])
 
 
+@pytest.mark.full("13 s; hostile texts and class names are in the first tier")
 def test_hostile_examples_are_only_text(hostile_app, guarded, model):
     page = guarded(hostile_app.link(view("a good film", "occlusion", model=model)))
     expect(heatmaps(page)).to_have_count(1)
@@ -120,6 +121,7 @@ def test_hostile_examples_are_only_text(hostile_app, guarded, model):
         shows(page, text)
 
 
+@pytest.mark.full("11 s; hostile texts and class names are in the first tier")
 def test_hostile_names_in_errors_are_only_names(hostile_app, guarded):
     name = " ".join(hostile.SCRIPTS)
     page = guarded(hostile_app.link(view("a good film", "occlusion", model=name)))

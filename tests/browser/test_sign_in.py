@@ -70,6 +70,7 @@ def sign_in(page: Page, name: str) -> None:
     page.get_by_role("link", name=f"Go on as {name}").click()
 
 
+@pytest.mark.full("51 s: a server and a provider of identities")
 def test_a_shared_link_survives_the_sign_in(signing: App, stranger: Page) -> None:
     asked = first_view().model_copy(update={"text": TEXT, "target": "negative", "steps": "2,4", "compare": (2, 4)})
     assert isinstance(asked, IntegrationView)
@@ -141,6 +142,7 @@ def hosted(serve: Serve, home: Path, **env: str) -> Iterator[str]:
         yield url
 
 
+@pytest.mark.full("58 s: two servers")
 def test_the_proxys_header_says_who_it_is_and_logs_hold_no_text(serve: Serve, stranger: Page, tmp_path: Path) -> None:
     with hosted(serve, tmp_path, EXPLAINLAB_AUTH="proxy", EXPLAINLAB_AUTH_HEADER="X-Who") as url:
         go(stranger, url)

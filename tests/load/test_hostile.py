@@ -13,6 +13,8 @@ from pathlib import Path
 from statistics import median, quantiles
 from typing import Any
 
+import pytest
+
 from explainlab import explain, load_model, study
 from explainlab.analyses.activation.page.view import ActivationView, DataChoice
 from explainlab.analyses.explain.page.view import Choice, View
@@ -23,6 +25,8 @@ from explainlab.settings import ROOT
 from tests.data.hostile import LARGE
 from tests.load.session import Session
 from tests.load.under_load import MODEL, Clicks, link_to, quiet_user, serving_app
+
+pytestmark = pytest.mark.full("two minutes of hostile sessions")
 
 SECONDS = 120
 LONG = "word " * 110

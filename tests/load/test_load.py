@@ -5,7 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from statistics import median, quantiles
 
+import pytest
+
 from tests.load.under_load import under_load
+
+pytestmark = pytest.mark.full("two minutes of fifty sessions")
 
 
 def test_fifty_sessions_click_while_the_worker_is_busy(tmp_path: Path) -> None:

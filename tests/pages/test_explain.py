@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from explainlab.analyses.explain.page.trust import ASK
-from explainlab.analyses.explain.page.view import first_view, trust_request
+from explainlab.analyses.explain.page.view import Choice, View, first_view, trust_request
 from explainlab.app.text import plain
 from explainlab.attribution.registry import complete, get_method
 from explainlab.models.loading import load_model
@@ -275,3 +277,19 @@ def test_two_settings_of_one_method_have_a_map_each() -> None:
     maps = [json.loads(proto.json) for proto in drawn if proto.component_name == "token_heatmap"]
     assert [one["method"] for one in maps] == ["Gradient", "Gradient, norm signed_sum"]
     assert len(app.selectbox(key="explain_pictured").options) == 2
+
+
+def test_an_unknown_model_gets_the_nearest_names_and_the_text_stays() -> None:
+    view = first_view().model_copy(update={"model": "embedded:bert-mini-sst", "text": "A fine film."})
+    app = answered(linked("explain", view))
+    (problem,) = {error.value.replace("\\", "").replace("\u2060", "") for error in app.error}
+    assert "Did you mean embedded:bert-mini-sst2" in problem
+    assert app.text_area(key="explain_text").value == "A fine film."
+
+
+def test_a_method_that_the_model_cannot_run_leaves_the_others_alone(zoo_path: Callable[[str], Path]) -> None:
+    choices = (Choice(method="attention_rollout"), Choice(method="occlusion"))
+    asked = View(model=str(zoo_path("t5")), text="a good film", methods=choices)
+    app = answered(linked("explain", asked))
+    assert any("Attention rollout cannot run on a" in shown.value for shown in (*app.error, *app.warning, *app.info))
+    assert [one.proto.component_name for one in app.get("bidi_component")].count("token_heatmap") == 1

@@ -22,6 +22,7 @@ from explainlab.workers.cluster.address import answers
 from explainlab.workers.cluster.workers import cluster, start_head
 from explainlab.workers.local import here, processes
 from tests import forked
+from tests.tiers import first
 
 LATE = 200
 
@@ -84,7 +85,7 @@ def head(_home: object) -> Iterator[Head]:
         yield cluster_there
 
 
-@pytest.fixture(scope="module", params=["processes", "ray"])
+@pytest.fixture(scope="module", params=first(["processes"], ["processes", "ray"], "a minute: it starts a cluster"))
 def fleet(request: pytest.FixtureRequest, _home: object) -> Iterator[Service]:
     """A service on the two; a test leaves no job of its own there."""
     if request.param == "ray":

@@ -63,6 +63,7 @@ def test_without_its_workers_the_app_computes_itself_and_a_hosted_one_does_not_s
         at_hand()
 
 
+@pytest.mark.full("minutes: it starts a cluster")
 def test_a_worker_that_has_nothing_to_do_gives_back_its_place(head: Head, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(settings(), "idle_worker_seconds", 1.0)
     (worker,) = cluster(1)
@@ -77,6 +78,7 @@ def test_a_worker_that_has_nothing_to_do_gives_back_its_place(head: Head, monkey
     worker.close()
 
 
+@pytest.mark.full("minutes: it starts a cluster of two machines")
 def test_a_machine_that_leaves_costs_time_and_is_used_when_it_comes_back() -> None:
     """The cluster has one core, and so has the machine that joins it: each worker needs one."""
     asked = complete(Request(model="embedded:bert-mini-sst2", text="a film", question="gradient"))

@@ -24,6 +24,8 @@ from explainlab.service.store.store import Store
 from explainlab.settings import ROOT
 from tests.workers.own_server import ANN, DONE, MANY, SECRET, SOON, TASKS
 
+pytestmark = pytest.mark.full("minutes: it kills servers with their workers, and one has a cluster")
+
 WORD = "zyxomma"
 
 

@@ -32,6 +32,7 @@ from explainlab.workers import conversation
 from explainlab.workers.process import Process
 from explainlab.workers.worker import MOST_TRIES
 from tests.analyses.roar.grids import BASE, SETTINGS, written
+from tests.tiers import first
 from tests.training.test_train import sentences
 from tests.workers.conftest import Head
 
@@ -124,7 +125,7 @@ def test_two_workers_share_a_data_set_and_give_the_same_numbers(fleet: Service, 
     np.testing.assert_allclose(numbers(there), numbers(alone), rtol=1e-3, atol=1e-6)
 
 
-@pytest.mark.parametrize("rows", [300, 700])
+@pytest.mark.parametrize("rows", first([300], [300, 700], "as with fewer rows"))
 def test_predictions_are_shared_too(fleet: Service, here: Service, rows: int, tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     pd.DataFrame({"text": [f"film {n} is {n % 7}" for n in range(rows)], "label": ["negative"] * rows}).to_csv(path)
@@ -132,6 +133,7 @@ def test_predictions_are_shared_too(fleet: Service, here: Service, rows: int, tm
     assert comparable(end(fleet, fleet.submit(asked, ANN))) == comparable(here.run(asked))
 
 
+@pytest.mark.full("30 s: it trains a grid of models")
 def test_a_grid_of_one_seed_is_shared_by_measures(fleet: Service, here: Service, tmp_path: Path) -> None:
     asked = grid(tmp_path, sentences(60, 0), epochs=5)
     job = fleet.submit(asked, ANN)
@@ -144,6 +146,7 @@ def test_a_grid_of_one_seed_is_shared_by_measures(fleet: Service, here: Service,
     assert there.sparsity == alone.sparsity
 
 
+@pytest.mark.full("13 s: thousands of rows")
 def test_very_many_rows_arrive_in_parts(fleet: Service, here: Service, tmp_path: Path) -> None:
     path = tmp_path / "many.csv"
     pd.DataFrame({"text": [f"film {n}" for n in range(2_500)], "label": ["positive"] * 2_500}).to_csv(path)
@@ -182,6 +185,7 @@ def test_a_cancel_stops_all_who_have_it_and_another_engine_goes_on(fleet: Servic
     end(other, again)
 
 
+@pytest.mark.full("14 s of running jobs; the queue has quick tests of the same order")
 def test_other_users_jobs_go_before_help(fleet: Service) -> None:
     first = fleet.submit(errors_of(40, steps=96), ANN)
     begun(fleet, first, helped=True)
@@ -193,6 +197,7 @@ def test_other_users_jobs_go_before_help(fleet: Service) -> None:
     assert fleet.engine.wait(first, SOON)
 
 
+@pytest.mark.full("10 s of running jobs")
 def test_what_is_finished_so_far_can_be_seen(fleet: Service) -> None:
     job = fleet.submit(errors_of(41, steps=96), ANN)
     begun(fleet, job)
@@ -212,6 +217,7 @@ def kill(worker: Process) -> None:
     os.kill(worker.pid, signal.SIGKILL)
 
 
+@pytest.mark.full("45 s: it kills two workers")
 def test_killed_workers_cost_time_alone(fleet: Service, here: Service, caplog: pytest.LogCaptureFixture) -> None:
     asked = errors_of(18, steps=64)
     job = fleet.submit(asked, ANN)
@@ -231,6 +237,7 @@ def test_killed_workers_cost_time_alone(fleet: Service, here: Service, caplog: p
     end(fleet, fleet.submit(text("after that"), ANN))
 
 
+@pytest.mark.full("35 s: it trains two grids of models")
 def test_a_full_disk_of_one_worker_costs_time_or_is_told(
     fleet: Service, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -264,6 +271,7 @@ def full(worker: Process) -> Iterator[None]:
         process.rlimit(psutil.RLIMIT_FSIZE, before)
 
 
+@pytest.mark.full("it kills workers")
 def test_a_text_that_ends_its_worker_again_and_again_is_given_up(fleet: Service) -> None:
     if fleet.workers[-1].spare:
         pytest.skip("there it moves on to another worker: see the tests of the queue")
@@ -286,6 +294,7 @@ def test_a_text_that_ends_its_worker_again_and_again_is_given_up(fleet: Service)
     end(fleet, fleet.submit(text("another text"), ANN))
 
 
+@pytest.mark.full("131 s: it kills a cluster")
 def test_without_its_cluster_single_texts_are_answered_here_and_data_sets_wait(
     fleet: Service, here: Service, request: pytest.FixtureRequest
 ) -> None:
