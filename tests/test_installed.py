@@ -55,7 +55,9 @@ def site(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run(code: str, site: Path, folder: Path) -> subprocess.CompletedProcess[str]:
     """What Python says to ``code``, in a folder of its own."""
-    environment = {**os.environ, "PYTHONPATH": str(site), "EXPLAINLAB_HOME": str(folder / "home")}
+    measured = "COVERAGE_PROCESS_CONFIG"  # the copy that is installed is not, and its plugin is not there
+    kept = {name: value for name, value in os.environ.items() if name != measured}
+    environment = {**kept, "PYTHONPATH": str(site), "EXPLAINLAB_HOME": str(folder / "home")}
     return subprocess.run(
         [sys.executable, "-c", code], cwd=folder, env=environment, capture_output=True, text=True, check=False
     )
