@@ -11,6 +11,7 @@ import os
 import tempfile
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -31,10 +32,11 @@ def _follow(file: Path) -> None:
     before = ""
     while True:
         measured = Coverage.current()
-        test = file.read_text() if file.exists() else ""
-        if measured and test and test != before:
-            measured.switch_context(test)
-            before = test
+        with suppress(FileNotFoundError):  # pytest has ended
+            test = file.read_text()
+            if measured and test not in ("", before):
+                measured.switch_context(test)
+                before = test
         time.sleep(_PAUSE)
 
 
