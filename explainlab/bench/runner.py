@@ -70,7 +70,7 @@ def run_bench(names: list[str], say: Say, fleet: Sequence[Worker] = ()) -> dict[
     The part ``scale`` measures the workers of ``fleet``; where there are none, some that it starts.
     Raises :class:`RequestError` for a part that does not exist.
     """
-    from explainlab.bench import batched, library, methods, opening, plan, predictions, runs, scale, shapes, shapley
+    from explainlab.bench import batched, gpu, library, methods, opening, plan, predictions, runs, scale, shapes, shapley
     from explainlab.bench.studies import (
         benchmark,
         faithfulness,
@@ -101,6 +101,7 @@ def run_bench(names: list[str], say: Say, fleet: Sequence[Worker] = ()) -> dict[
         "plan": plan.rows,
         "shapes": shapes.rows,
         "library": library.rows,
+        "gpu": partial(gpu.rows, say),
     }
     unknown = [name for name in names if name not in parts]
     if unknown:
