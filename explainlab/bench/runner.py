@@ -70,7 +70,19 @@ def run_bench(names: list[str], say: Say, fleet: Sequence[Worker] = ()) -> dict[
     The part ``scale`` measures the workers of ``fleet``; where there are none, some that it starts.
     Raises :class:`RequestError` for a part that does not exist.
     """
-    from explainlab.bench import batched, gpu, library, methods, opening, plan, predictions, runs, scale, shapes, shapley
+    from explainlab.bench import (
+        batched,
+        gpu,
+        library,
+        methods,
+        opening,
+        plan,
+        predictions,
+        runs,
+        scale,
+        shapes,
+        shapley,
+    )
     from explainlab.bench.studies import (
         benchmark,
         faithfulness,
