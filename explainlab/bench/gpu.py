@@ -25,7 +25,6 @@ import copy
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import groupby
@@ -375,8 +374,12 @@ class _Drawn:
         text = self.classifier.encode(texts(1)[0])
         for size in (32, 128, 512) if self.device.type == "cuda" else (8, 32):
             bare = partial(_bare_passes, self.classifier, [text] * size, size, gradients)
-            with suppress(torch.OutOfMemoryError):
+            try:
                 seconds[size] = min(timed(bare)[1] for _ in range(2)) / size
+            except torch.OutOfMemoryError:
+                if not seconds:
+                    raise
+                break
         best = min(seconds, key=seconds.__getitem__)
         return best, seconds[best]
 

@@ -6,7 +6,7 @@
 # FOLDER gets gpu.jsonl, which the next run continues, and gpu.md. All takes at most SECONDS (540), apart from the end of
 # a measurement. PYTHON is the Python that has torch (python3). What else is needed goes into an environment of its own,
 # which is removed at the end: torch stays as it is. WHEELS is a folder of wheels, for a machine that reaches no package
-# index: they are installed as they are, and the machine must have the rest.
+# index: the script installs them alone, and the machine must have the rest.
 set -euo pipefail
 mkdir -p "$1"
 folder=$(cd "$1" && pwd)

@@ -25,7 +25,7 @@ measures = pytest.mark.full("draws a model and measures, which takes seconds")
 def measured(
     folder: Path, seconds: float = gpu.SECONDS, phases: tuple[gpu.Phase, ...] = ((LLAMA, 2),)
 ) -> tuple[list[Measurement], list[str]]:
-    """Measure into ``folder``; returns the new measurements and the lines that were said."""
+    """Measure into ``folder``; returns the new measurements and the lines that ``say`` got."""
     said: list[str] = []
     return list(gpu.run(folder, seconds, said.append, phases)), said
 
