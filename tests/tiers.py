@@ -19,6 +19,9 @@ from explainlab.settings import ROOT
 TIMINGS = ROOT / ".timings"
 """The folder of the records, which git ignores: one JSON file for each kind of run."""
 
+UNNAMED = "some"
+"""The name of the record of a run that has none: it is of other tests each time, so it is compared with none."""
+
 SLOWEST = 25
 """Tests that the summary of a run lists."""
 
@@ -44,7 +47,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options with which ``.ci/run`` splits a run and names its record."""
     group = parser.getgroup("tiers")
     group.addoption("--shard", metavar="K/N", help="run the K-th of N parts; a file stays in one part")
-    group.addoption("--timings", metavar="NAME", default="some", help="name of the record in .timings")
+    group.addoption("--timings", metavar="NAME", default=UNNAMED, help="name of the record in .timings")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -120,7 +123,7 @@ class Timings:
         """Print the slowest tests, the folders and the memory, and write the record."""
         if self._worker is not None or not self._tests:
             return
-        before = json.loads(self._path.read_text()) if self._path.is_file() else None
+        before = json.loads(self._path.read_text()) if self._path.is_file() and self._path.stem != UNNAMED else None
         record = {
             "seconds": time.time() - self._start,
             "peak_megabytes": sorted(self._peaks, reverse=True),

@@ -46,6 +46,7 @@ later all that is there would be styled once more.
 """
 
 CHROMIUMS = ("chromium-headless-shell", "chromium", "chromium-browser")
+"""Names of Chromium in a system, the lightest first: that one has no window."""
 
 Serve = Callable[..., AbstractContextManager[str]]
 FAILED = pytest.StashKey[bool]()
@@ -83,11 +84,15 @@ def parts(serve: Serve) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def chromium() -> Iterator[Browser]:
-    """One browser for all tests: the lightest Chromium of the system, else Playwright's own."""
+def chromium(pytestconfig: pytest.Config) -> Iterator[Browser]:
+    """One browser for all tests: the lightest Chromium of the system, else Playwright's own.
+
+    With pytest's option ``--headed`` it has a window, and needs a whole Chromium.
+    """
+    headed = pytestconfig.getoption("--headed")
     with sync_playwright() as playwright:
-        system = next(filter(None, map(shutil.which, CHROMIUMS)), None)
-        browser = playwright.chromium.launch(executable_path=system, args=list(_SWITCHES))
+        system = next(filter(None, map(shutil.which, CHROMIUMS[headed:])), None)
+        browser = playwright.chromium.launch(executable_path=system, headless=not headed, args=list(_SWITCHES))
         yield browser
         browser.close()
 
