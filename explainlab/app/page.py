@@ -146,16 +146,18 @@ class AnalysisPage(Place):
                 links.arrive(self, (self.view, _with_data(draft, _data_of(self.view))), opened)
 
     def place_of_controls(self, line: str = "") -> DeltaGenerator:
-        """The place of the controls: folded to a line where a link was opened, and in a window as narrow as a phone's.
+        """Return the expander for the controls; it is folded for an opened link and in a window as narrow as a phone's.
 
-        What waits to be asked is unfolded. ``line`` is plain text (empty: that of the view).
+        It is unfolded where the view waits to be asked. ``line`` is its label in plain text (empty: that of the view).
+        The browser alone keeps whether the user has unfolded it. With ``on_change``, Streamlit takes an expander with
+        another label or state for another one, and what is being typed in it is lost together with the focus.
         """
         folded = st.session_state.get(self._folded, is_narrow() and not self.waiting)
-        unfolded = st.session_state.setdefault(self._unfolded, not folded)
-        with st.container(gap=None):  # the first two draw nothing
+        folds = st.session_state.get(self._folds, 0)
+        with st.container(gap=None, key=self._controls):  # the first two draw nothing
             follow_press(self.name)
             watch_narrow(self.name, partial(self._fold, not self.waiting))
-            return st.expander(plain(line or self.view.line()), unfolded, key=self._unfolded, on_change="rerun")
+            return st.expander(plain(line or self.view.line()), not folded, key=f"{self.name}_folded_{folds}")
 
     def ask_text(self, service: Service) -> None:
         """Make the requests of the controls (a callback); the data set stays while its results fit the setting."""
@@ -176,7 +178,7 @@ class AnalysisPage(Place):
         self.question.set("pair_on", pair is not None)
         self.question.set("pair", pair or "")
         self.ask_text(service)
-        bring_into_view(self._unfolded)
+        bring_into_view(self._controls)
 
     def settle(self, service: Service) -> Any:
         """The view to show: that of the controls if its results are stored, else the last, drawn as they say.
@@ -310,16 +312,21 @@ class AnalysisPage(Place):
     def _fold(self, folded: bool) -> None:
         """Fold the controls or unfold them, also when the page is next drawn after another one."""
         st.session_state[self._folded] = folded
-        st.session_state[self._unfolded] = not folded
+        st.session_state[self._folds] = st.session_state.get(self._folds, 0) + 1
 
     @property
     def _folded(self) -> str:
-        """Where the session keeps whether the controls are folded at first."""
+        """The key of the session's record whether the controls are folded at first."""
         return f"{self.name}.folded"
 
     @property
-    def _unfolded(self) -> str:
-        """The key of the place of the controls; its value: whether they are unfolded now."""
+    def _folds(self) -> str:
+        """The key of the session's count of foldings by the page: each gives the browser a new expander."""
+        return f"{self.name}.folds"
+
+    @property
+    def _controls(self) -> str:
+        """The key of the container of the controls."""
         return f"{self.name}_controls"
 
     def _data(self, service: Service, view: Any, draft: Any) -> Any:

@@ -78,8 +78,11 @@ def test_a_link_opens_on_the_answer_and_a_press_unfolds_its_controls(app, browse
     expect(text_box(page)).to_have_value(TEXT)
     text_box(page).fill("Another text.")
     text_box(page).press("Enter")
+    page.keyboard.type("And more.")  # the page draws the controls' line and the map anew meanwhile
     map_shows(page, "Another text.")
-    expect(text_box(page)).to_be_visible()
+    wait_for_run(page)
+    expect(text_box(page)).to_be_focused()
+    expect(text_box(page)).to_have_value("Another text.And more.")
 
 
 @pytest.mark.full("18 s; the page test shows the same without a browser")

@@ -146,9 +146,9 @@ def test_a_text_opens_on_all_other_pages_of_texts() -> None:
 
 def test_the_controls_are_a_line_on_a_link_and_open_otherwise() -> None:
     app = opened("integration")
-    assert app.session_state["integration_controls"]
+    assert app.expander[0].proto.expanded
     line = "bert-mini-sst2 · “The first act drags a little, but the ending is…” · Integrated gradients"
     assert app.expander[0].label.replace("\\", "") == line
     by_link = linked("integration", first_view(), steps="2,4")
-    assert not by_link.session_state["integration_controls"]
+    assert not by_link.expander[0].proto.expanded
     assert charts(by_link)
