@@ -7,13 +7,14 @@ import runpy
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from multiprocessing import current_process, get_context
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from streamlit.web import cli
@@ -22,6 +23,7 @@ import explainlab.service.service  # noqa: F401
 from explainlab.settings import ROOT
 from explainlab.workers import link
 
+T = TypeVar("T")
 _CONTEXT = get_context("forkserver")
 _CONTEXT.set_forkserver_preload([__name__])
 
@@ -37,6 +39,12 @@ def start(work: Callable[..., None], *arguments: Any) -> BaseProcess:
     with _bare_main():
         process.start()
     return process
+
+
+def answer_of(work: Callable[..., T], *arguments: Any) -> T:
+    """Return ``work(*arguments)``, run in a process of its own with no thread and no cache of another test."""
+    with ProcessPoolExecutor(1, _CONTEXT) as pool, _bare_main():
+        return pool.submit(work, *arguments).result()
 
 
 def start_streamlit(arguments: Sequence[str], environment: Mapping[str, str], log: Path) -> BaseProcess:

@@ -1,15 +1,18 @@
-"""The memory of an evaluation hardly grows with its rows: while it runs, when it is stored, and when it is opened."""
+"""The memory of an evaluation hardly grows with its rows: while it runs, when it is stored, and when it is opened.
+
+Each test measures in a process of its own: ``tracemalloc`` counts what all threads of a process allocate, and earlier
+tests leave threads.
+"""
 
 from __future__ import annotations
 
 import gc
 import tracemalloc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 
 from explainlab import evaluate, load_model, spill
 from explainlab.analyses import base, text_analysis
@@ -24,45 +27,32 @@ from explainlab.data import Row
 from explainlab.data.rows import Rows
 from explainlab.metrics import comparison, summary
 from explainlab.metrics.registry import parse_metric
-from explainlab.models.classifier import Classifier
 from explainlab.models.context import Momentary
 from explainlab.result import Cost, written
 from explainlab.service.store.store import Store
-from tests import zoo
+from tests import forked, zoo
 
 FEW, MANY = 44, 124
 """Rows that leave the last group of texts full: 4, then 8 at a time."""
 EVALUATED = 2_000
-"""Bytes of a row with a text of 60 characters: those that a run needs beside its result, which chance moves as well."""
+"""The most bytes that a run needs for a row with a text of 60 characters, beside its result."""
 MOST_BYTES = {"kept": 60, "summarised": 300, "stored": 59, "opened": 59, "printed": 59, "listed": 59}
 """Of a row of the result: a few numbers, less than its text; where statistics are made a few columns at a time."""
 
 
-@pytest.fixture
-def classifier(tmp_path: Path) -> Classifier:
-    return load_model(str(zoo.build("bert", tmp_path / "bert")), device="cpu")
-
-
-@pytest.fixture
-def _little_at_once(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """What is in memory however many rows there are is small beside them."""
-    monkeypatch.setattr(text_analysis, "MOST_TOGETHER", 8)
-    monkeypatch.setattr(summary, "_AT_ONCE", 2_000)
-    monkeypatch.setattr(comparison, "_RANKED", 100)
-    monkeypatch.setattr(listing, "MOST_LISTED", 100)
-    monkeypatch.setattr(base, "PART", 100)
-    monkeypatch.setattr(spill, "FEW", 10)
-    monkeypatch.setattr(spill, "LITTLE", 1)
-    monkeypatch.setattr(spill, "_BLOCK", 1_000)
+def _little_at_once() -> None:
+    """Make all that is in memory however many rows there are small, and begin to trace (in a process of its own)."""
+    text_analysis.MOST_TOGETHER = 8
+    listing.MOST_LISTED = comparison._RANKED = base.PART = 100
+    summary._AT_ONCE, summary.RESAMPLES = 2_000, 20
+    spill.FEW, spill.LITTLE, spill._BLOCK = 10, 1, 1_000
     gc.collect()
     gc.freeze()
     tracemalloc.start()
-    yield
-    tracemalloc.stop()
 
 
 class _Tidy(Momentary):
-    """What no longer has a use is gone when the next group of texts begins, not at a time of Python's choice."""
+    """A context that collects garbage before each group of texts, not at a time of Python's choice."""
 
     def part(self, work: float) -> None:
         super().part(work)
@@ -70,33 +60,39 @@ class _Tidy(Momentary):
 
 
 def _peak(do: Callable[[], Any]) -> tuple[Any, int]:
-    """What ``do`` gives, and the most bytes in memory meanwhile."""
+    """Return the result of ``do``, and the most bytes in memory meanwhile."""
     gc.collect()
     tracemalloc.reset_peak()
     before = tracemalloc.get_traced_memory()[0]
     return do(), tracemalloc.get_traced_memory()[1] - before
 
 
-@pytest.mark.usefixtures("_little_at_once")
-def test_memory_of_a_run_hardly_grows_with_the_rows(classifier: Classifier, tmp_path: Path) -> None:
+def _peaks_of_runs(folder: Path) -> list[int]:
+    """The peaks of evaluations of :data:`FEW` and of :data:`MANY` rows."""
+    classifier = load_model(str(zoo.build("bert", folder / "bert")), device="cpu")
+    _little_at_once()
+
     def peak(rows: int) -> int:
-        data = tmp_path / f"{rows}.csv"
+        data = folder / f"{rows}.csv"
         texts = (f"a good film, a great story and wonderful acting, number {i:03}" for i in range(rows))
         data.write_text("text,label\n" + "".join(f'"{text}",neutral\n' for text in texts))
         return _peak(lambda: evaluate(classifier, str(data), ["gradient"], ["comprehensiveness"], context=_Tidy()))[1]
 
-    peak(16)
-    assert peak(MANY) - peak(FEW) < EVALUATED * (MANY - FEW)
+    return [peak(rows) for rows in (16, FEW, MANY)][1:]
 
 
-@pytest.mark.usefixtures("_little_at_once")
-def test_memory_of_a_result_does_not_grow_with_its_texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its texts alone are 60 bytes each, and their values and facts 170."""
-    monkeypatch.setattr(summary, "RESAMPLES", 20)
+def test_memory_of_a_run_hardly_grows_with_the_rows(tmp_path: Path) -> None:
+    few, many = forked.answer_of(_peaks_of_runs, tmp_path)
+    assert many - few < EVALUATED * (MANY - FEW)
+
+
+def _growth_of_a_result(folder: Path) -> dict[str, float]:
+    """By stage of a result's life, the bytes by which its peak grows with each row."""
+    _little_at_once()
     asked = {"methods": ["gradient"], "metrics": ["comprehensiveness", "sufficiency"]}
     question = {"question": "evaluation", "model": "embedded:bert-mini-sst2", "data": "embedded:sentiment"}
     request = complete(new_request(**question, parameters=asked))
-    analysis, store = Evaluation(), Store(f"sqlite:///{tmp_path / 'store.sqlite'}")
+    analysis, store = Evaluation(), Store(f"sqlite:///{folder / 'store.sqlite'}")
     parameters = analysis.parameters(request)
 
     def kept(n: int) -> tuple[Rows, spill.Table]:
@@ -107,34 +103,33 @@ def test_memory_of_a_result_does_not_grow_with_its_texts(tmp_path: Path, monkeyp
             table[i] = (values, [True] * 2, *taus, [(1, 1)] * 2, [False] * 2, [True] * 2, i % 30, "negative", i, "")
         return rows, table
 
-    def peaks(n: int, key: str) -> dict[str, int]:
+    def peaks(n: int) -> dict[str, int]:
         (rows, table), most = _peak(lambda: kept(n))
         stages = {"kept": most}
         body, stages["summarised"] = _peak(lambda: analysis.of_rows(rows, table, parameters))
         result = AnalysisResult(request=request, body=body, cost=Cost(1, 1, 1.0), versions={})
-        _, stages["stored"] = _peak(lambda: store.put(key, result))
-        again, stages["opened"] = _peak(lambda: store.get(key))
+        _, stages["stored"] = _peak(lambda: store.put(f"{n:064}", result))
+        again, stages["opened"] = _peak(lambda: store.get(f"{n:064}"))
         _, stages["printed"] = _peak(lambda: sum(map(len, written(again.in_parts()))))
         _, stages["listed"] = _peak(lambda: cell_records(again.body, "random", body.rows[0].asked, "best"))
         assert again.body == body
         return stages
 
-    def least(n: int) -> dict[str, int]:
-        """Of two times, as what is left of other tests on a thread may allocate meanwhile as well."""
-        runs = [peaks(n, f"{n:032}{attempt:032}") for attempt in range(2)]
-        return {stage: min(run[stage] for run in runs) for stage in MOST_BYTES}
+    peaks(190)  # what Python makes once
+    few, many = peaks(200), peaks(1_000)
+    return {stage: (many[stage] - few[stage]) / 800 for stage in few}
 
-    least(30)
-    few, many = least(200), least(1_000)
-    grown = {stage: (many[stage] - few[stage]) / 800 for stage in MOST_BYTES}
+
+def test_memory_of_a_result_does_not_grow_with_its_texts(tmp_path: Path) -> None:
+    """Its texts alone are 60 bytes each, and their values and facts 170."""
+    grown = forked.answer_of(_growth_of_a_result, tmp_path)
+    assert grown.keys() == MOST_BYTES.keys()
     assert all(grown[stage] < most for stage, most in MOST_BYTES.items()), grown
 
 
-def test_memory_of_the_statistics_hardly_grows_with_the_texts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of 12 methods and their controls by two metrics, whose values alone are 384 bytes of a text."""
-    monkeypatch.setattr(summary, "_AT_ONCE", 50_000)
-    monkeypatch.setattr(summary, "RESAMPLES", 200)
-    monkeypatch.setattr(comparison, "_RANKED", 500)
+def _growth_of_statistics() -> dict[str, float]:
+    """By kind of statistics, the bytes by which the peak grows with each text."""
+    summary._AT_ONCE, summary.RESAMPLES, comparison._RANKED = 50_000, 200, 500
     names = [f"method {i}" for i in range(12)]
     table = [*names, *(f"reversed:{name}" for name in names)]
     metrics = [parse_metric("comprehensiveness"), parse_metric("log_odds")]
@@ -155,10 +150,12 @@ def test_memory_of_the_statistics_hardly_grows_with_the_texts(monkeypatch: pytes
         return {stage: _peak(do)[1] for stage, do in stages.items()}
 
     tracemalloc.start()
-    try:
-        peaks(60)
-        few, many = peaks(1_500), peaks(3_500)
-    finally:
-        tracemalloc.stop()
-    grown = {stage: (many[stage] - few[stage]) / 2_000 for stage in few}
+    peaks(60)
+    few, many = peaks(1_500), peaks(3_500)
+    return {stage: (many[stage] - few[stage]) / 2_000 for stage in few}
+
+
+def test_memory_of_the_statistics_hardly_grows_with_the_texts() -> None:
+    """Of 12 methods and their controls by two metrics, whose values alone are 384 bytes of a text."""
+    grown = forked.answer_of(_growth_of_statistics)
     assert all(most < 100 for most in grown.values()), grown
