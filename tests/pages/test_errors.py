@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import time
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from explainlab.data import read_dataset, source_digest
 from explainlab.service.service import service
 from explainlab.service.store.remarks import Remark
 from tests.pages.scripted import answered, following, linked, opened, press, words
+from tests.zoo import build
 
 HOSTILE = "<b>Dull</b> [x](https://evil.example), long & never funny"
 NEGATIVE = ["A dull, slow and lifeless film.", "Boring from start to end."]
@@ -273,3 +275,20 @@ def test_a_hub_data_set_that_cannot_be_reached_is_refused_with_a_remedy(monkeypa
     assert "The hub cannot be reached and hub:" in words(app.error)
     assert "name a file" in words(app.error)
     assert app.session_state["tab_title"] == "Errors: nobody/has-this | ExplainLab"
+
+
+@pytest.mark.full("it predicts ten thousand rows")
+def test_one_of_ten_thousand_rows_costs_the_server_as_much_as_one_of_ten(tmp_path: Path) -> None:
+    """In seconds of this process, which hardly depend on other processes; both rows are explained already."""
+    model, spent = str(build("bert", tmp_path / "tiny")), {}
+    for size in (10, 10_000):
+        source = written(tmp_path / f"{size}.csv", [(f"so long {i}", "negative") for i in range(size)])
+        app = cheap(source, model=model, show="all", sort="row")
+        press(press(app, "Next"), "Previous")
+        seconds = []
+        for label in ("Next", "Previous") * 3:
+            begun = time.process_time()
+            press(app, label)
+            seconds.append(time.process_time() - begun)
+        spent[size] = min(seconds)
+    assert spent[10_000] < 2 * spent[10], spent

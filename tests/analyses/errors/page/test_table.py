@@ -19,6 +19,7 @@ from explainlab.analyses.errors.page.table import PredictionTable, to_csv, to_js
 from explainlab.analyses.errors.page.view import ErrorsView, first_view
 from explainlab.analyses.errors.rows import COLUMNS, PredictedRows
 from explainlab.service.store.remarks import Remark
+from tests import forked
 
 LABELS = ("negative", "positive")
 WORDS = ("Straße", "film", "DULL", "lovely", "a.c", "(it)", "é")
@@ -96,9 +97,9 @@ def test_rows_are_let_through_and_sorted_as_by_a_loop(fields: dict, pairs: bool)
 def test_ten_thousand_rows_are_searched_and_sorted_in_a_blink() -> None:
     rows = made(10_000)
     table, view = PredictionTable(PredictedRows.of(rows)), first_view().model_copy(update={"search": "lovely"})
-    start = time.perf_counter()
+    begun = time.thread_time()
     order = table.order(view)
-    assert time.perf_counter() - start < 0.1
+    assert time.thread_time() - begun < 0.1
     assert len(order) == len(slow(rows, view)) > 1000
 
 
@@ -121,18 +122,20 @@ def test_what_is_no_row_is_refused(wrong: dict) -> None:
         PredictedRows.of([*made(2), made(1)[0] | wrong])
 
 
-def test_memory_does_not_grow_with_the_rows() -> None:
-    def peak(parts: int) -> int:
-        part = {name: [row[name] for row in made(1_000)] for name in COLUMNS}
-        tracemalloc.start()
-        before = pa.total_allocated_bytes()
-        rows = PredictedRows.joined(part for _ in range(parts))
-        held = tracemalloc.get_traced_memory()[1] + pa.total_allocated_bytes() - before
-        tracemalloc.stop()
-        assert len(rows) == 1_000 * parts
-        return held
+def _peak(parts: int) -> int:
+    """The most bytes in memory while so many parts of 1,000 rows are joined."""
+    part = {name: [row[name] for row in made(1_000)] for name in COLUMNS}
+    tracemalloc.start()
+    before = pa.total_allocated_bytes()
+    rows = PredictedRows.joined(part for _ in range(parts))
+    held = tracemalloc.get_traced_memory()[1] + pa.total_allocated_bytes() - before
+    assert len(rows) == 1_000 * parts
+    return held
 
-    assert peak(100) < 1.1 * peak(20) + 50_000
+
+def test_memory_does_not_grow_with_the_rows() -> None:
+    few, many = (forked.answer_of(_peak, parts) for parts in (20, 100))
+    assert many < 1.1 * few + 50_000
 
 
 def test_files_hold_the_rows_with_what_readers_left_and_edits_after_their_parents() -> None:
