@@ -29,7 +29,7 @@ MOST_BYTES, MOST_SECONDS, MOST_CHARACTERS = 500 * 2**20, 2, 2_000
 
 def attack(name: str, value: Any, read: Callable[[], Any]) -> list[str]:
     """What is wrong with how ``value`` is read or refused."""
-    start, problems = time.monotonic(), []
+    begun, problems = time.thread_time(), []
     try:
         read()
     except ExplainLabError as error:
@@ -37,8 +37,8 @@ def attack(name: str, value: Any, read: Callable[[], Any]) -> list[str]:
             problems.append(f"a message of {len(str(error)):,} characters")
     except Exception as error:
         problems.append(f"{type(error).__name__}: {quote(str(error))}")
-    if time.monotonic() - start > MOST_SECONDS:
-        problems.append(f"{time.monotonic() - start:.1f} s")
+    if (seconds := time.thread_time() - begun) > MOST_SECONDS:
+        problems.append(f"{seconds:.1f} s")
     return [f"{name} = {quote(value)}: {problem}" for problem in problems]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
@@ -133,10 +134,11 @@ def browser_page(context_of: Callable[..., BrowserContext], request: pytest.Fixt
 
     Without a url the page stays blank. The controls are unfolded, but with ``folded``. ``viewport``, ``color_scheme``
     and further options are those of Playwright's ``new_context``; only further ones need a context of their own, whose
-    process has nothing compiled yet. A test that fails prints what its pages say.
+    process has nothing compiled yet. A test that fails prints the words and the errors of its pages.
     """
     pages: list[Page] = []
     dialogs: list[str] = []
+    errors: list[str] = []
 
     def open_page(url: str = "", folded: bool = False, viewport=None, color_scheme=None, **options) -> Page:
         page = context_of(**options).new_page()
@@ -145,6 +147,8 @@ def browser_page(context_of: Callable[..., BrowserContext], request: pytest.Fixt
             page.set_viewport_size(viewport)
         if color_scheme:
             page.emulate_media(color_scheme=color_scheme, reduced_motion="reduce")
+        page.on("pageerror", lambda error: errors.append(f"{page.url}: {error.stack or error.message}"))
+        page.on("crash", lambda _: errors.append(f"{page.url}: its process has ended"))
         page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
         if url:
             page.goto(url)
@@ -157,7 +161,9 @@ def browser_page(context_of: Callable[..., BrowserContext], request: pytest.Fixt
     yield open_page
     for page in pages:
         if request.node.stash.get(FAILED, False) and not page.is_closed():
-            print(f"{page.url}\n{page.inner_text('body')}\n")
+            print(page.url, *errors, sep="\n")
+            with suppress(PlaywrightError):  # its process may have ended
+                print(page.inner_text("body"))
             _cancel_all(page)
         page.close()
     assert not dialogs
@@ -202,3 +208,9 @@ def wait_for_run(page: Page) -> None:
     page.locator(
         '[data-testid="stApp"][data-test-script-state="notRunning"][data-test-connection-state="CONNECTED"]'
     ).wait_for()
+
+
+def is_at_rest(page: Page) -> None:
+    """Wait for the plan of the data set, the last for which the page runs again by itself."""
+    expect(page.get_by_text(re.compile("^Takes .* through the model for")).first).to_be_visible()
+    wait_for_run(page)

@@ -14,7 +14,7 @@ from explainlab import load_model, study
 from explainlab.analyses.activation.page.view import ActivationView, DataChoice
 from explainlab.analyses.activation.scrubber import activation_scrubber
 from tests.browser.access import has_no_violation
-from tests.browser.conftest import wait_for_run
+from tests.browser.conftest import is_at_rest, wait_for_run
 from tests.browser.explain_page import NEWS, text_box
 from tests.browser.hostile import HOSTILE
 from tests.zoo import build
@@ -53,7 +53,7 @@ def test_scrubbing_fills_in_the_text_and_sends_nothing(app, browser_page):
     page.on("websocket", lambda socket: socket.on("framesent", lambda frame: sent.append(frame)))
     page.goto(app.link(view(), "activation"))
     answered(page)
-    page.wait_for_timeout(1000)
+    is_at_rest(page)
     sent.clear()
     page.on("request", lambda request: sent.append(request.url))
     body = study(load_model(NEWS, device="cpu"), "activation", TEXT, methods=["input_x_gradient"], unit="word").body

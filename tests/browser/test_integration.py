@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from explainlab.analyses.integration.page.view import DataChoice, IntegrationView
 from tests.browser.access import has_no_violation
-from tests.browser.conftest import unfold, wait_for_run
+from tests.browser.conftest import is_at_rest, unfold, wait_for_run
 from tests.browser.explain_page import SENTIMENT, text_box
 from tests.browser.hostile import HOSTILE
 from tests.browser.jobs import cancel
@@ -39,7 +39,7 @@ def test_hostile_text_is_text_the_slider_sends_nothing_and_the_address_reopens_t
     morph = page.locator(".st-key-integration_morph .text")
     expect(morph).to_have_text(HOSTILE, use_inner_text=True)
     assert page.locator(".heatmap script, .heatmap img, .js-plotly-plot img, .js-plotly-plot script").count() == 0
-    page.wait_for_timeout(1000)
+    is_at_rest(page)
     sent.clear()
     page.on("request", lambda request: sent.append(request.url))
     slider = page.get_by_role("slider", name="Steps", exact=True)

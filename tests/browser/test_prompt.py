@@ -57,7 +57,7 @@ def test_a_prompt_is_edited_checked_and_used(app, browser_page, model):
     assert table.locator("a, b").count() == 0
     enter(page, "Name", "mended")
     press(page, "Save and use")
-    expect(page.get_by_text("This prompt and this model are in use.")).to_be_visible(timeout=30_000)
+    expect(page.get_by_text("This prompt and this model are in use.")).to_be_visible()
     expect(page.get_by_test_id("stMetric")).to_contain_text("Prediction")
     assert (app.home / "templates" / "mended.json").exists()
 

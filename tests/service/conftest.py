@@ -15,7 +15,7 @@ from explainlab.service.jobs import Job, JobContext
 from explainlab.service.users import LOCAL, User
 from explainlab.settings import settings
 
-SOON = 20
+SOON = 60
 Computation = Callable[[JobContext], None]
 
 

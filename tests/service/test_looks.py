@@ -20,7 +20,7 @@ from explainlab.settings import settings
 from tests.service.conftest import Bench
 
 ANN, BOB = User("ann", "Ann"), User("bob", "Bob")
-SOON = 20
+SOON = 60
 
 
 class Readings:

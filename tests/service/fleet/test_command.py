@@ -63,7 +63,7 @@ def test_two_workers_give_the_numbers_of_one_process(
 @pytest.mark.usefixtures("home")
 def test_workers_are_those_of_the_servers_on_the_store() -> None:
     service = open_service("cpu")
-    beat = time.monotonic() + 30
+    beat = time.monotonic() + 60
     while not (told := Store(settings().store_url).lease.told()):
         assert time.monotonic() < beat
         time.sleep(0.1)

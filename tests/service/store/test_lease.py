@@ -14,7 +14,7 @@ from explainlab.service.store import lease
 from explainlab.service.store.store import Store
 from tests.service.store.processes import Other, other, serve
 
-SOON = 30
+SOON = 60
 FIRST, SECOND = "1" * 64, "2" * 64
 
 

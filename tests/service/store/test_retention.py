@@ -194,7 +194,7 @@ def test_the_sweep_repeats(service: Service, home: Path, monkeypatch: pytest.Mon
     age(service, 40)
     monkeypatch.setattr(settings(), "max_kept_days", 30)
     stop = sweep_hourly(service.store, 0.1)
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while secrets(home) and time.monotonic() < deadline:
         time.sleep(0.1)
     stop.set()
