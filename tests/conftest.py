@@ -36,6 +36,9 @@ hypothesis.settings.load_profile("tests")
 
 Zoo = Callable[[str], Classifier]
 
+ONE_OF_EACH = ("bert", "gpt2")
+"""The tiny models of the first tier: an encoder and a decoder."""
+
 ON_ENCODERS = [method.id for method in methods().values() if not method.unsupported(MODEL_TYPES["bert"].architecture)]
 """The methods that an encoder can run."""
 
@@ -142,9 +145,24 @@ def model_for(zoo: Zoo, speaker: Zoo) -> Zoo:
     return model
 
 
-@pytest.fixture(params=ZOO)
+OTHERS = pytest.mark.full("an encoder and a decoder stand for 17 models")
+
+
+@pytest.fixture(params=[pytest.param(name, marks=() if name in ONE_OF_EACH else OTHERS) for name in ZOO])
 def classifier(request: pytest.FixtureRequest, zoo: Zoo) -> Classifier:
-    """Each tiny model in turn."""
+    """Each tiny model in turn, of which the first tier has an encoder and a decoder."""
+    return zoo(request.param)
+
+
+@pytest.fixture(params=ZOO)
+def every_classifier(request: pytest.FixtureRequest, zoo: Zoo) -> Classifier:
+    """Each tiny model in turn, in both tiers: for the few tests which show that an architecture works at all."""
+    return zoo(request.param)
+
+
+@pytest.fixture(params=list({species.tokenizer: name for name, species in reversed(ZOO.items())}.values()))
+def tokenizing(request: pytest.FixtureRequest, zoo: Zoo) -> Classifier:
+    """A tiny model for each of the 7 tokenizers, for tests of texts."""
     return zoo(request.param)
 
 

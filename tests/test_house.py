@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from explainlab.models.model_types import MODEL_TYPES
 from explainlab.settings import ASSETS, ROOT
 
 PACKAGE = ROOT / "explainlab"
@@ -185,6 +186,18 @@ def test_only_models_know_transformers(path: Path) -> None:
     tokenizer = "transformers.PreTrainedTokenizerBase"
     assert not [name for name in imports(path) if name.split(".")[0] == "transformers" and name != tokenizer]
     assert not [node for node in ast.walk(tree(path)) if isinstance(node, ast.Attribute) and node.attr == "model_type"]
+
+
+@every(path for room in ("attribution", "metrics") for path in sorted((PACKAGE / room).rglob("*.py")))
+def test_methods_and_metrics_know_no_architecture(path: Path) -> None:
+    """They read the capabilities that a model declares, so the tests need not cross each of them with each model."""
+    of_one_family = ("explainlab.models.model_types", "explainlab.models.networks")
+    assert not [name for name in imports(path) if name.startswith(of_one_family)]
+    nodes = list(ast.walk(tree(path)))
+    named = {node.value for node in nodes if isinstance(node, ast.Constant)} & set(MODEL_TYPES)
+    assert not named
+    compared = [part for node in nodes if isinstance(node, ast.Compare) for part in (node.left, *node.comparators)]
+    assert not [part for part in compared if ast.unparse(part).endswith("architecture.family")]
 
 
 @every(LIBRARY)

@@ -11,8 +11,8 @@ from explainlab.testing import check_model
 from tests.conftest import Zoo
 
 
-def test_every_architecture(classifier: Classifier) -> None:
-    check_model(classifier)
+def test_every_architecture(every_classifier: Classifier) -> None:
+    check_model(every_classifier)
 
 
 @pytest.mark.parametrize("name", embedded_models())

@@ -82,9 +82,9 @@ def test_the_pieces_of_one_emoji_are_one_word(zoo: Zoo, name: str) -> None:
 
 
 @pytest.mark.parametrize("unit", ["token", "word", "sentence"])
-def test_features_end_at_their_last_token(classifier: Classifier, unit: str) -> None:
-    encoding = classifier.encode("A good film. The plot is thin.")
-    units = group(encoding.padded(len(encoding) + 3, classifier.pad_id), unit)
+def test_features_end_at_their_last_token(tokenizing: Classifier, unit: str) -> None:
+    encoding = tokenizing.encode("A good film. The plot is thin.")
+    units = group(encoding.padded(len(encoding) + 3, tokenizing.pad_id), unit)
     by_loop = [max(t for t, f in enumerate(units.membership) if f == i) for i in range(len(units.features))]
     assert units.ends.tolist() == by_loop
     assert units.content_ends.tolist() == [*(by_loop[i] for i in units.content[:-1]), len(encoding) - 1]
@@ -95,8 +95,8 @@ def test_a_token_over_several_words_joins_them() -> None:
     assert _content(units) == ["ab", "cd ef", "gh"]
 
 
-def test_sentences_of_a_pair_are_never_merged(classifier: Classifier) -> None:
-    encoding = classifier.encode("A good film. The plot is thin.", "the acting is good")
+def test_sentences_of_a_pair_are_never_merged(tokenizing: Classifier) -> None:
+    encoding = tokenizing.encode("A good film. The plot is thin.", "the acting is good")
     units = group(encoding, "sentence")
     content = [feature for feature in units.features if not feature.special]
     assert [f.part for f in content] == [0, 0, 1]
@@ -104,8 +104,8 @@ def test_sentences_of_a_pair_are_never_merged(classifier: Classifier) -> None:
 
 
 @pytest.mark.parametrize("unit", ["token", "word", "sentence"])
-def test_features_point_into_their_text(classifier: Classifier, unit: str) -> None:
-    encoding = classifier.encode("A good film.<br /> The plot's thin 😀", "isn't it")
+def test_features_point_into_their_text(tokenizing: Classifier, unit: str) -> None:
+    encoding = tokenizing.encode("A good film.<br /> The plot's thin 😀", "isn't it")
     for feature in group(encoding, unit).features:
         if not feature.special:
             assert encoding.part_text(feature.part)[feature.start : feature.end] == feature.text
@@ -113,9 +113,9 @@ def test_features_point_into_their_text(classifier: Classifier, unit: str) -> No
 
 
 @pytest.mark.parametrize("unit", ["token", "word", "sentence"])
-def test_padding_belongs_to_no_feature(classifier: Classifier, unit: str) -> None:
-    encoding = classifier.encode("A good film. The plot is thin.")
-    units = group(encoding.padded(len(encoding) + 4, classifier.pad_id), unit)
+def test_padding_belongs_to_no_feature(tokenizing: Classifier, unit: str) -> None:
+    encoding = tokenizing.encode("A good film. The plot is thin.")
+    units = group(encoding.padded(len(encoding) + 4, tokenizing.pad_id), unit)
     plain = group(encoding, unit)
     assert units.features == plain.features
     assert units.membership[-4:].tolist() == [-1] * 4
