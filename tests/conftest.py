@@ -34,6 +34,8 @@ pytest_plugins = ["tests.tiers"]
 hypothesis.settings.register_profile("tests", derandomize=True, deadline=None, max_examples=50, database=None)
 hypothesis.settings.load_profile("tests")
 
+os.environ["NUMBA_DISABLE_JIT"] = "1"  # SHAP has little to do in tests; to compile it took 17 seconds
+
 Zoo = Callable[[str], Classifier]
 
 ONE_OF_EACH = ("bert", "gpt2")

@@ -10,12 +10,14 @@ import pytest
 Case = TypeVar("Case")
 
 
-def failures(check: Callable[[Case], object], cases: Iterable[Case]) -> dict[Case, str]:
-    """Return the error of each of the ``cases`` for which ``check`` fails; a test asserts that there is none."""
-    found = {}
-    for case in cases:
+def check_each(check: Callable[[Case], object], cases: Iterable[Case]) -> None:
+    """Run ``check`` on each of the ``cases``; raise :class:`AssertionError` with every case that fails, and why."""
+    every, failures = list(cases), []
+    for case in every:
         try:
             check(case)
         except (Exception, pytest.fail.Exception) as error:
-            found[case] = f"{type(error).__name__}: {error}"
-    return found
+            failures.append(f"{case}: {type(error).__name__}: {error}")
+    assert every, "there is no case"
+    if failures:
+        raise AssertionError("\n".join([f"{len(failures)} of {len(every)} cases fail", *failures]))

@@ -14,6 +14,7 @@ from torch import nn
 from explainlab.models.classifier import Classifier
 from tests.attribution.plain import Plain
 from tests.conftest import Zoo, loaded
+from tests.tiers import full
 from tests.toys import toy
 from tests.zoo import ZOO
 
@@ -21,6 +22,7 @@ Toys = Callable[[Callable[[], nn.Module]], Classifier]
 
 
 TINY, TRAINED = ("bert", "gpt2"), ("minilm-sst2", "gpt2-mini-ag-news")
+LARGE = "a model of 22 million parameters takes seconds"
 
 _plain = cache(lambda model: Plain(model.id, model.tokenizer))
 
@@ -31,13 +33,12 @@ def on_models(**choices: Sequence[Any]) -> pytest.MarkDecorator:
     For what depends on the model and on a choice, but not on both together.
     """
     every = list(product(*choices.values()))
-    cases = [
-        (model, *case) for models, some in ((TINY, every), (TRAINED, every[:1])) for model in models for case in some
-    ]
+    cases = [(model, *case) for model in TINY for case in every]
+    cases += [full(TRAINED[0], *every[0], reason=LARGE), (TRAINED[1], *every[0])]
     return pytest.mark.parametrize(("model", *choices), cases, indirect=["model"])
 
 
-@pytest.fixture(scope="session", params=[*TINY, *TRAINED])
+@pytest.fixture(scope="session", params=[*TINY, full(TRAINED[0], reason=LARGE), TRAINED[1]])
 def model(request: pytest.FixtureRequest, zoo: Zoo) -> Classifier:
     """An encoder and a decoder, random and trained; the trained ones are skipped where they are missing."""
     if request.param in ZOO:

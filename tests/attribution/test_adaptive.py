@@ -104,6 +104,7 @@ def test_the_estimate_covers_the_error(model: Classifier, output: str) -> None:
         assert np.abs(found.errors).sum() <= tolerance * np.abs(found.scores).sum()
 
 
+@pytest.mark.full("300 gradients for each of many texts take eight seconds")
 def test_the_estimate_covers_the_error_of_95_in_100_tokens(sentiment: Classifier) -> None:
     rows = read_dataset("embedded:sentiment", sentiment.labels).rows[::48]
     covered, worst = [], 0.0

@@ -32,6 +32,7 @@ from explainlab.request import Request
 from explainlab.testing import exact, traces
 from explainlab.testing.observation import Recorder
 from tests.conftest import ON_ENCODERS, Zoo
+from tests.failures import check_each
 from tests.toys import Linear, toy
 from tests.zoo import CORPUS
 
@@ -226,29 +227,41 @@ def test_all_who_start_from_a_baseline_offer_it() -> None:
     assert named >= {"integrated_gradients", "gradient_shap", "deep_lift", "lime", "kernel_shap", "occlusion"}
 
 
-@pytest.mark.parametrize("method", OFFERED)
-def test_every_method_starts_from_the_examples_of_its_classes(sentiment: Classifier, method: str) -> None:
-    before, context = traces(sentiment), RunContext()
-    examples = read_dataset("embedded:sentiment").rows
-    first = run(sentiment, method, context=context)
-    assert np.isfinite(first.scores).all()
-    assert np.abs(first.scores).max() > 0
-    (note,) = first.notes
+def test_every_method_starts_from_it(sentiment: Classifier, data: MakeFile) -> None:
+    """Its passes count when it is chosen, not when it is remembered."""
+    source = data()
+
+    def check(method: str) -> None:
+        before, context = traces(sentiment), RunContext()
+        first = run(sentiment, method, baseline_data=source, context=context)
+        assert np.isfinite(first.scores).all()
+        assert np.abs(first.scores).max() > 0
+        chosen = choose(Batcher(sentiment, context), source)
+        (note,) = first.notes
+        assert f"row {chosen.row} of {source}, entropy {chosen.entropy:.3f} " in note
+        again = run(sentiment, method, baseline_data=source, context=context)
+        assert np.array_equal(again.scores, first.scores)
+        assert again.notes == first.notes
+        assert first.cost.forward - again.cost.forward == len(CORPUS)
+        assert traces(sentiment) == before
+
+    check_each(check, OFFERED)
+
+
+def test_without_data_it_is_one_of_the_examples_of_the_models_classes(sentiment: Classifier) -> None:
+    context, examples = RunContext(), read_dataset("embedded:sentiment").rows
+    (note,) = run(sentiment, "gradient_shap", context=context).notes
     chosen = choose(Batcher(sentiment, context), "embedded:sentiment")
     assert note == (
         f"Baseline: row {chosen.row} of embedded:sentiment, entropy {chosen.entropy:.3f} of at most 0.693: "
         f"{examples[chosen.row - 1].text!r}"
     )
-    again = run(sentiment, method, context=context)
-    assert np.array_equal(again.scores, first.scores)
-    assert again.notes == first.notes
-    assert first.cost.forward - again.cost.forward == len(examples), "counted when made, not when remembered"
-    assert traces(sentiment) == before
 
 
-def test_what_the_scores_sum_to_starts_from_it(sentiment: Classifier) -> None:
-    result = run(sentiment, "integrated_gradients", steps=50)
-    subject = Subject(sentiment, sentiment.encode(TEXT))
+def test_the_sum_of_the_scores_starts_from_it(sentiment: Classifier, data: MakeFile) -> None:
+    source = data()
+    result = run(sentiment, "integrated_gradients", steps=50, baseline_data=source)
+    subject = Subject(sentiment, sentiment.encode(TEXT), baseline_data=source)
     start = subject.values(subject.baseline("max_entropy")[None])[0]
     assert result.completeness.expected == pytest.approx(subject.scalar(subject.original) - start, abs=1e-6)
     assert Attribution.from_json(result.to_json()).notes == result.notes

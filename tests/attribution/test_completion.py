@@ -31,6 +31,8 @@ from tests.attribution.methods.test_randomized import SEED, STEPS, TIMESTEPS, sh
 from tests.attribution.plain import close
 from tests.attribution.test_contract import CHEAP
 from tests.conftest import Zoo
+from tests.failures import check_each
+from tests.tiers import first
 
 TEXT = "A funny film. It isn't good!"
 STORY = Template(
@@ -52,10 +54,10 @@ PATHS = (
 )
 """Methods whose paths lie in the word embeddings."""
 
-every_method = pytest.mark.parametrize("method", EVERY)
 
-
-@pytest.fixture(scope="module", params=["gpt2", "llama", "stories260k"])
+@pytest.fixture(
+    scope="module", params=first(("gpt2",), ("gpt2", "llama", "stories260k"), "every method takes many seconds")
+)
 def classifier(request: pytest.FixtureRequest, speaker: Zoo) -> Classifier:
     """Two tiny random language models, and a real one that is skipped where it is missing."""
     if request.param != "stories260k":
@@ -76,41 +78,48 @@ def _first(classifier: Classifier, method: str) -> Attribution:
     return explain(classifier, TEXT, method, **_cheap(method))
 
 
-@every_method
-def test_the_text_is_explained(classifier: Classifier, method: str) -> None:
-    before, result = traces(classifier), _first(classifier, method)
+def test_the_text_is_explained(classifier: Classifier) -> None:
     encoding = classifier.encode(TEXT)
-    own = [feature for feature in result.features if not feature.special]
-    assert len(result.features) == len(encoding)
-    assert "".join(feature.text for feature in own).replace(" ", "") == TEXT.replace(" ", "")
-    assert [TEXT[feature.start : feature.end] for feature in own] == [feature.text for feature in own]
-    assert [feature.prompt for feature in result.features] == [said is not None for said in encoding.prompt]
-    assert all(feature.special for feature in result.features if feature.prompt)
-    assert np.isfinite(result.scores).all()
-    assert np.abs(result.scores[encoding.content]).max() > 0
-    assert traces(classifier) == before
+
+    def check(method: str) -> None:
+        before, result = traces(classifier), _first(classifier, method)
+        own = [feature for feature in result.features if not feature.special]
+        assert len(result.features) == len(encoding)
+        assert "".join(feature.text for feature in own).replace(" ", "") == TEXT.replace(" ", "")
+        assert [TEXT[feature.start : feature.end] for feature in own] == [feature.text for feature in own]
+        assert [feature.prompt for feature in result.features] == [said is not None for said in encoding.prompt]
+        assert all(feature.special for feature in result.features if feature.prompt)
+        assert np.isfinite(result.scores).all()
+        assert np.abs(result.scores[encoding.content]).max() > 0
+        assert traces(classifier) == before
+
+    check_each(check, EVERY)
 
 
-@pytest.mark.parametrize("method", [m for m in EVERY if get_method(m).family == "Perturbation" or m in PATHS])
-def test_the_prompt_has_no_share_of_what_it_does_not_move(classifier: Classifier, method: str) -> None:
-    result = _first(classifier, method)
-    special = [feature.special for feature in result.features]
-    assert np.abs(result.scores[special]).max() <= 1e-12
+def test_the_prompt_scores_nothing_where_a_method_leaves_it_as_it_is(classifier: Classifier) -> None:
+    def check(method: str) -> None:
+        result = _first(classifier, method)
+        special = [feature.special for feature in result.features]
+        assert np.abs(result.scores[special]).max() <= 1e-12
+
+    check_each(check, [m for m in EVERY if get_method(m).family == "Perturbation" or m in PATHS])
 
 
-@every_method
-def test_padding_changes_no_score(classifier: Classifier, method: str) -> None:
-    parameters = _cheap(method)
-    fixed = {"rule": "gauss_legendre"} if {"rule", "steps"} <= get_method(method).Parameters.model_fields.keys() else {}
-    output = get_method(method).default_output(parameters)
-    request = complete(
-        Request(model=classifier.id, text=TEXT, question=method, parameters={**parameters, **fixed}, output=output)
-    )
+def test_padding_changes_no_score(classifier: Classifier) -> None:
     encoding = classifier.encode(TEXT)
-    found = attribute(classifier, encoding, get_method(method), request).scores
     longer = encoding.padded(len(encoding) + 3, classifier.pad_id)
-    padded = attribute(classifier, longer, get_method(method), request).scores
-    np.testing.assert_allclose(padded, found, rtol=0, atol=2e-5 * np.abs(found).max() + 1e-7)
+
+    def check(name: str) -> None:
+        method, parameters = get_method(name), _cheap(name)
+        output = method.default_output(parameters)
+        if {"rule", "steps"} <= method.Parameters.model_fields.keys():
+            parameters["rule"] = "gauss_legendre"
+        request = complete(Request(model=classifier.id, text=TEXT, question=name, parameters=parameters, output=output))
+        found = attribute(classifier, encoding, method, request).scores
+        padded = attribute(classifier, longer, method, request).scores
+        np.testing.assert_allclose(padded, found, rtol=0, atol=2e-5 * np.abs(found).max() + 1e-7)
+
+    check_each(check, EVERY)
 
 
 def test_no_pass_changes_the_prompt(classifier: Classifier) -> None:

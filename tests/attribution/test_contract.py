@@ -16,7 +16,7 @@ from explainlab.models.classifier import Classifier
 from explainlab.testing import check_method
 from explainlab.testing.methods import MethodRun, answers, batches, check_method_on_model, together
 from tests.conftest import ONE_OF_EACH, Zoo
-from tests.failures import failures
+from tests.failures import check_each
 from tests.zoo import CORPUS, LABELS, ZOO
 
 CHEAP = {"samples": 6, "steps": 6, "max_steps": 9, "neighbours": 20, "passes": 6, "members": "lime:samples=6+gradient"}
@@ -66,14 +66,14 @@ def test_a_method_of_each_kind_on_every_other_model(zoo: Zoo, name: str) -> None
         if not get_method(method).unsupported(zoo(name).architecture):
             together(MethodRun(get_method(method), zoo(name), cheap(method)))
 
-    assert not failures(check, OF_EACH_KIND)
+    check_each(check, OF_EACH_KIND)
 
 
 @pytest.mark.full("22 more methods on 15 more models take a minute")
 @others
 def test_every_other_method_on_every_other_model(zoo: Zoo, name: str) -> None:
     rest = [method for method in methods() if method not in OF_EACH_KIND]
-    assert not failures(lambda method: check_method_on_model(get_method(method), zoo(name), **cheap(method)), rest)
+    check_each(lambda method: check_method_on_model(get_method(method), zoo(name), **cheap(method)), rest)
 
 
 def _variants() -> list[tuple[str, dict[str, Any]]]:
@@ -111,7 +111,7 @@ def test_a_missing_filler_is_refused(decoder: Classifier) -> None:
         with pytest.raises(UnsupportedError, match="pad token"):
             explain(decoder, "a film", method, **cheap(method, baseline="pad"))
 
-    assert not failures(check, [method for method in supported(decoder) if "baseline" in fields(method)])
+    check_each(check, [method for method in supported(decoder) if "baseline" in fields(method)])
 
 
 def test_special_tokens_typed_into_the_text_are_explained(encoder: Classifier) -> None:
@@ -120,4 +120,4 @@ def test_special_tokens_typed_into_the_text_are_explained(encoder: Classifier) -
         assert [feature.special for feature in result.features] == [True, False, False, False, False, True]
         assert np.isfinite(result.scores).all()
 
-    assert not failures(check, supported(encoder))
+    check_each(check, supported(encoder))

@@ -18,13 +18,9 @@ from explainlab.models.architectures import Architecture
 from explainlab.models.context import RunContext
 from explainlab.request import Request
 from tests.conftest import loaded
+from tests.failures import check_each
 
-every_method = pytest.mark.parametrize("method", methods())
-every_parameter = pytest.mark.parametrize(
-    ("method", "spec"),
-    [(method, spec) for method in methods() for spec in get_method(method).parameter_specs()],
-    ids=lambda value: value.name if isinstance(value, ParameterSpec) else value,
-)
+EVERY_PARAMETER = [(method, spec.name) for method in methods() for spec in get_method(method).parameter_specs()]
 
 
 def spec(method: str, name: str) -> ParameterSpec:
@@ -42,24 +38,16 @@ def test_methods_come_family_by_family() -> None:
     assert all(method.id == name for name, method in methods().items())
 
 
-@every_method
-def test_a_method_says_all_about_itself(method: str) -> None:
-    found = get_method(method)
-    assert all((found.label, found.source, found.definition, type(found).__doc__))
-    assert found.version >= 1
-    capabilities = Architecture("any").capabilities
-    assert set(found.needs) <= capabilities.keys()
-    assert found.is_signed(parse(found, {})) == found.signed
+def test_a_method_says_all_about_itself() -> None:
+    def check(method: str) -> None:
+        found = get_method(method)
+        assert all((found.label, found.source, found.definition, found.plain, found.good_for, type(found).__doc__))
+        assert found.plain != (type(found).__doc__ or "").split("\n")[0]
+        assert found.version >= 1
+        assert set(found.needs) <= Architecture("any").capabilities.keys()
+        assert found.is_signed(parse(found, {})) == found.signed
 
-
-@every_method
-def test_a_method_speaks_to_every_reader(method: str) -> None:
-    declared = get_method(method)
-    for sentence in (declared.plain, declared.good_for):
-        assert sentence.endswith(".")
-        assert 20 < len(sentence) < 120
-        assert not set(sentence) & set("φ∂Σ_")
-    assert declared.plain != (type(declared).__doc__ or "").split("\n")[0]
+    check_each(check, methods())
 
 
 def test_two_or_three_methods_are_to_start_with() -> None:
@@ -90,19 +78,22 @@ class Spent(RunContext):
         self.work += work
 
 
-@every_method
-def test_the_speed_is_what_a_text_takes(method: str) -> None:
-    """Measured on a text of about as many tokens as speeds are told for."""
-    declared, context = get_method(method), Spent()
-    if declared.speed() == SPEEDS[-1][1] or "language model" in declared.needs:
-        pytest.skip("too slow to measure here, or no embedded model runs it")
-    model = loaded(f"embedded:{'gpt2-mini-ag-news' if 'causal decoder' in declared.needs else 'bert-mini-sst2'}")
-    text = "The first act drags a little, but the ending is so beautiful that I forgave everything."
-    result = explain(model, text, method, context=context)
-    passes = context.work / len(result.features)
-    bounds = [0.0, *(most for most, _ in SPEEDS)]
-    place = [words for _, words in SPEEDS].index(declared.speed())
-    assert bounds[place] / 2 < passes <= bounds[place + 1] * 1.5
+@pytest.mark.full("20 methods with their usual parameters take ten seconds")
+def test_the_speed_is_that_of_a_text() -> None:
+    """Measured on a text of about as many tokens as the declared speeds are for, by methods that are quick enough."""
+
+    def check(method: str) -> None:
+        declared, context = get_method(method), Spent()
+        model = loaded(f"embedded:{'gpt2-mini-ag-news' if 'causal decoder' in declared.needs else 'bert-mini-sst2'}")
+        text = "The first act drags a little, but the ending is so beautiful that I forgave everything."
+        result = explain(model, text, method, context=context)
+        passes = context.work / len(result.features)
+        bounds = [0.0, *(most for most, _ in SPEEDS)]
+        place = [words for _, words in SPEEDS].index(declared.speed())
+        assert bounds[place] / 2 < passes <= bounds[place + 1] * 1.5
+
+    quick = [name for name, method in methods().items() if method.speed() != SPEEDS[-1][1]]
+    check_each(check, [method for method in quick if "language model" not in get_method(method).needs])
 
 
 def test_the_records_of_the_contract() -> None:
@@ -124,14 +115,17 @@ def test_the_records_of_the_contract() -> None:
     ]
 
 
-@every_parameter
-def test_a_parameter_is_fit_for_a_form(method: str, spec: ParameterSpec) -> None:
-    assert spec.help.endswith(".")
-    assert spec.default in (spec.choices or (spec.default,))
-    assert (spec.kind == "choice") == bool(spec.choices)
-    if spec.kind in ("integer", "number"):
-        assert spec.minimum is not None
-        assert spec.minimum <= spec.default <= (float("inf") if spec.maximum is None else spec.maximum)
+def test_a_parameter_is_fit_for_a_form() -> None:
+    def check(case: tuple[str, str]) -> None:
+        found = spec(*case)
+        assert found.help
+        assert found.default in (found.choices or (found.default,))
+        assert (found.kind == "choice") == bool(found.choices)
+        if found.kind in ("integer", "number"):
+            assert found.minimum is not None
+            assert found.minimum <= found.default <= (float("inf") if found.maximum is None else found.maximum)
+
+    check_each(check, EVERY_PARAMETER)
 
 
 @pytest.mark.parametrize(
@@ -187,50 +181,57 @@ def test_a_method_like_no_other_is_told_all() -> None:
     assert all(method in caught.value.remedy for method in methods())
 
 
-@every_method
-def test_an_unknown_parameter_is_told_the_known_ones(method: str) -> None:
-    with pytest.raises(RequestError) as caught:
-        parse(get_method(method), {"temperature": 1})
-    known = ", ".join(spec.name for spec in get_method(method).parameter_specs()) or "none"
-    assert str(caught.value) == f"{method} has no parameter 'temperature'. Its parameters: {known}."
+def test_the_refusal_of_an_unknown_parameter_names_the_known_ones() -> None:
+    def check(method: str) -> None:
+        with pytest.raises(RequestError, match=f"{method} has no parameter 'temperature'") as caught:
+            parse(get_method(method), {"temperature": 1})
+        known = [name for of, name in EVERY_PARAMETER if of == method] or ["none"]
+        assert str(caught.value).endswith(f": {', '.join(known)}.")
+
+    check_each(check, methods())
 
 
-@every_parameter
-def test_what_is_out_of_range_is_refused(method: str, spec: ParameterSpec) -> None:
+def wrong_values(found: ParameterSpec) -> list[Any]:
+    """Return values that the parameter must refuse."""
     wrong: list[Any] = [None, {}]
-    wrong += [] if spec.name == "layers" else [[1]]
-    texts = {"", "nothing"} - {spec.default}
-    wrong += [] if spec.name == "baseline_data" else sorted(texts)  # any text may name a file
-    if spec.kind in ("integer", "number"):
-        wrong += [spec.minimum - 1, float("nan"), float("inf"), "inf", "-1"]
-        wrong += [] if spec.maximum is None else [spec.maximum + 1, str(spec.maximum + 1)]
-    if spec.kind == "integer":
-        wrong += [1.5, "1.5", 10**30]
-    for value in wrong:
-        with pytest.raises(RequestError) as caught:
-            require_within(get_method(method), parse(get_method(method), {spec.name: value}), Limits())
-        assert str(caught.value).startswith(f"{method}: {spec.name} = {value!r} is not accepted.")
-        assert "\n" not in str(caught.value)
+    wrong += [] if found.name == "layers" else [[1]]
+    texts = {"", "nothing"} - {found.default}
+    wrong += [] if found.name == "baseline_data" else sorted(texts)  # any text may name a file
+    if found.kind in ("integer", "number"):
+        wrong += [found.minimum - 1, float("nan"), float("inf"), "inf", "-1"]
+        wrong += [] if found.maximum is None else [found.maximum + 1, str(found.maximum + 1)]
+    return wrong + ([1.5, "1.5", 10**30] if found.kind == "integer" else [])
+
+
+def test_a_value_out_of_range_is_refused() -> None:
+    def check(case: tuple[str, str]) -> None:
+        method, name = case
+        for value in wrong_values(spec(method, name)):
+            with pytest.raises(RequestError) as caught:
+                require_within(get_method(method), parse(get_method(method), {name: value}), Limits())
+            assert str(caught.value).startswith(f"{method}: {name} = {value!r} is not accepted.")
+            assert "\n" not in str(caught.value)
+
+    check_each(check, EVERY_PARAMETER)
 
 
 @pytest.mark.parametrize(
-    ("steps", "message"),
-    [
-        (0, "integrated_gradients: steps = 0 is not accepted. Input should be greater than or equal to 1."),
-        (10_001, "integrated_gradients: steps = 10001 is not accepted. Input should be less than or equal to 10000."),
-    ],
+    ("steps", "bound"), [(0, "greater than or equal to 1"), (10_001, "less than or equal to 10000")]
 )
-def test_the_range_is_named(steps: int, message: str) -> None:
-    with pytest.raises(RequestError) as caught:
+def test_the_range_is_named(steps: int, bound: str) -> None:
+    with pytest.raises(RequestError, match=bound):
         parse(get_method("integrated_gradients"), {"steps": steps})
-    assert str(caught.value) == message
 
 
-@every_parameter
-def test_values_may_come_as_text(method: str, spec: ParameterSpec) -> None:
-    found = parse(get_method(method), {spec.name: str(spec.default)})
-    assert found == parse(get_method(method), {})
-    assert type(getattr(found, spec.name)) is type(spec.default)
+def test_values_may_come_as_text() -> None:
+    def check(case: tuple[str, str]) -> None:
+        method, name = case
+        default = spec(method, name).default
+        found = parse(get_method(method), {name: str(default)})
+        assert found == parse(get_method(method), {})
+        assert type(getattr(found, name)) is type(default)
+
+    check_each(check, EVERY_PARAMETER)
 
 
 def test_a_complete_request_names_every_parameter_in_its_own_type() -> None:
@@ -268,10 +269,12 @@ def test_a_method_is_written_with_what_is_not_usual(text: str, name: str, label:
     assert parse_method(found.name) == found
 
 
-@every_method
-def test_a_bare_id_has_the_defaults(method: str) -> None:
-    found = parse_method(method)
-    assert (found.name, found.parameters) == (method, get_method(method).Parameters())
+def test_a_bare_id_has_the_defaults() -> None:
+    def check(method: str) -> None:
+        found = parse_method(method)
+        assert (found.name, found.parameters) == (method, get_method(method).Parameters())
+
+    check_each(check, methods())
 
 
 @pytest.mark.parametrize(

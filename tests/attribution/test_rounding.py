@@ -15,7 +15,10 @@ from explainlab.models.classifier import Classifier
 from explainlab.models.loading import load_model
 from explainlab.testing import watched
 from explainlab.testing.methods import MethodRun
-from tests.conftest import Zoo, loaded
+from tests.attribution.test_contract import supported
+from tests.conftest import ONE_OF_EACH, Zoo, loaded
+from tests.failures import check_each
+from tests.tiers import first
 
 TEXTS = ["a stirring, funny film", "A funny film. It isn't good!", "film film film film film film", "dull"]
 SUMS = ["input_x_gradient", "lrp", "kernel_shap", "lime", "occlusion", "sp_pi", "mp_pi"]
@@ -32,23 +35,24 @@ def told_share(result: Attribution) -> float:
     return 0.0
 
 
-@pytest.mark.parametrize("method", SUMS)
-@pytest.mark.parametrize("name", MODELS)
-def test_scores_move_by_no_more_than_is_told(zoo: Zoo, name: str, method: str) -> None:
+@pytest.mark.parametrize("name", first(ONE_OF_EACH, MODELS, "a case takes four seconds"))
+def test_scores_move_by_no_more_than_the_note_says(zoo: Zoo, name: str) -> None:
     classifier = loaded(name) if ":" in name else zoo(name)
-    if get_method(method).unsupported(classifier.architecture):
-        pytest.skip("refused")
-    run = MethodRun(get_method(method), classifier, {})
-    for text, output in zip(TEXTS, cycle(("probability", "logit")), strict=False):
-        with watched(classifier) as passes:
-            plain = run(text, output=output)
-        with watched(classifier, limit=max(1, passes.widest // 3)):
-            other = run.on(classifier, text, output=output, padding=3)
-        largest = np.abs(plain.scores).max()
-        moved = np.abs(other.scores - plain.scores).max()
-        assert moved <= max(2e-5, 2 * told_share(plain)) * largest, (
-            f"{output} of {text!r}: {moved / largest:.1g} is not told"
-        )
+
+    def check(method: str) -> None:
+        run = MethodRun(get_method(method), classifier, {})
+        for text, output in zip(TEXTS, cycle(("probability", "logit")), strict=False):
+            with watched(classifier) as passes:
+                plain = run(text, output=output)
+            with watched(classifier, limit=max(1, passes.widest // 3)):
+                other = run.on(classifier, text, output=output, padding=3)
+            largest = np.abs(plain.scores).max()
+            moved = np.abs(other.scores - plain.scores).max()
+            assert moved <= max(2e-5, 2 * told_share(plain)) * largest, (
+                f"{output} of {text!r}: the result does not name {moved / largest:.1g}"
+            )
+
+    check_each(check, [method for method in SUMS if method in supported(classifier)])
 
 
 @pytest.mark.parametrize(("name", "cancels"), [("deberta", True), ("modernbert", True), ("bert", False), ("t5", False)])

@@ -14,6 +14,7 @@ from explainlab.declared import parse
 from explainlab.models.classifier import Classifier
 from tests.attribution.test_contract import cheap
 from tests.conftest import Zoo
+from tests.failures import check_each
 
 TEXT = "A funny film. It isn't good!"
 SHORT = "a good film"
@@ -32,12 +33,13 @@ def varies(classifier: Classifier, text: str, method: str, parameters: dict[str,
     return any(not np.allclose(first, scores, rtol=0, atol=1e-6 * np.abs(first).max()) for scores in others)
 
 
-@pytest.mark.parametrize("method", methods())
-def test_every_method_says_whether_a_seed_matters(model_for: Zoo, method: str) -> None:
-    classifier = model_for(method)
-    parameters = cheap(method)
-    assert declared(classifier, TEXT, method, parameters) == varies(classifier, TEXT, method, parameters)
-    assert get_method(method).random == (method in RANDOM)
+def test_every_method_says_whether_a_seed_matters(model_for: Zoo) -> None:
+    def check(method: str) -> None:
+        classifier, parameters = model_for(method), cheap(method)
+        assert declared(classifier, TEXT, method, parameters) == varies(classifier, TEXT, method, parameters)
+        assert get_method(method).random == (method in RANDOM)
+
+    check_each(check, methods())
 
 
 @pytest.mark.parametrize(

@@ -22,18 +22,15 @@ from explainlab.models.loading import load_model
 from explainlab.models.reading import read_all
 from explainlab.models.speaking.templates import save_template
 from explainlab.testing.observation import Recorder, unchanged
-from tests.attribution.test_contract import cheap
+from tests.attribution.test_contract import cheap, supported
 from tests.conftest import Zoo, loaded
 from tests.models.speaking.test_prefix import LONG
+from tests.tiers import full
 
 TEXTS = ("A funny film.", "It isn't a funny film but a good film and a good plot!")
 THREADS = 8
 SECONDS = 60
 Case = tuple[str, str]
-
-
-def supported(classifier: Classifier) -> list[str]:
-    return [method.id for method in methods().values() if not method.unsupported(classifier.architecture)]
 
 
 def answer(classifier: Classifier, case: Case) -> dict[str, Any]:
@@ -59,7 +56,14 @@ SINGLE_PASS = ("input_x_gradient", "attention_last", "lrp", "gae", "deep_lift", 
 
 
 @pytest.mark.parametrize(
-    ("name", "chosen"), [("bert", ()), ("gpt2", ()), ("t5", SINGLE_PASS), ("embedded:bert-mini-sst2", SINGLE_PASS)]
+    ("name", "chosen"),
+    [
+        ("bert", ()),
+        ("gpt2", SINGLE_PASS),
+        full("gpt2", (), reason="every method in eight threads takes nine seconds"),
+        full("t5", SINGLE_PASS, reason="an encoder and a decoder stand for the others"),
+        full("embedded:bert-mini-sst2", SINGLE_PASS, reason="a larger model takes three seconds"),
+    ],
 )
 def test_eight_threads_get_the_numbers_of_one(zoo: Zoo, name: str, chosen: Sequence[str]) -> None:
     """Every method, or those ``chosen``: each thread has a quarter of the answers, in an order of its own."""
@@ -187,7 +191,7 @@ def broken(classifier: Classifier, backward: bool) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("backward", [False, True])
-@pytest.mark.parametrize("name", ["bert", "gpt2"])
+@pytest.mark.parametrize("name", ["bert", full("gpt2", reason="every method fails in six seconds")])
 def test_a_pass_that_fails_leaves_nothing_behind(zoo: Zoo, name: str, backward: bool) -> None:
     classifier = zoo(name)
     for method in supported(classifier):
