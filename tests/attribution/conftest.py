@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection
 from functools import cache
 from itertools import product
 from typing import Any
@@ -27,13 +27,20 @@ LARGE = "a model of 22 million parameters takes seconds"
 _plain = cache(lambda model: Plain(model.id, model.tokenizer))
 
 
-def on_models(**choices: Sequence[Any]) -> pytest.MarkDecorator:
+def on_models(**choices: Collection[Any]) -> pytest.MarkDecorator:
     """Every combination of ``choices`` on the tiny models; on the trained ones only the first of each.
 
-    For what depends on the model and on a choice, but not on both together.
+    The first tier has the first of each, and every other choice beside the first ones of the rest.
     """
     every = list(product(*choices.values()))
-    cases = [(model, *case) for model in TINY for case in every]
+    usual = [
+        sum(value != next(iter(of)) for value, of in zip(case, choices.values(), strict=True)) < 2 for case in every
+    ]
+    cases = [
+        (model, *case) if apart else full(model, *case, reason="each choice is tested by itself")
+        for model in TINY
+        for case, apart in zip(every, usual, strict=True)
+    ]
     cases += [full(TRAINED[0], *every[0], reason=LARGE), (TRAINED[1], *every[0])]
     return pytest.mark.parametrize(("model", *choices), cases, indirect=["model"])
 

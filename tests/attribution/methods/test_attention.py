@@ -17,6 +17,7 @@ from explainlab.errors import UnsupportedError
 from explainlab.models.classifier import Classifier
 from tests.attribution.plain import close
 from tests.conftest import Zoo
+from tests.tiers import first
 from tests.toys import with_network
 
 TEXT = "I did not like this film at all. It isn't funny!"
@@ -26,7 +27,10 @@ every_method = pytest.mark.parametrize("method", METHODS)
 every_reading = pytest.mark.parametrize("reading", ["class_row", "received"])
 
 
-@pytest.fixture(params=["bert", "gpt2", "llama", "mistral", "modernbert-mean", "deberta"])
+MODELS = ("bert", "gpt2", "llama", "mistral", "modernbert-mean", "deberta")
+
+
+@pytest.fixture(params=first(("bert", "modernbert-mean", "gpt2"), MODELS, "one for each kind of pooling is enough"))
 def classifier(request: pytest.FixtureRequest, zoo: Zoo) -> Classifier:
     """First, last and mean pooling; with shared key heads, a sliding window, and attention that can only be read."""
     return zoo(request.param)

@@ -22,6 +22,7 @@ from explainlab.models.classifier import Classifier
 from explainlab.testing.exact import exact
 from explainlab.testing.methods import MethodRun
 from tests.conftest import Zoo
+from tests.tiers import first
 from tests.toys import with_network
 
 TEXT = "a funny film, isn't it?"
@@ -50,7 +51,7 @@ def of(zoo: Zoo, family: str) -> Classifier:
     return with_network(classifier, network.requires_grad_(False))
 
 
-@pytest.fixture(params=FAMILIES)
+@pytest.fixture(params=first(("bert", "distilbert"), FAMILIES, "the others have the blocks of BERT under other names"))
 def classifier(request: pytest.FixtureRequest, zoo: Zoo) -> Classifier:
     return of(zoo, request.param)
 

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from explainlab import explain
 from explainlab.models.classifier import Classifier
 from explainlab.testing import traces
-from tests.attribution.conftest import Toys
+from tests.attribution.conftest import Toys, on_models
 from tests.attribution.plain import Plain, Scalar, close, gradient
 from tests.conftest import Zoo
 from tests.toys import perceptron
@@ -38,9 +38,7 @@ def captum(plain: Plain, text: str, output: str, target: int, baseline: str = "m
     return explainer.attribute(point, plain.baseline(text, baseline)).sum(dim=-1)[0].detach()
 
 
-@pytest.mark.parametrize("output", ["probability", "logit"])
-@pytest.mark.parametrize("target", [0, 1])
-@pytest.mark.parametrize("baseline", ["mask", "zero"])
+@on_models(baseline=["mask", "zero"], target=[0, 1], output=["probability", "logit"])
 def test_agrees_with_captum(model: Classifier, plain: Plain, baseline: str, target: int, output: str) -> None:
     found = explain(model, TEXT, "deep_lift", target=target, output=output, baseline=baseline)
     close(found.scores, captum(plain, TEXT, output, target, baseline))

@@ -17,25 +17,16 @@ from explainlab.models.classifier import Classifier
 from tests.attribution.linear import attention_only, slope
 from tests.attribution.plain import Plain, close
 from tests.conftest import Zoo
+from tests.tiers import first
 from tests.toys import with_network
 
 TEXT = "I did not like this film at all. It isn't funny!"
 
 
-@pytest.fixture(
-    params=[
-        "bert",
-        "roberta",
-        "distilbert",
-        "albert",
-        "deberta",
-        "modernbert-mean",
-        "gpt2",
-        "llama",
-        "mistral",
-        "qwen3",
-    ]
-)
+MODELS = ("bert", "roberta", "distilbert", "albert", "deberta", "modernbert-mean", "gpt2", "llama", "mistral", "qwen3")
+
+
+@pytest.fixture(params=first(("bert", "modernbert-mean", "gpt2"), MODELS, "one for each kind of pooling is enough"))
 def classifier(request: pytest.FixtureRequest, zoo: Zoo) -> Classifier:
     return zoo(request.param)
 

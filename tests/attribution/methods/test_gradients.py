@@ -13,7 +13,7 @@ from explainlab import explain
 from explainlab.attribution.methods.gradients import CANCELLED
 from explainlab.errors import ModelError
 from explainlab.models.classifier import Classifier
-from tests.attribution.conftest import Toys
+from tests.attribution.conftest import Toys, on_models
 from tests.attribution.plain import Plain, close, gradient
 from tests.conftest import Zoo
 from tests.toys import Broken, Linear, perceptron
@@ -21,12 +21,10 @@ from tests.toys import Broken, Linear, perceptron
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning:captum")
 TEXT = "A funny film. It isn't good!"
 
-every_output = pytest.mark.parametrize("output", ["probability", "logit"])
-every_target = pytest.mark.parametrize("target", ["predicted", 0, 1])
+OUTPUTS = ("probability", "logit")
 
 
-@every_output
-@every_target
+@on_models(target=["predicted", 0, 1], output=OUTPUTS)
 def test_agree_with_captum_and_autograd(model: Classifier, plain: Plain, target: str | int, output: str) -> None:
     point = plain.embed(plain.ids(TEXT))
     scalar = plain.scalar(output, plain.predicted(TEXT) if target == "predicted" else target)
@@ -42,7 +40,7 @@ def test_agree_with_captum_and_autograd(model: Classifier, plain: Plain, target:
     close(found("gradient", norm="one_hot").scores, one_hot.norm(dim=-1))
 
 
-@every_output
+@pytest.mark.parametrize("output", OUTPUTS)
 @pytest.mark.parametrize("name", ["llama", "qwen3"])
 def test_the_signed_sum_agrees_with_autograd(zoo: Zoo, name: str, output: str) -> None:
     plain = Plain(zoo(name).id, zoo(name).tokenizer)

@@ -130,7 +130,7 @@ def test_the_whole_contract_where_an_answer_names_words(tmp_path: Path) -> None:
     """The model says the first words of the contract's text after whatever it reads."""
     classifier = saying(tmp_path, "good\nfilm\nfunny\n" * 40, after=2)
     method = get_method("llm_ranking")
-    check_method(method, classifier, prompt="{text}", max_new_tokens=30)
+    check_method(method, classifier, prompt="{text}", max_new_tokens=9)
 
 
 def test_a_real_model_hallucinates(shared_models: Path) -> None:

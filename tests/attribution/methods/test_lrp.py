@@ -19,7 +19,8 @@ from explainlab.models.classifier import Classifier
 from explainlab.testing import traces
 from tests.attribution.plain import close
 from tests.attribution.relevance import Rules, attend, bert, gpt2
-from tests.conftest import Zoo
+from tests.conftest import ONE_OF_EACH, Zoo
+from tests.tiers import first
 from tests.toys import with_network
 from tests.zoo import model_of
 
@@ -132,11 +133,11 @@ def conserves(classifier: Classifier) -> None:
     assert np.abs(texts).max() > 0.01
 
 
-def test_relevance_is_conserved_on_every_architecture(classifier: Classifier) -> None:
+def test_relevance_is_conserved_on_every_architecture(every_classifier: Classifier) -> None:
     """A function that no rule reaches would show: without any one of the rules some logit is missed by 0.2 or more."""
-    if not classifier.architecture.relevance:
+    if not every_classifier.architecture.relevance:
         pytest.skip("there are no rules for its layers")
-    conserves(with_parameters(classifier, copy.deepcopy(classifier.model.network)))
+    conserves(with_parameters(every_classifier, copy.deepcopy(every_classifier.model.network)))
 
 
 @pytest.mark.parametrize("name", VARIANTS)
@@ -314,8 +315,11 @@ def test_the_rules_are_gone_after_an_error(decoder: Classifier) -> None:
     assert all(np.array_equal(*pair) for pair in zip(before, others(decoder), strict=True))
 
 
+IN_HALF = ("bert", "gpt2", "modernbert", "llama", "qwen3", "t5", "deberta")
+
+
 @every_rule
-@pytest.mark.parametrize("name", ["bert", "gpt2", "modernbert", "llama", "qwen3", "t5", "deberta"])
+@pytest.mark.parametrize("name", first(ONE_OF_EACH, IN_HALF, "an encoder and a decoder stand for the others"))
 def test_half_precision(zoo: Zoo, name: str, rule: str) -> None:
     """bfloat16 has three digits; relevances are of the same shape as the precise ones."""
     half = with_network(zoo(name), copy.deepcopy(zoo(name).model.network).bfloat16())

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 import torch
 from captum.attr import FeatureAblation
 
 from explainlab import explain
 from explainlab.attribution.subject import Subject
 from explainlab.models.classifier import Classifier
+from tests.attribution.conftest import on_models
 
 TEXT = "A funny film. It isn't good!"
 
 
-@pytest.mark.parametrize("unit", ["token", "word", "sentence"])
-@pytest.mark.parametrize("baseline", ["mask", "zero"])
+@on_models(unit=["token", "word", "sentence"], baseline=["mask", "zero"])
 def test_equals_a_loop_over_the_features(model: Classifier, unit: str, baseline: str) -> None:
     found = explain(model, TEXT, "occlusion", unit=unit, baseline=baseline)
     subject = Subject(model, model.encode(TEXT), unit=unit)

@@ -35,6 +35,7 @@ from explainlab.request import Request
 from explainlab.text.prompt import Prompt
 from tests.attribution.plain import Plain, close
 from tests.conftest import Zoo, loaded
+from tests.tiers import first
 from tests.toys import LABELS, WIDTH, with_network
 from tests.zoo import MAX_TOKENS
 
@@ -46,7 +47,10 @@ every_output = pytest.mark.parametrize("output", ["logit", "probability"])
 every_unit = pytest.mark.parametrize("unit", ["token", "word", "sentence"])
 
 
-@pytest.fixture(scope="module", params=["gpt2", "llama", "mistral", "gpt2-mini-ag-news"])
+DECODERS = ("gpt2", "llama", "mistral", "gpt2-mini-ag-news")
+
+
+@pytest.fixture(scope="module", params=first(("gpt2", "llama"), DECODERS, "they differ in the token before the text"))
 def model(request: pytest.FixtureRequest, zoo: Zoo) -> Classifier:
     """Decoders with and without a token before the text, random and trained."""
     return loaded("embedded:gpt2-mini-ag-news") if "-" in request.param else zoo(request.param)

@@ -23,6 +23,7 @@ from tests.attribution.drawn import candidates
 from tests.attribution.linear import attention_only, slope
 from tests.attribution.plain import Plain, close, gradient
 from tests.conftest import Zoo
+from tests.tiers import full
 
 TEXT = "A funny film. It isn't good!"
 SEED = 7
@@ -335,7 +336,7 @@ def embedded(plain: Plain, content: np.ndarray, draw: int) -> Tensor:
     return start.float()
 
 
-@pytest.mark.parametrize("name", ["bert", "gpt2", "deberta"])
+@pytest.mark.parametrize("name", ["bert", "gpt2", full("deberta", reason="a case takes three seconds")])
 @pytest.mark.parametrize("method", ["rpi_ig", "rpi_sig"])
 def test_paths_of_the_embeddings_equal_a_loop(zoo: Zoo, name: str, method: str) -> None:
     classifier = zoo(name)
