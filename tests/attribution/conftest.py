@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from functools import cache
 from itertools import product
+from operator import ne
 from typing import Any
 
 import pytest
@@ -33,13 +34,10 @@ def on_models(**choices: Collection[Any]) -> pytest.MarkDecorator:
     The first tier has the first of each, and every other choice beside the first ones of the rest.
     """
     every = list(product(*choices.values()))
-    usual = [
-        sum(value != next(iter(of)) for value, of in zip(case, choices.values(), strict=True)) < 2 for case in every
-    ]
     cases = [
-        (model, *case) if apart else full(model, *case, reason="each choice is tested by itself")
+        (model, *case) if sum(map(ne, case, every[0])) < 2 else full(model, *case, reason="two choices at once")
         for model in TINY
-        for case, apart in zip(every, usual, strict=True)
+        for case in every
     ]
     cases += [full(TRAINED[0], *every[0], reason=LARGE), (TRAINED[1], *every[0])]
     return pytest.mark.parametrize(("model", *choices), cases, indirect=["model"])
