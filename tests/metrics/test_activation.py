@@ -24,6 +24,7 @@ from tests.conftest import Zoo, loaded
 from tests.metrics.conftest import PAIR, TEXT, case_of, judged, value_of
 from tests.metrics.slow import log_probability
 from tests.metrics.test_evaluate import runs
+from tests.tiers import full
 
 BOTH = ("activation_auc", "inverse_activation_auc")
 
@@ -71,22 +72,25 @@ def terms_of(classifier: Classifier, case: Case) -> np.ndarray:
 # Values --------------------------------------------------------------------------------------------------------------
 
 
+SLOW = "a slow loop takes a second or more"
+
+
 @pytest.mark.parametrize(
     ("name", "pair", "unit", "baseline"),
     [
-        ("bert", None, "token", "mask"),
         ("bert", PAIR, "word", "unk"),
-        ("bert", None, "token", "pad"),
-        ("roberta", PAIR, "sentence", "mask"),
         ("gpt2", None, "word", "mask"),
-        ("llama", None, "token", "mask"),
-        ("t5", None, "word", "unk"),
-        ("modernbert-mean", PAIR, "word", "mask"),
-        ("embedded:gpt2-mini-ag-news", None, "word", "mask"),
-        ("embedded:bert-mini-sst2", None, "sentence", "mask"),
+        full("bert", None, "token", "mask", reason=SLOW),
+        full("bert", None, "token", "pad", reason=SLOW),
+        full("roberta", PAIR, "sentence", "mask", reason=SLOW),
+        full("llama", None, "token", "mask", reason=SLOW),
+        full("t5", None, "word", "unk", reason=SLOW),
+        full("modernbert-mean", PAIR, "word", "mask", reason=SLOW),
+        full("embedded:gpt2-mini-ag-news", None, "word", "mask", reason=SLOW),
+        full("embedded:bert-mini-sst2", None, "sentence", "mask", reason=SLOW),
     ],
 )
-def test_an_area_is_what_a_slow_loop_finds(zoo: Zoo, name: str, pair: str | None, unit: Unit, baseline: str) -> None:
+def test_an_area_is_that_of_a_slow_loop(zoo: Zoo, name: str, pair: str | None, unit: Unit, baseline: str) -> None:
     classifier = loaded(name) if ":" in name else zoo(name)
     case = case_of(classifier, pair=pair, unit=unit, maps=2)
     (found,) = judged(classifier, [case], *(f"{metric}:baseline={baseline}" for metric in BOTH))

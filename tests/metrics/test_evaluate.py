@@ -23,6 +23,7 @@ from explainlab.text.units import group
 from tests.conftest import Zoo, loaded
 from tests.metrics.conftest import PAIR, PERTURBING, TEXT, WITH_PRESETS, case_of, judged, logits_of, value_of
 from tests.metrics.slow import slow
+from tests.tiers import first
 
 ALL = [f"{metric}:preset={preset}" for preset in PRESETS for metric in WITH_PRESETS]
 NEWS = "Oil prices rose on Monday as the team won the final game of the season."
@@ -49,18 +50,21 @@ def runs(classifier: Classifier) -> Iterator[list[tuple[int, ...]]]:
 # Values --------------------------------------------------------------------------------------------------------------
 
 
+IN_A_LOOP = [
+    ("bert", TEXT, None, "token"),
+    ("bert", TEXT, PAIR, "word"),
+    ("roberta", TEXT, PAIR, "token"),
+    ("gpt2", TEXT, None, "word"),
+    ("llama", "A good film.", None, "token"),
+    ("modernbert-mean", TEXT, None, "sentence"),
+    ("embedded:bert-mini-sst2", TEXT, PAIR, "token"),
+    ("embedded:gpt2-mini-ag-news", NEWS, None, "token"),
+]
+
+
 @pytest.fixture(
     scope="module",
-    params=[
-        ("bert", TEXT, None, "token"),
-        ("bert", TEXT, PAIR, "word"),
-        ("roberta", TEXT, PAIR, "token"),
-        ("gpt2", TEXT, None, "word"),
-        ("llama", "A good film.", None, "token"),
-        ("modernbert-mean", TEXT, None, "sentence"),
-        ("embedded:bert-mini-sst2", TEXT, PAIR, "token"),
-        ("embedded:gpt2-mini-ag-news", NEWS, None, "token"),
-    ],
+    params=first((IN_A_LOOP[1], IN_A_LOOP[3]), IN_A_LOOP, "a slow loop for each of six presets"),
     ids=lambda p: f"{p[0]}-{p[3]}",
 )
 def subject(request: pytest.FixtureRequest, zoo: Zoo) -> tuple:
@@ -71,7 +75,7 @@ def subject(request: pytest.FixtureRequest, zoo: Zoo) -> tuple:
 
 
 @pytest.mark.parametrize("preset", PRESETS)
-def test_every_preset_is_what_a_slow_loop_finds(subject: tuple, preset: str) -> None:
+def test_every_preset_is_that_of_a_slow_loop(subject: tuple, preset: str) -> None:
     classifier, case = subject
     (found,) = judged(classifier, [case], *(f"{metric}:preset={preset}" for metric in WITH_PRESETS))
     for row, scores in zip(found, case.scores.tolist(), strict=True):

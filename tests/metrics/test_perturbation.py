@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import permutations
+from itertools import permutations, product
 
 import numpy as np
 import pytest
@@ -15,11 +15,11 @@ from explainlab.models.classifier import Classifier
 from explainlab.request import Unit
 from explainlab.text.units import Feature, Units
 from tests.attribution.conftest import Toys
+from tests.failures import check_each
 from tests.metrics.conftest import PERTURBING, TEXT, WITH_PRESETS, case_of, judged, value_of
 from tests.toys import Linear
 
 every_metric = pytest.mark.parametrize("metric", PERTURBING)
-preset_metric = pytest.mark.parametrize("metric", WITH_PRESETS)
 every_preset = pytest.mark.parametrize("preset", PRESETS)
 
 
@@ -54,24 +54,28 @@ def test_all_kept_or_none_removed_changes_nothing(classifier: Classifier, unit: 
         assert [metric_result.value for metric_result in row] == [0, 0, 0]
 
 
-@preset_metric
-@every_preset
-def test_a_constant_model_scores_nothing(toys: Toys, metric: str, preset: str) -> None:
+def test_a_constant_model_scores_nothing(toys: Toys) -> None:
     classifier = toys(Constant)
-    for row in judged(classifier, [case_of(classifier)], f"{metric}:preset={preset}")[0]:
-        assert row[0].value == 0
+
+    def check(case: tuple[str, str]) -> None:
+        for row in judged(classifier, [case_of(classifier)], f"{case[0]}:preset={case[1]}")[0]:
+            assert row[0].value == 0
+
+    check_each(check, product(WITH_PRESETS, PRESETS))
 
 
-@pytest.mark.parametrize("divisor", ["bins", "bins_plus_one"])
-@pytest.mark.parametrize("metric", ["aopc_sufficiency", "aopc_comprehensiveness"])
-@every_preset
-def test_a_metric_that_is_the_same_at_every_level(metric: str, preset: str, divisor: str) -> None:
-    found = get_metric(metric)
-    parameters = found.Parameters(preset=preset, bins=(10, 20, 30, 40), divisor=divisor)
-    scores = np.arange(20, 0, -1, dtype=float)[None]
-    perturbed = found.perturb(scores, _line(20), parameters)
-    value = found.value(perturbed, np.log(0.9), np.full((1, 4), np.log(0.6)), parameters)
-    assert value == pytest.approx(0.3 * (4 / 5 if divisor == "bins_plus_one" else 1))
+def test_a_metric_that_is_the_same_at_every_level() -> None:
+    def check(case: tuple[str, str, str]) -> None:
+        metric, preset, divisor = case
+        found = get_metric(metric)
+        parameters = found.Parameters(preset=preset, bins=(10, 20, 30, 40), divisor=divisor)
+        scores = np.arange(20, 0, -1, dtype=float)[None]
+        perturbed = found.perturb(scores, _line(20), parameters)
+        value = found.value(perturbed, np.log(0.9), np.full((1, 4), np.log(0.6)), parameters)
+        assert value == pytest.approx(0.3 * (4 / 5 if divisor == "bins_plus_one" else 1))
+
+    metrics = ("aopc_sufficiency", "aopc_comprehensiveness")
+    check_each(check, product(metrics, PRESETS, ("bins", "bins_plus_one")))
 
 
 def test_the_envelope_never_falls_back() -> None:
