@@ -1,15 +1,17 @@
 """The hues keep text readable and the two signs apart, computed with WCAG's contrast."""
 
 import tomllib
+from itertools import product
 
 import numpy as np
 import pytest
 
 from explainlab.figures.palette import DEFAULT, PALETTES
 from explainlab.settings import ROOT
+from tests.failures import check_each
 
 THEME = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text())["theme"]
-CASES = [(palette, theme) for palette in PALETTES.values() for theme in ("light", "dark")]
+THEMES = ("light", "dark")
 
 
 def rgb(color: str) -> np.ndarray:
@@ -30,22 +32,27 @@ def test_contrast_knows_the_extremes():
     assert contrast(rgb("#000000"), rgb("#ffffff")) == pytest.approx(21)
 
 
-@pytest.mark.parametrize(("palette", "theme"), CASES)
-@pytest.mark.parametrize("kind", ["positive", "negative", "magnitude"])
-def test_text_is_readable_on_every_strength(palette, theme, kind):
-    page, ink = rgb(THEME[theme]["backgroundColor"]), rgb(THEME[theme]["textColor"])
-    hue = rgb(getattr(getattr(palette, theme), kind))
-    for strength in np.linspace(0, 1, 51):
-        background = strength * hue + (1 - strength) * page
-        assert contrast(ink, background) >= 4.5
+def test_text_is_readable_on_every_strength():
+    def check(case):
+        palette, theme, kind = case
+        page, ink = rgb(THEME[theme]["backgroundColor"]), rgb(THEME[theme]["textColor"])
+        hue = rgb(getattr(getattr(palette, theme), kind))
+        for strength in np.linspace(0, 1, 51):
+            background = strength * hue + (1 - strength) * page
+            assert contrast(ink, background) >= 4.5
+
+    check_each(check, product(PALETTES.values(), THEMES, ("positive", "negative", "magnitude")))
 
 
-@pytest.mark.parametrize(("palette", "theme"), CASES)
-def test_negative_is_darker_than_positive(palette, theme):
-    hues = getattr(palette, theme)
-    positive, negative = rgb(hues.positive), rgb(hues.negative)
-    assert luminance(negative) < luminance(positive)
-    assert contrast(positive, negative) > 1.3
+def test_negative_is_darker_than_positive():
+    def check(case):
+        palette, theme = case
+        hues = getattr(palette, theme)
+        positive, negative = rgb(hues.positive), rgb(hues.negative)
+        assert luminance(negative) < luminance(positive)
+        assert contrast(positive, negative) > 1.3
+
+    check_each(check, product(PALETTES.values(), THEMES))
 
 
 def test_names():

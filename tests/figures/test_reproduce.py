@@ -16,6 +16,7 @@ import pytest
 from explainlab import Attribution, explain, load_model
 from explainlab.cli import main
 from explainlab.figures.reproduce import command_line, python_code
+from explainlab.models.classifier import Classifier
 
 NASTY = [
     "a stirring, funny film",
@@ -47,9 +48,16 @@ def model(zoo_path: Callable[[str], Path], tmp_path_factory: pytest.TempPathFact
     return str(link)
 
 
-@pytest.fixture(params=[*[{"text": text} for text in NASTY], *CHOSEN], ids=lambda chosen: repr(chosen)[:40])
-def result(request: pytest.FixtureRequest, model: str) -> Attribution:
-    return explain(load_model(model), **{"text": NASTY[0], "method": "gradient", **request.param})
+@pytest.fixture(scope="module")
+def classifier(model: str) -> Classifier:
+    return load_model(model)
+
+
+@pytest.fixture(
+    scope="module", params=[*[{"text": text} for text in NASTY], *CHOSEN], ids=lambda chosen: repr(chosen)[:40]
+)
+def result(request: pytest.FixtureRequest, classifier: Classifier) -> Attribution:
+    return explain(classifier, **{"text": NASTY[0], "method": "gradient", **request.param})
 
 
 def test_the_python_snippet_gives_the_same_scores(result: Attribution, capsys: pytest.CaptureFixture[str]) -> None:
@@ -78,7 +86,7 @@ def test_a_shell_reads_the_command_line_as_we_do(result: Attribution) -> None:
     assert words[words.index("--text") + 1] == result.request.text
 
 
-def test_what_was_left_empty_is_left_out(result: Attribution) -> None:
+def test_an_empty_parameter_is_left_out(result: Attribution) -> None:
     given = result.request.parameters.get("baseline_data", "")
     assert ("baseline_data" in python_code(result)) == ("baseline_data" in command_line(result)) == bool(given)
 
