@@ -20,7 +20,9 @@ from explainlab.errors import ModelError, RequestError, TextError, UnsupportedEr
 from explainlab.models.classifier import Classifier
 from explainlab.request import Request
 from tests.attribution.conftest import Toys
+from tests.attribution.test_contract import cheap
 from tests.conftest import ON_ENCODERS, Zoo, loaded
+from tests.failures import check_each
 from tests.toys import Broken, with_network
 from tests.zoo import LABELS
 
@@ -46,7 +48,7 @@ def test_a_target_by_name_or_index(encoder: Classifier, asked: str | int) -> Non
 def test_an_unknown_target_is_told_the_classes(encoder: Classifier, asked: str) -> None:
     with pytest.raises(RequestError) as caught:
         explain(encoder, TEXT, "gradient", target=asked)
-    assert str(caught.value) == f"'{asked}' is not a class of this model. Its classes: negative, neutral, positive."
+    assert all(label in str(caught.value) for label in LABELS)
 
 
 @pytest.mark.parametrize(
@@ -80,13 +82,13 @@ def test_the_predicted_class_stays_the_target_along_the_path(zoo: Zoo) -> None:
     assert found.target == named.target == subject.target
 
 
-@pytest.mark.parametrize("method", methods())
-def test_probability_is_explained_by_default_and_logits_where_methods_are_defined_on_them(
-    model_for: Zoo, method: str
-) -> None:
-    found = explain(model_for(method), "film", method)
-    expected = "logit" if method in ("sp_pi", "mp_pi", "gae", "lrp", "decompx") else "probability"
-    assert found.request.output == methods()[method].output == expected
+def test_probability_is_explained_by_default_and_logits_where_methods_are_defined_on_them(model_for: Zoo) -> None:
+    def check(method: str) -> None:
+        found = explain(model_for(method), "film", method, **cheap(method))
+        expected = "logit" if method in ("sp_pi", "mp_pi", "gae", "lrp", "decompx") else "probability"
+        assert found.request.output == methods()[method].output == expected
+
+    check_each(check, methods())
 
 
 def test_outputs_differ_by_what_is_expected(encoder: Classifier) -> None:
@@ -313,14 +315,15 @@ def test_a_cut_text_is_told_with_its_count(encoder: Classifier) -> None:
     assert (whole.cut, whole.truncated, whole.warnings) == (0, False, ())
 
 
-@pytest.mark.parametrize("method", ON_ENCODERS)
-def test_scores_of_a_damaged_model_are_refused(encoder: Classifier, method: str) -> None:
+def test_scores_of_a_damaged_model_are_refused(encoder: Classifier) -> None:
     model = copy.deepcopy(encoder.model.network)
     model.bert.pooler.dense.weight[0, 0] = torch.nan
-    with pytest.raises(
-        ModelError, match=r"not finite numbers\. Its weight 'bert\.pooler\.dense\.weight' is not finite"
-    ):
-        explain(with_network(encoder, model), "film", method)
+
+    def check(method: str) -> None:
+        with pytest.raises(ModelError, match=r"not finite numbers\. Its weight 'bert\.pooler\.dense\.weight'"):
+            explain(with_network(encoder, model), "film", method, **cheap(method))
+
+    check_each(check, ON_ENCODERS)
 
 
 def test_scores_that_are_no_numbers_are_refused(toys: Toys) -> None:

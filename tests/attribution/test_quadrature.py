@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import get_args
 
 import numpy as np
 import pytest
 
 from explainlab.attribution.quadrature import Rule, nodes
+from tests.failures import check_each
 
 RULES = get_args(Rule)
-every_rule = pytest.mark.parametrize("rule", RULES)
-several_steps = pytest.mark.parametrize("steps", [1, 2, 3, 7, 50, 300])
+CASES = list(product(RULES, (1, 2, 3, 7, 50, 300)))
 
 
-@every_rule
-@several_steps
-def test_nodes_lie_on_the_path_and_weights_sum_to_one(rule: str, steps: int) -> None:
-    alphas, weights = nodes(rule, steps)
-    assert alphas.shape == weights.shape == (steps + (rule == "trapezoid"),)
-    assert alphas.dtype == weights.dtype == np.float64
-    assert alphas[0] >= 0
-    assert alphas[-1] <= 1
-    assert (np.diff(alphas) > 0).all()
-    assert (weights > 0).all()
-    assert weights.sum() == pytest.approx(1, abs=1e-13)
+def test_nodes_lie_on_the_path_and_weights_sum_to_one() -> None:
+    def check(case: tuple[str, int]) -> None:
+        rule, steps = case
+        alphas, weights = nodes(rule, steps)
+        assert alphas.shape == weights.shape == (steps + (rule == "trapezoid"),)
+        assert alphas.dtype == weights.dtype == np.float64
+        assert alphas[0] >= 0
+        assert alphas[-1] <= 1
+        assert (np.diff(alphas) > 0).all()
+        assert (weights > 0).all()
+        assert weights.sum() == pytest.approx(1, abs=1e-13)
+
+    check_each(check, CASES)
 
 
 @pytest.mark.parametrize(
@@ -48,13 +51,16 @@ def test_four_steps(rule: str, alphas: list[float], weights: list[float]) -> Non
     np.testing.assert_allclose(found[1], weights, atol=1e-15)
 
 
-@every_rule
-@several_steps
-def test_a_line_shows_the_error_of_the_one_sided_rules_alone(rule: str, steps: int) -> None:
+def test_a_line_shows_the_error_of_the_one_sided_rules_alone() -> None:
     """2α integrates to 1: the gradient of the squares along the path from zero."""
-    alphas, weights = nodes(rule, steps)
-    expected = {"right": 1 + 1 / steps, "left": 1 - 1 / steps}.get(rule, 1)
-    assert weights @ (2 * alphas) == pytest.approx(expected, abs=1e-13)
+
+    def check(case: tuple[str, int]) -> None:
+        rule, steps = case
+        alphas, weights = nodes(rule, steps)
+        expected = {"right": 1 + 1 / steps, "left": 1 - 1 / steps}.get(rule, 1)
+        assert weights @ (2 * alphas) == pytest.approx(expected, abs=1e-13)
+
+    check_each(check, CASES)
 
 
 @pytest.mark.parametrize("steps", [1, 2, 3, 5, 8])

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from explainlab.attribution.answers import SHOWN, Ranking, ranking
+from tests.failures import check_each
 
 TEXT = ["The", "film", "is", "funny", ",", "the", "plot", "is", "good", "!"]
 
@@ -50,15 +49,12 @@ ANSWERS: list[tuple[str, list[int], list[str], list[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("answer", "named", "repeated", "hallucinated"), ANSWERS)
-def test_an_answer_is_read_strictly(
-    answer: str, named: list[int], repeated: list[str], hallucinated: list[str]
-) -> None:
-    assert ranking(answer, TEXT) == Ranking(tuple(named), tuple(repeated), tuple(hallucinated))
+def test_an_answer_is_read_strictly() -> None:
+    def check(case: tuple[str, list[int], list[str], list[str]]) -> None:
+        answer, named, repeated, hallucinated = case
+        assert ranking(answer, TEXT) == Ranking(tuple(named), tuple(repeated), tuple(hallucinated))
 
-
-def test_there_are_thirty() -> None:
-    assert len(ANSWERS) >= 30
+    check_each(check, ANSWERS)
 
 
 def test_numbers_are_words_too() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -22,6 +22,7 @@ from explainlab.models.context import RunContext
 from tests.attribution.conftest import Toys, on_models
 from tests.attribution.plain import Plain, Scalar, close, gradient
 from tests.conftest import Zoo
+from tests.failures import check_each
 from tests.toys import Linear
 
 TEXT = "A funny film. It isn't good!"
@@ -138,18 +139,18 @@ def test_many_batches_and_blocks_equal_a_loop(
 # Closed forms --------------------------------------------------------------------------------------------------------
 
 
-@every_strategy
-@pytest.mark.parametrize("baseline", ["mask", "zero"])
-@pytest.mark.parametrize(("steps", "neighbours"), [(0, 1), (1, 10), (5, 1), (30, 500)])
-def test_a_linear_model_is_exact_on_any_path(
-    toys: Toys, strategy: str, baseline: str, steps: int, neighbours: int
-) -> None:
+def test_a_linear_model_is_exact_on_any_path(toys: Toys) -> None:
     classifier = toys(Linear)
-    options = {"baseline": baseline, "output": "logit", "target": "first"}
-    found = explain(classifier, TEXT, METHOD, strategy=strategy, steps=steps, neighbours=neighbours, **options)
-    close(found.scores, explain(classifier, TEXT, rule="midpoint", **options).scores, 1e-5)
-    assert found.completeness.approximation_error < 1e-5
-    assert found.scores[Linear.UNUSED] == 0
+
+    def check(case: tuple[str, str, tuple[int, int]]) -> None:
+        strategy, baseline, (steps, neighbours) = case
+        options = {"baseline": baseline, "output": "logit", "target": "first"}
+        found = explain(classifier, TEXT, METHOD, strategy=strategy, steps=steps, neighbours=neighbours, **options)
+        close(found.scores, explain(classifier, TEXT, rule="midpoint", **options).scores, 1e-5)
+        assert found.completeness.approximation_error < 1e-5
+        assert found.scores[Linear.UNUSED] == 0
+
+    check_each(check, product(("greedy", "maxcount"), ("mask", "zero"), ((0, 1), (1, 10), (5, 1), (30, 500))))
 
 
 def test_without_anchors_it_is_one_step_from_the_baseline(model: Classifier, plain: Plain) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import get_args
 
 import numpy as np
@@ -17,6 +18,7 @@ from explainlab.models.context import RunContext
 from tests.attribution.conftest import Toys, on_models
 from tests.attribution.plain import Plain, Scalar, close, gradient
 from tests.conftest import Zoo
+from tests.failures import check_each
 from tests.toys import Linear, Squares
 
 TEXT = "A funny film. It isn't good!"
@@ -24,8 +26,6 @@ STEPS = 8
 
 RULES = get_args(Rule)
 OUTPUTS = ("probability", "logit")
-
-every_rule = pytest.mark.parametrize("rule", RULES)
 
 
 def content(result: Attribution) -> np.ndarray:
@@ -133,27 +133,32 @@ def test_special_tokens_score_nothing(model: Classifier) -> None:
 # Integrated gradients in closed form ---------------------------------------------------------------------------------
 
 
-@every_rule
-@pytest.mark.parametrize("steps", [1, 2, 10])
-@pytest.mark.parametrize("baseline", ["mask", "zero"])
-def test_a_linear_model_is_exact_whatever_the_steps(toys: Toys, rule: str, steps: int, baseline: str) -> None:
+def test_a_linear_model_is_exact_with_any_number_of_steps(toys: Toys) -> None:
     classifier = toys(Linear)
-    result = explain(classifier, TEXT, rule=rule, steps=steps, baseline=baseline, output="logit", target="first")
-    close(result.scores, linear(classifier, baseline), 1e-6)
-    assert result.completeness.approximation_error < 1e-5
-    assert result.scores[Linear.UNUSED] == 0
+
+    def check(case: tuple[str, int, str]) -> None:
+        rule, steps, baseline = case
+        result = explain(classifier, TEXT, rule=rule, steps=steps, baseline=baseline, output="logit", target="first")
+        close(result.scores, linear(classifier, baseline), 1e-6)
+        assert result.completeness.approximation_error < 1e-5
+        assert result.scores[Linear.UNUSED] == 0
+
+    check_each(check, product(RULES, (1, 2, 10), ("mask", "zero")))
 
 
-@every_rule
-@pytest.mark.parametrize("steps", [1, 4, 20])
-def test_squares_show_the_error_of_the_one_sided_rules_alone(toys: Toys, rule: str, steps: int) -> None:
+def test_squares_show_the_error_of_the_one_sided_rules_alone(toys: Toys) -> None:
     classifier = toys(Squares)
-    result = explain(classifier, TEXT, rule=rule, steps=steps, baseline="zero", output="logit", target="first")
     ids = torch.tensor(classifier.tokenizer(TEXT)["input_ids"])
     squares = classifier.model.network.embeddings.weight[ids].square().sum(dim=-1)
-    bias = {"right": 1 / steps, "left": -1 / steps}.get(rule, 0)
-    close(result.scores, squares * (1 + bias), 1e-6)
-    assert result.completeness.approximation_error == pytest.approx(abs(bias), abs=1e-6)
+
+    def check(case: tuple[str, int]) -> None:
+        rule, steps = case
+        result = explain(classifier, TEXT, rule=rule, steps=steps, baseline="zero", output="logit", target="first")
+        bias = {"right": 1 / steps, "left": -1 / steps}.get(rule, 0)
+        close(result.scores, squares * (1 + bias), 1e-6)
+        assert result.completeness.approximation_error == pytest.approx(abs(bias), abs=1e-6)
+
+    check_each(check, product(RULES, (1, 4, 20)))
 
 
 @pytest.mark.parametrize(("name", "text", "baseline"), [("bert", "😀 😀", "unk"), ("gpt2", " ... ...", "mask")])

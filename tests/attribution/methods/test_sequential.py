@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import get_args
 
 import numpy as np
@@ -21,6 +21,7 @@ from explainlab.models.context import RunContext
 from tests.attribution.conftest import Toys, on_models
 from tests.attribution.plain import Plain, Scalar, close, gradient
 from tests.conftest import Zoo
+from tests.failures import check_each
 from tests.toys import Linear, Squares, perceptron
 
 TEXT = "A funny film. It isn't good!"
@@ -29,8 +30,6 @@ STEPS = 4
 
 RULES = get_args(Rule)
 OUTPUTS = ("probability", "logit")
-
-every_rule = pytest.mark.parametrize("rule", RULES)
 
 
 def without(start: Tensor, end: Tensor, token: int) -> Tensor:
@@ -113,17 +112,17 @@ def test_a_score_comes_to_what_leaving_the_token_out_costs(model: Classifier, pl
 # Closed forms --------------------------------------------------------------------------------------------------------
 
 
-@every_rule
 @pytest.mark.parametrize("head", [Linear, Squares])
-@pytest.mark.parametrize("baseline", ["mask", "zero"])
-def test_an_additive_model_gives_integrated_gradients(toys: Toys, head: type, rule: str, baseline: str) -> None:
+def test_an_additive_model_gives_integrated_gradients(toys: Toys, head: type) -> None:
     classifier = toys(head)
-    found, whole = (
-        explain(classifier, TEXT, method, rule=rule, steps=3, baseline=baseline, output="logit", target="first")
-        for method in (METHOD, "integrated_gradients")
-    )
-    close(found.scores, whole.scores, 1e-6)
-    assert found.completeness is None
+
+    def check(case: tuple[str, str]) -> None:
+        options = {"rule": case[0], "baseline": case[1], "steps": 3, "output": "logit", "target": "first"}
+        found, whole = (explain(classifier, TEXT, method, **options) for method in (METHOD, "integrated_gradients"))
+        close(found.scores, whole.scores, 1e-6)
+        assert found.completeness is None
+
+    check_each(check, product(RULES, ("mask", "zero")))
 
 
 def test_tokens_that_interact_are_not_shared_out(toys: Toys) -> None:
