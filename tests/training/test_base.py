@@ -17,6 +17,7 @@ from explainlab.models.loading import load_model
 from explainlab.models.stored.base import load_base
 from explainlab.training import Examples, settings_for, train
 from tests.conftest import Zoo
+from tests.tiers import first
 from tests.training.test_train import sentences
 from tests.zoo import LABELS, ZOO
 
@@ -38,7 +39,9 @@ def test_every_architecture_can_be_trained(name: str, zoo_path: Callable[[str], 
     assert told.epochs[0].loss > 0
 
 
-@pytest.mark.parametrize("name", ["bert", "gpt2", "roberta", "t5-encoder"])
+@pytest.mark.parametrize(
+    "name", first(["bert", "gpt2"], ["bert", "gpt2", "roberta", "t5-encoder"], "trains four models for each base")
+)
 def test_the_head_is_new_where_the_classes_differ(name: str, zoo: Zoo, tmp_path: Path) -> None:
     base = zoo(name)
     before = {key: value.clone() for key, value in base.model.network.state_dict().items()}
@@ -81,9 +84,11 @@ def test_a_language_model_gets_a_head(speaker_path: Callable[[str], Path], tmp_p
     assert load_model(str(tmp_path / "out"), device="cpu").labels == NEW
 
 
-@pytest.mark.parametrize("base", ["bert", "gpt2", "t5_encoder", "embedded:bert-mini-sst2"])
+@pytest.mark.parametrize(
+    "base", first(["bert"], ["bert", "gpt2", "t5_encoder", "embedded:bert-mini-sst2"], "trains for up to six seconds")
+)
 def test_pairs(base: str, tmp_path: Path) -> None:
-    """The second text alone tells the class."""
+    """Check that a model learns from pairs in which the second text alone decides the class."""
     given = sentences(60)
     pairs = Examples(["the film"] * 60, given.labels, given.texts)
     sizes = {"layers": 1, "width": 32, "heads": 2, "vocabulary": 300} if ":" not in base else {}

@@ -15,6 +15,7 @@ from explainlab.training import Examples, settings_for, train
 from explainlab.training.start import starting_point
 from explainlab.training.tokenizers import train_words
 from explainlab.training.vectors import read_vectors
+from tests.tiers import first
 from tests.training.test_train import NAMES, sentences
 
 BASE = "bilstm_attention"
@@ -52,9 +53,9 @@ def stop_in_the_third(done: int, total: int, phase: str) -> None:
         raise Cancelled
 
 
-@pytest.mark.parametrize("decoder", ["plain", "reference"])
-def test_of_a_pair_it_learns_from_both_texts(decoder: str, tmp_path: Path) -> None:
-    """The second text says which of the first one's two words tells the class."""
+@pytest.mark.parametrize("decoder", first(["plain"], ["plain", "reference"], "trains twenty epochs"))
+def test_it_learns_from_both_texts_of_a_pair(decoder: str, tmp_path: Path) -> None:
+    """Train on pairs whose second text names the word of the first text that decides the class."""
     words = {"lovely": "positive", "dull": "negative"}
     asked = [(film, plot, about) for film in words for plot in words for about in ("film", "plot")] * 10
     labels = [words[film if about == "film" else plot] for film, plot, about in asked]

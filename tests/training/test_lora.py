@@ -20,6 +20,7 @@ from explainlab.models.loading import changed_model, describe, load_model, model
 from explainlab.models.stored.base import load_base
 from explainlab.training import Start, settings_for, starting_point, train, training_digest
 from explainlab.training.lora import add_lora
+from tests.tiers import first
 from tests.training.test_base import NEW, labelled
 from tests.zoo import LABELS, RECURRENT, ZOO
 
@@ -59,12 +60,12 @@ def saved(start: Start, folder: Path) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("labels", [LABELS, NEW[:2]])
-@pytest.mark.parametrize("name", ADAPTED)
-def test_what_is_read_back_is_what_was_trained(
+@pytest.mark.parametrize("labels", [LABELS, NEW[:2]], ids=["head of the base", "new head"])
+@pytest.mark.parametrize("name", first(["bert", "gpt2"], ADAPTED, "loads each model four times"))
+def test_a_saved_adapter_has_the_trained_weights(
     name: str, labels: tuple[str, ...], zoo_path: Callable[[str], Path], tmp_path: Path
 ) -> None:
-    """By our own reading and by peft's; with the head of the base, and with another number of classes."""
+    """Compare the trained network with the adapter as this project loads it and as peft loads it."""
     start = changed_start(str(zoo_path(name)), labels)
     trained = logits_of(start.network, start.tokenizer)
     out = saved(start, tmp_path / "out")
@@ -228,7 +229,7 @@ def test_a_teacher_may_be_an_adapter(zoo_path: Callable[[str], Path], tmp_path: 
     assert load_model(str(tmp_path / "pupil"), device="cpu").labels == NEW
 
 
-@pytest.mark.parametrize("name", ADAPTED)
+@pytest.mark.parametrize("name", first(["bert", "gpt2"], ADAPTED, "loads each model four times"))
 def test_an_adapter_is_merged_before_it_is_trained(name: str, zoo_path: Callable[[str], Path], tmp_path: Path) -> None:
     adapter = str(saved(changed_start(str(zoo_path(name)), NEW), tmp_path / "adapter"))
     classes, others = ({"id2label": dict(enumerate(own))} for own in (NEW, (*NEW, "another")))

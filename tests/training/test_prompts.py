@@ -15,7 +15,7 @@ import torch
 from explainlab import explain
 from explainlab.analyses.roar.texts import Tokenizing
 from explainlab.attribution.registry import get_method, methods
-from explainlab.errors import DataError, ModelError, RequestError, TextError
+from explainlab.errors import DataError, ExplainLabError, ModelError, RequestError, TextError
 from explainlab.limits import DEFAULT_LIMITS
 from explainlab.models.classifier import Classifier
 from explainlab.models.loading import load_model
@@ -27,6 +27,7 @@ from explainlab.training import Examples, settings_for, train
 from explainlab.training.batches import tokenized
 from tests.attribution.test_contract import cheap
 from tests.conftest import Zoo
+from tests.tiers import first
 from tests.training.test_train import TINY, sentences
 
 FORM = "[Assertion]: {text_b} [Document]: {text} [End]"
@@ -44,7 +45,7 @@ def prompted(zoo: Zoo, name: str, form: str = FORM) -> Classifier:
     return replace(zoo(name), prompt=head_prompt(form))
 
 
-@pytest.mark.parametrize("base", ["bert", "gpt2", "t5_encoder"])
+@pytest.mark.parametrize("base", first(["bert", "gpt2"], ["bert", "gpt2", "t5_encoder"], "trains twelve epochs"))
 def test_a_prompt_is_learned_kept_and_read_as_it_was_learned(base: str, tmp_path: Path) -> None:
     settings = settings_for(base, **{**TINY, "epochs": 12, "prompt": FORM})
     told = train(pairs(), base, tmp_path / "out", settings, held_out=pairs(20))
@@ -89,9 +90,14 @@ def test_a_model_keeps_its_prompt_when_it_learns_on(zoo_path: Callable[[str], Pa
         train(sentences(12), again, tmp_path / "single", settings_for(again, **{**QUICK, "prompt": ""}))
 
 
-@pytest.mark.parametrize("method", methods())
-def test_every_method_explains_an_encoder_with_a_prompt(zoo: Zoo, method: str) -> None:
-    check_method_on_model(get_method(method), prompted(zoo, "bert", LONG), **cheap(method))
+def test_every_method_explains_an_encoder_with_a_prompt(zoo: Zoo) -> None:
+    model, failures = prompted(zoo, "bert", LONG), {}
+    for method in methods():
+        try:
+            check_method_on_model(get_method(method), model, **cheap(method))
+        except (AssertionError, ExplainLabError) as failure:
+            failures[method] = failure
+    assert failures == {}
 
 
 @pytest.mark.parametrize("method", ["integrated_gradients", "kernel_shap", "sp_pi", "rpi"])

@@ -13,9 +13,11 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer
 from explainlab.errors import Cancelled, DataError, ModelError, RequestError
 from explainlab.training import Examples, Trained, settings_for, train
 from explainlab.training.batches import masked, padded, position_weights, shuffled_batches
+from tests.tiers import first
 
 TINY = {"epochs": 8, "batch_size": 10, "learning_rate": 5e-3, "layers": 1, "width": 32, "heads": 2, "vocabulary": 300}
 NAMES = ("negative", "positive")
+ARCHITECTURES = first(["bert", "gpt2"], ["bert", "gpt2", "t5_encoder"], "trains another model")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -40,9 +42,9 @@ def sentences(count: int = 60, seed: int = 0) -> Examples:
     return Examples(texts, labels)
 
 
-@pytest.fixture(scope="module", params=["bert", "gpt2", "t5_encoder"])
+@pytest.fixture(scope="module", params=ARCHITECTURES)
 def trained(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path, Trained]:
-    """One tiny model of each architecture: its name, its directory, what its training came to."""
+    """Train one tiny model of each architecture; return its name, its directory and the record of its training."""
     out = tmp_path_factory.mktemp("trained") / request.param
     settings = settings_for(request.param, **TINY)
     return request.param, out, train(sentences(), request.param, out, settings, held_out=sentences(40, seed=1))
@@ -98,7 +100,7 @@ def test_decoder_reads_every_prefix(trained: tuple[str, Path, Trained]) -> None:
         assert min(told.prefix_accuracy.values()) > 0.8
 
 
-@pytest.mark.parametrize("architecture", ["bert", "gpt2", "t5_encoder"])
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_same_seed_same_files(architecture: str, tmp_path: Path) -> None:
     settings = settings_for(architecture, **TINY | {"epochs": 1})
     before = torch.random.get_rng_state()
