@@ -1,6 +1,6 @@
-"""What the fuzz targets share: how many inputs, what an input may cost, and JSON with damage in it.
+"""The parts that all fuzz tests share: the number of inputs, the limits of an input, and damage to JSON and to bytes.
 
-By hand with more inputs, and others each time: EXPLAINLAB_FUZZ=10000 python -m pytest FILE
+The inputs are the same in every run. ``EXPLAINLAB_FUZZ=10000 python -m pytest FILE`` tries 10,000 for each test.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from copy import deepcopy
 from random import Random
 from typing import Any
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 
@@ -32,14 +33,18 @@ steps = st.lists(st.tuples(walks, st.sampled_from(["set", "drop", "add"]), value
 
 
 def inputs(few: int) -> Callable[[Any], Any]:
-    """``few`` inputs, the same each time, or as many as EXPLAINLAB_FUZZ says."""
-    many = os.environ.get("EXPLAINLAB_FUZZ")
-    return settings(max_examples=int(many or few), derandomize=not many, deadline=None)
+    """Return a decorator that gives a test ``few`` inputs, or as many as EXPLAINLAB_FUZZ says."""
+    count = int(os.environ.get("EXPLAINLAB_FUZZ") or few)
+
+    def decorate(test: Any) -> Any:
+        return pytest.mark.timeout(60 + count)(settings(max_examples=count, derandomize=True, deadline=None)(test))
+
+    return decorate
 
 
 @contextmanager
 def bounded() -> Iterator[None]:
-    """Fails if what is inside takes too long or too much memory."""
+    """Fail if the block takes more than :data:`SECONDS` of this thread or :data:`BYTES`."""
     before, begun = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.thread_time()
     yield
     assert time.thread_time() - begun < SECONDS

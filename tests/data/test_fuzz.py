@@ -27,7 +27,7 @@ READ = (
 
 
 @given(st.sampled_from(sorted(WELL_FORMED)), changes, st.sampled_from(("", ".gz", "gz")), st.sampled_from(READ))
-@inputs(4_000)
+@inputs(400)
 def test_damaged_files_are_read_or_refused(name: str, changed: list, pack: str, read) -> None:
     content = WELL_FORMED[name]
     path = Path(FOLDER.name) / f"{next(NUMBERS)}{name}{'.gz' * bool(pack)}"

@@ -225,7 +225,7 @@ def place_template(folder: Path) -> str:
 
 
 @given(st.sampled_from(["classifier", "classifier", "speaker", "adapter", "trained"]), damages)
-@inputs(200)
+@inputs(100)
 def test_damaged_models_are_loaded_or_refused(kind: str, damage: list) -> None:
     with TemporaryDirectory() as place, bounded():
         write(Path(place), seeds()[kind], damage)

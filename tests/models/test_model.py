@@ -15,6 +15,7 @@ from explainlab.models.replay import Replay
 from explainlab.testing import check_method, check_metric, check_model
 from explainlab.testing.observation import watched
 from tests.conftest import Zoo
+from tests.tiers import first
 from tests.toys import recurrent
 
 QUICK = {
@@ -50,12 +51,15 @@ def test_it_keeps_the_contract_of_models(lstm: Classifier) -> None:
     check_model(lstm)
 
 
-@pytest.mark.parametrize("method", QUICK)
+@pytest.mark.parametrize("method", first(["input_x_gradient", "occlusion"], QUICK, "up to 2 s: many passes"))
 def test_methods_run_on_it(lstm: Classifier, method: str) -> None:
     check_method(get_method(method), lstm, **QUICK[method])
 
 
-@pytest.mark.parametrize("metric", metrics())
+@pytest.mark.parametrize(
+    "metric",
+    first(["comprehensiveness", "infidelity"], metrics(), "no metric knows the kind of a network: two stand for all"),
+)
 def test_metrics_evaluate_it(lstm: Classifier, metric: str) -> None:
     check_metric(get_metric(metric), lstm)
 

@@ -15,6 +15,7 @@ from explainlab.models.replay import Replay
 from explainlab.testing import exact, traces
 from explainlab.text.encoding import Encoding
 from tests.conftest import Zoo
+from tests.tiers import first
 from tests.zoo import RECURRENT, ZOO
 
 TEXT = "a funny film, isn't it?"
@@ -59,9 +60,21 @@ def close(found: Tensor, expected: Tensor, tolerance: float = 1e-10) -> None:
     torch.testing.assert_close(found, expected, rtol=0, atol=tolerance * expected.abs().max().item())
 
 
+@pytest.mark.parametrize("name", first(["bert", "gpt2"], REPLAYED, "six cases for each model"))
 @pytest.mark.parametrize("layer", [1, 2, 3])
 @pytest.mark.parametrize("size", [1, 3])
-def test_scores_and_gradients_are_the_full_models(model: Classifier, replay: Replay, layer: int, size: int) -> None:
+def test_logits_and_gradients_equal_those_of_whole_passes(zoo: Zoo, name: str, layer: int, size: int) -> None:
+    with exact(zoo(name)) as model:
+        compare_with_whole_passes(model, layer, size)
+
+
+def test_every_model_replays_a_layer_in_the_middle(model: Classifier) -> None:
+    compare_with_whole_passes(model, layer=2, size=2)
+
+
+def compare_with_whole_passes(model: Classifier, layer: int, size: int) -> None:
+    """Compare the logits of a replay, and their gradients, with those of whole passes with the same attention."""
+    replay = Replay(model, model.encode(TEXT))
     here, there = (drawn(replay, layer, size).requires_grad_() for _ in range(2))
     found = replay.logits(layer, here)
     expected = full(model, model.encode(TEXT), layer, there)
@@ -166,14 +179,14 @@ def test_nothing_stays_behind(model: Classifier) -> None:
         assert traces(model) == before
 
 
-@pytest.mark.parametrize("layer", [1, 2, 3])
-def test_an_error_leaves_nothing_behind(model: Classifier, replay: Replay, layer: int) -> None:
+def test_an_error_leaves_nothing_behind(model: Classifier, replay: Replay) -> None:
     before = traces(model)
-    with pytest.raises(RuntimeError):
-        replay.logits(layer, torch.zeros(2, 3, 5, 7))
-    assert traces(model) == before
-    attention = replay.attention(layer)[None]
-    close(replay.logits(layer, attention), replay.original[None])
+    for layer in range(1, replay.depth + 1):
+        with pytest.raises(RuntimeError):
+            replay.logits(layer, torch.zeros(2, 3, 5, 7))
+        assert traces(model) == before
+        attention = replay.attention(layer)[None]
+        close(replay.logits(layer, attention), replay.original[None])
 
 
 def test_an_error_in_the_recorded_pass_leaves_nothing_behind(model: Classifier) -> None:
