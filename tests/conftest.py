@@ -27,6 +27,7 @@ from explainlab.models.speaking.templates import Template, save_template
 from explainlab.service import service as service_module
 from explainlab.service.service import Service
 from explainlab.settings import ROOT, settings
+from tests.tiers import full
 from tests.zoo import ZOO, build
 
 pytest_plugins = ["tests.tiers"]
@@ -214,9 +215,9 @@ def postgres_url(postgres: PostgresServer) -> str:
     return postgres.get_uri(name)
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", full("postgresql", reason="test_store.py has its essentials")])
 def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """The URL of a fresh database, of either kind in turn."""
+    """Return the URL of a fresh database, of either kind in turn."""
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path / 'store.sqlite'}"
     return request.getfixturevalue("postgres_url")

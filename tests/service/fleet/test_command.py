@@ -85,6 +85,7 @@ def test_workers_are_those_of_the_servers_on_the_store() -> None:
     assert all_workers()["workers"][0]["id"] == "1", "without a server those of the settings are started"
 
 
+@pytest.mark.full("8 s: starts a worker process")
 @pytest.mark.usefixtures("home")
 def test_the_command_that_lists_workers_starts_those_of_the_settings(
     run: Run,  # noqa: F811
@@ -98,6 +99,7 @@ def test_the_command_that_lists_workers_starts_those_of_the_settings(
     assert not psutil.pid_exists(int(worker["place"].split()[-1]))
 
 
+@pytest.mark.full("20 s: starts two worker processes that train")
 @pytest.mark.usefixtures("home")
 def test_every_seed_is_trained_by_one_worker_to_the_same_weights(run: Run, ended: list, tmp_path: Path) -> None:  # noqa: F811
     texts = [f"a {word} film {n}" for n in range(20) for word in ("good", "bad")]

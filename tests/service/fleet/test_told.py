@@ -11,6 +11,7 @@ from explainlab.models.context import RunContext
 from explainlab.service.service import Service
 from explainlab.service.store.store import Store
 from explainlab.workers.local import here
+from tests.tiers import full
 
 ASKED = {"rows": 16, "sample": "first", "steps": [32], "rules": ["right"]}
 
@@ -25,7 +26,7 @@ class Called:
         return getattr(self._worker, name)
 
 
-@pytest.mark.parametrize(("other", "warned"), [("cuda:1", False), ("cpu", True)])
+@pytest.mark.parametrize(("other", "warned"), [full("cuda:1", False, reason="6 s: runs the job again"), ("cpu", True)])
 @pytest.mark.usefixtures("_home")
 def test_a_result_says_that_workers_on_different_devices_made_it(other: str, warned: bool) -> None:
     service = Service(Store("sqlite://"), workers=[Called("cuda:0"), Called(other)])  # type: ignore[list-item]

@@ -10,6 +10,7 @@ from explainlab.service.plans import rehearsal
 from explainlab.service.plans.rehearsal import Place
 from tests.models.test_footprint import measured
 from tests.service.plans.test_plan import DECODER, ENCODER, asked, plan_of
+from tests.tiers import first
 
 TEXT = "A stirring film about two sisters who learn to forgive."
 FEW = {"steps": 4}
@@ -35,10 +36,12 @@ FAMILIES = (
     "ensemble",
     *ENCODERS_OWN,
 )
+EACH_KIND = ("gradient", "lrp", "integrated_gradients", "rpi", "kernel_shap", "occlusion", "sp_pi", "gae", "alti")
+"""A method for each kind of pass, of which the first tier rehearses no more."""
 
 
-@pytest.mark.parametrize("method", FAMILIES)
-def test_a_method_takes_what_its_rehearsal_says(method: str) -> None:
+@pytest.mark.parametrize("method", first(EACH_KIND, FAMILIES, "profiles a method again"))
+def test_a_rehearsal_foresees_the_memory_of_a_method(method: str) -> None:
     model = ENCODER if method in ENCODERS_OWN else DECODER
     classifier = explainlab.load_model(model)
     parameters = CHEAP["rpi"] if method.startswith("rpi") else CHEAP.get(method, {})

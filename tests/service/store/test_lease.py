@@ -38,6 +38,7 @@ def until(condition: Callable[[], bool]) -> None:
         time.sleep(0.05)
 
 
+@pytest.mark.full("8 s: waits until the lease of a killed server has expired")
 def test_only_the_jobs_of_a_dead_server_are_told_and_one_that_slept_leaves_what_was_taken_over(
     server: Other, database_url: str
 ) -> None:

@@ -101,13 +101,14 @@ FILTERS = {
 }
 
 
-@pytest.mark.parametrize("case", FILTERS)
-def test_filters_find_what_a_loop_finds(store: Store, case: str) -> None:
-    filters, passes = FILTERS[case]
-    expected = [run for run in kept(store) if passes(run) and (run.owner == "user 1" or run.visibility == "instance")]
-    found = store.runs.page("user 1", filters, 0, 100)
-    assert found.runs == expected
-    assert found.total == len(expected)
+def test_filters_find_the_same_runs_as_a_loop(store: Store) -> None:
+    runs, differing = kept(store), []
+    for case, (filters, passes) in FILTERS.items():
+        expected = [run for run in runs if passes(run) and (run.owner == "user 1" or run.visibility == "instance")]
+        found = store.runs.page("user 1", filters, 0, 100)
+        if (found.runs, found.total) != (expected, len(expected)):
+            differing.append(case)
+    assert differing == []
 
 
 def test_pages_follow_each_other(store: Store) -> None:

@@ -16,8 +16,12 @@ from explainlab import Attribution, explain
 from explainlab.errors import ResourceError
 from explainlab.models.classifier import Classifier
 from explainlab.request import digest
+from explainlab.service.store.runs import Filters, Run
 from explainlab.service.store.store import SavedView, Store
+from tests.conftest import Zoo
 from tests.service.store.processes import killed_before_a_commit, other, write_many
+from tests.tiers import first
+from tests.zoo import ZOO
 
 KEY = "0" * 64
 AWKWARD = 'A "film" — <b>не</b>\u202e плохой\n\t🎬 &amp; \\ $x$'
@@ -33,7 +37,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "deep" / "results.sqlite"
 
 
-@pytest.fixture(params=["file", "memory", "named memory", "postgresql"])
+@pytest.fixture(params=first(["file"], ["file", "memory", "named memory", "postgresql"], "another kind of database"))
 def store(request: pytest.FixtureRequest, path: Path) -> Store:
     urls = {"file": f"sqlite:///{path}", "memory": "sqlite://", "named memory": "sqlite:///:memory:"}
     return Store(urls.get(request.param) or request.getfixturevalue("postgres_url"))
@@ -68,10 +72,39 @@ def test_the_hardest_numbers_and_texts_survive(store: Store, result: Attribution
     assert found.truncated
 
 
-def test_every_architecture_comes_back(classifier: Classifier, store: Store) -> None:
-    made = explain(classifier, "A funny film. It isn't good!", "input_x_gradient", text_pair="a plot", unit="word")
+@pytest.mark.parametrize("name", first(["bert", "gpt2"], ZOO, "the same for each model"))
+def test_results_of_every_architecture_come_back(zoo: Zoo, store: Store, name: str) -> None:
+    made = explain(zoo(name), "A funny film. It isn't good!", "input_x_gradient", text_pair="a plot", unit="word")
     store.put(KEY, made)
     assert store.get(KEY).to_json() == made.to_json()
+
+
+@pytest.mark.parametrize("url", ["sqlite://", "sqlite:///:memory:", "postgres_url"])
+def test_every_kind_of_database_keeps_results_runs_views_notes_and_leases(
+    request: pytest.FixtureRequest, result: Attribution, url: str
+) -> None:
+    store = Store(request.getfixturevalue(url) if url == "postgres_url" else url)
+    store.put(KEY, result)
+    store.put(KEY, result.with_warning("the first one stays"))
+    assert store.get(KEY).to_json() == result.to_json()
+    run = Run("ann", "Ann", "attribution", "lime", "m", AWKWARD, 0.1, 1, 2**40, KEY, {"text": AWKWARD})
+    store.runs.record(run, KEY)
+    store.runs.record(replace(run, owner="bob", key="1" * 64), KEY)
+    assert [found.id for found in store.runs.page("ann", Filters(words="film lime")).runs] == [run.id]
+    view = store.save_view({"text": AWKWARD}, "ann")
+    assert store.view(view) == SavedView("ann", "private", {"text": AWKWARD})
+    store.keep_notes({KEY: {"text": AWKWARD}})
+    assert store.note(KEY) == {"text": AWKWARD}
+    store.unfinished.begin(KEY, "ann", "attribution", {"text": AWKWARD})
+    store.lease.workers = lambda: "[]"
+    store.lease.renew()
+    assert store.lease.told() == {store.lease.server: "[]"}
+    store.lease.end()
+    assert not store.lease.told()
+    store.put("3" * 64, result)
+    store.held.hold("ann", "2" * 64, ["3" * 64])
+    store.held.release("ann", "2" * 64)
+    assert store.get("3" * 64) is None
 
 
 def test_the_first_result_stays(store: Store, result: Attribution) -> None:
