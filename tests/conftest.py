@@ -8,7 +8,7 @@ import os
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 import hypothesis
@@ -232,15 +232,19 @@ def _shared(folder: str) -> Path:
 
 @pytest.fixture
 def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
-    """An empty home for one test, and nothing remembered of another."""
-    monkeypatch.setenv("EXPLAINLAB_HOME", str(tmp_path))
-    settings.cache_clear()
-    settings()  # now: what is left of another test on a thread may ask as well, and the first to be read are all's
-    service_module._service.cache_clear()
-    yield tmp_path
-    restart()
-    monkeypatch.undo()
-    settings.cache_clear()
+    """An empty home for one test, with a service of its own.
+
+    The service of the session stays as it is, with the results that it remembers and the models that it has loaded.
+    """
+    with pytest.MonkeyPatch.context() as until_last:
+        until_last.setattr(service_module, "_service", lru_cache(maxsize=1)(service_module._service.__wrapped__))
+        monkeypatch.setenv("EXPLAINLAB_HOME", str(tmp_path))
+        settings.cache_clear()
+        settings()  # now: threads of an earlier test may ask for them too, and the first to read them decides for all
+        yield tmp_path
+        restart()
+        monkeypatch.undo()
+        settings.cache_clear()
 
 
 def restart() -> None:

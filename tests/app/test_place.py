@@ -11,16 +11,13 @@ import pytest
 from sqlalchemy import Engine, event
 from streamlit.testing.v1 import AppTest
 
-from explainlab.analyses.evaluation.page.main import PAGE as BENCHMARK
 from explainlab.analyses.explain.page.trust import ASK
-from explainlab.analyses.integration.page.main import PAGE as INTEGRATION
-from explainlab.analyses.layer_randomisation.page.main import PAGE as SANITY
 from explainlab.app.links import FIRST
 from explainlab.request import Request
 from explainlab.service.service import Service
 from explainlab.service.users import LOCAL
 from explainlab.settings import ROOT, settings
-from tests.pages.scripted import answered, opened, press, stored
+from tests.pages.scripted import answered, opened, press, smaller_first_answers, stored
 
 READS = ("SELECT", "PRAGMA", "BEGIN")
 
@@ -57,21 +54,20 @@ def asked_anew(app: AppTest) -> AppTest:
 
 
 PAGES = sorted(page.stem for page in (ROOT / "pages").glob("*.py"))
-CHEAPER = {
-    BENCHMARK: {"methods": BENCHMARK.first().methods[:2], "metrics": BENCHMARK.first().metrics[:1], "rows": 5},
-    INTEGRATION: {"steps": "2,4", "compare": (2, 4)},
-    SANITY: {"methods": SANITY.first().methods[:1], "rows": 2, "draws": 1},
-}
-"""What the pages whose first answers take seconds open with here."""
 
 
+@pytest.fixture
+def _smaller() -> Iterator[None]:
+    """Pages open with questions that are answered at once."""
+    with smaller_first_answers():
+        yield
+
+
+@pytest.mark.usefixtures("_smaller")
 @pytest.mark.parametrize("page", PAGES)
 def test_opening_a_page_stores_nothing_and_drawing_or_opening_it_again_writes_nothing(
-    service: Service, tmp_path: Path, page: str, monkeypatch: pytest.MonkeyPatch
+    service: Service, tmp_path: Path, page: str
 ) -> None:
-    for costly, asked in CHEAPER.items():
-        view = costly.first().model_copy(update=asked)
-        monkeypatch.setitem(vars(costly), "first", lambda view=view: view)
     app = opened(page)
     assert app.query_params.get("r", FIRST) in (FIRST, [FIRST])
     idle(service)

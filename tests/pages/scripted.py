@@ -4,17 +4,39 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
 from pydantic import BaseModel
 from streamlit.testing.v1 import AppTest
 
+from explainlab.analyses.evaluation.page.main import PAGE as BENCHMARK
+from explainlab.analyses.integration.page.main import PAGE as INTEGRATION
+from explainlab.analyses.layer_randomisation.page.main import PAGE as SANITY
 from explainlab.service.service import service
 from explainlab.settings import ROOT
 
 SECONDS = 120
+
+SMALLER = [
+    (BENCHMARK, {"rows": 8}),
+    (INTEGRATION, {"steps": "5,10,20,40", "compare": (5, 40)}),
+    (SANITY, {"rows": 2, "methods": SANITY.first().methods[:1], "draws": 1}),
+]
+"""The pages whose first answers take seconds, and the smaller questions that they open with in tests."""
+
+
+@contextmanager
+def smaller_first_answers() -> Iterator[None]:
+    """Let the costly pages open with the questions of :data:`SMALLER`."""
+    with pytest.MonkeyPatch.context() as patch:
+        for page, fields in SMALLER:
+            view = page.first().model_copy(update=fields)
+            patch.setitem(vars(page), "first", lambda view=view: view)
+        yield
 
 
 def opened(page: str, **query: str) -> AppTest:

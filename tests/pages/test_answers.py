@@ -11,14 +11,15 @@ from streamlit.testing.v1.element_tree import Button
 from explainlab import explain
 from explainlab.figures.scores import score_bars
 from explainlab.models.loading import load_model
+from explainlab.service.service import service
 from explainlab.settings import ROOT
 from tests.pages.scripted import answered, await_page, link_of, linked, opened, press, words
 
 LONG = "The first act drags a little, but the ending is so beautiful that I forgave everything. " * 8
 
 
-def first_view(page: str):
-    return import_module(f"explainlab.analyses.{page}.page.view").first_view()
+def first_view(analysis: str):
+    return import_module(f"explainlab.analyses.{analysis}.page.view").first_view()
 
 
 CHEAP = {
@@ -28,6 +29,18 @@ CHEAP = {
     "activation": {"methods": ["input_x_gradient"], "unit": "sentence"},
 }
 """What each page asks here of a long text."""
+
+
+@pytest.mark.full("30 s: asks the questions that other tests replace by those of scripted.SMALLER")
+@pytest.mark.parametrize(
+    ("page", "analysis"),
+    [("benchmark", "evaluation"), ("integration", "integration"), ("sanity", "layer_randomisation")],
+)
+def test_a_costly_page_answers_its_own_first_question(page: str, analysis: str) -> None:
+    view = first_view(analysis)
+    app = linked(page, view)
+    assert not app.error
+    assert [request.question for request in view.requests() if not service().has(request)] == []
 
 
 @pytest.mark.usefixtures("service")

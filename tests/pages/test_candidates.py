@@ -158,8 +158,9 @@ def test_a_preset_brings_its_layers_and_its_output(app: AppTest) -> None:
 
 
 def test_other_methods_are_asked_once_they_are_unfolded() -> None:
-    app = linked("candidates", CHEAP, samples=2)
-    request = CHEAP.model_copy(update={"samples": 2}).ablation(None, of_data=False)
+    view = CHEAP.model_copy(update={"samples": 2, "text": "Funny and warm."})
+    app = linked("candidates", view)
+    request = view.ablation(None, of_data=False)
     assert not any("equal budgets" in alt for alt in charts(app))
     app.session_state["candidates_one_ablation"] = True
     answered(app.run())

@@ -12,6 +12,10 @@ from explainlab.analyses.parameters import PAPER_GRID
 from explainlab.request import Request
 from explainlab.service.service import service
 from tests.pages.scripted import answered, await_plan, charts, linked, opened, planned, press, words
+from tests.tiers import full
+
+FEW = first_view().model_copy(update={"steps": "2,4", "compare": (2, 4)})
+"""A view of few steps."""
 
 
 @pytest.fixture(scope="module")
@@ -43,13 +47,20 @@ def test_the_page_opens_with_an_answer(first: AppTest) -> None:
     assert "(n + 1)/n" in words(first.markdown), "what equation 4 misprints"
 
 
-@pytest.mark.parametrize("steps", ["", "abc", "30,20", "10,10", "0,5", "10,1000000", "1:2", "1:9:0", "<b>5</b>"])
-def test_a_step_list_that_cannot_be_is_refused_in_words_and_the_answer_stays(first: AppTest, steps: str) -> None:
-    enter(first, "steps", steps)
-    assert "steps" in words(first.error)
-    assert len(charts(first)) == 3
-    enter(first, "steps", "10,20,30,50,70,100,140,200")
-    assert not first.error
+@pytest.mark.parametrize(
+    "steps",
+    [
+        "",
+        "30,20",
+        "<b>5</b>",
+        *(full(steps, reason="of one kind with three others") for steps in ("abc", "10,10", "0,5", "10,1000000")),
+        *(full(steps, reason="of one kind with three others") for steps in ("1:2", "1:9:0")),
+    ],
+)
+def test_a_wrong_step_list_is_an_error_and_the_answer_stays(app: AppTest, steps: str) -> None:
+    enter(app, "steps", steps)
+    assert "steps" in words(app.error)
+    assert len(charts(app)) == 3
 
 
 def test_another_list_is_asked_at_once_and_its_link_is_new(app: AppTest) -> None:
@@ -70,9 +81,7 @@ def test_changed_controls_say_so_until_they_are_asked(app: AppTest) -> None:
 
 
 def test_what_a_data_set_will_take_is_told_before_it_is_asked() -> None:
-    app = linked(
-        "integration", first_view(), steps="2,4", data=DataChoice(source="embedded:sentiment", rows=2, steps="2,4")
-    )
+    app = linked("integration", FEW, data=DataChoice(source="embedded:sentiment", rows=2, steps="2,4"))
     app.number_input(key="integration_rows").set_value(4).run()
     (plan,) = await_plan(app)
     assert "about " in plan, "adaptive integration ends early"
@@ -96,7 +105,7 @@ def test_an_empty_text_is_refused_in_words(app: AppTest) -> None:
 def test_a_data_set_is_studied_and_its_texts_open_above(tmp_path: Path) -> None:
     file = tmp_path / "rows.csv"
     file.write_text('text,label\n"A dull film.",negative\n"",negative\n"A <b>lovely</b> evening.",positive\n')
-    app = linked("integration", first_view(), steps="2,4", data=DataChoice(source=str(file), rows=30, steps="2,4"))
+    app = linked("integration", FEW, data=DataChoice(source=str(file), rows=30, steps="2,4"))
     assert len(charts(app)) == 7
     assert "1 row was left out" in words(app.warning)
     answered(app.selectbox(key="integration_opened_row").select_index(1).run())
@@ -122,14 +131,14 @@ def test_the_cost_of_a_data_set_is_told_before_it_is_asked(app: AppTest) -> None
 
 
 def test_a_seed_of_a_link_is_asked_though_no_control_shows_it() -> None:
-    view = first_view().model_copy(update={"seed": 3, "steps": "2,4", "baseline": "mask"})
+    view = FEW.model_copy(update={"seed": 3, "baseline": "mask"})
     app = linked("integration", view)
     assert "controls have changed" not in words(app.caption)
     assert service().find(view.error_request()) is not None
 
 
 def test_a_data_set_that_is_not_there_is_told() -> None:
-    app = linked("integration", first_view(), steps="2,4", data=DataChoice(source="nowhere.csv", steps="2,4"))
+    app = linked("integration", FEW, data=DataChoice(source="nowhere.csv", steps="2,4"))
     assert "nowhere.csv" in words(app.error)
     assert len(charts(app)) == 3
 
@@ -149,6 +158,6 @@ def test_the_service_finds_what_the_page_asked(first: AppTest) -> None:
         question="path_gradients",
         model="embedded:bert-mini-sst2",
         text=first.text_area(key="integration_text").value,
-        parameters={"steps": "20,200"},
+        parameters={"steps": "5,40"},
     )
     assert service().find(request) is not None

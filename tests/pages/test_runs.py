@@ -117,9 +117,12 @@ def test_a_study_is_told(service: Service) -> None:
     assert '"ideal_steps"' in app.run().code[0].value
 
 
-def test_a_study_about_nothing_is_listed_drawn_compared_and_taken_away(service: Service) -> None:
-    about = {"question": "synthetic_roar", "model": "", "parameters": {"draws": 2, "rows": 200}}
-    first, second = _waited(service, Request(**about)), _waited(service, Request(**about, seed=1))
+ABOUT_NOTHING = {"question": "synthetic_roar", "model": "", "parameters": {"draws": 2, "rows": 200}}
+"""A study without a model, a text or a data set."""
+
+
+def test_a_study_about_nothing_is_listed_drawn_and_compared(service: Service) -> None:
+    first, second = _waited(service, Request(**ABOUT_NOTHING)), _waited(service, Request(**ABOUT_NOTHING, seed=1))
     app = opened("runs")
     assert listed(app) == ["seed 1", "seed 0"]
     assert set(app.dataframe[0].value["Model"]) == {""}
@@ -133,13 +136,18 @@ def test_a_study_about_nothing_is_listed_drawn_compared_and_taken_away(service: 
     ]  # fmt: skip
     assert "exactly the same" in told(press(app, "Compute again"))
     assert not any(button.label.startswith("Open in") for button in app.button)
-    with zipfile.ZipFile(io.BytesIO(study_bundle(service.open_run(first.id, LOCAL).result))) as bundle:
-        assert {"report.html", "draws.csv", "shares.csv", "result.json"} <= set(bundle.namelist())
-        assert "Data set" not in bundle.read("report.html").decode().partition("<h2>")[0]
     app = opened("runs", **{"run": first.id, "with": second.id})
     assert not app.exception
     assert "The numbers differ most in" in told(app)
     assert app.dataframe[0].value["Setting"].tolist() == ["seed"]
+
+
+@pytest.mark.full("10 s: draws each figure in three formats, as the bundles of other studies do in the first tier")
+def test_a_study_about_nothing_is_a_bundle(service: Service) -> None:
+    run = _waited(service, Request(**ABOUT_NOTHING))
+    with zipfile.ZipFile(io.BytesIO(study_bundle(service.open_run(run.id, LOCAL).result))) as bundle:
+        assert {"report.html", "draws.csv", "shares.csv", "result.json"} <= set(bundle.namelist())
+        assert "Data set" not in bundle.read("report.html").decode().partition("<h2>")[0]
 
 
 def test_a_study_that_was_made_elsewhere_is_held_against_ours(service: Service) -> None:

@@ -18,8 +18,8 @@ HEADER = "What does half precision change?"
 
 @pytest.fixture
 def view(tmp_path: Path) -> BenchmarkView:
-    """Two methods on six texts, the first of them hostile."""
-    asked = {"methods": ("gradient", "lrp"), "metrics": (COMP,), "rows": 6, "sample": "first"}
+    """A method on two texts, the first of them hostile."""
+    asked = {"methods": ("gradient",), "metrics": (COMP,), "rows": 2, "sample": "first"}
     return first_view().model_copy(update={"source": written(tmp_path / "rows.jsonl"), **asked})
 
 
@@ -32,7 +32,7 @@ def test_the_section_is_asked_by_a_button_and_answers(view: BenchmarkView) -> No
     result = service().find(view.precision_request())
     analysis = get_analysis("precision")
     assert analysis.headline(result) in words(app.markdown)
-    assert len([alt for alt in charts(app) if "in half precision, over 6 texts" in alt]) == 3
+    assert len([alt for alt in charts(app) if "in half precision, over 2 texts" in alt]) == 3
     table = next(frame.value for frame in app.dataframe if "Format" in frame.value)
     assert list(zip(table["Method"], table["Format"], strict=True)) == [
         (own.label, form.dtype) for form in result.body.formats for own in result.body.methods
@@ -47,7 +47,7 @@ def test_its_run_opens_here(view: BenchmarkView) -> None:
     request = complete(view.precision_request())
     shown = shows(request)
     assert shown is not None
-    assert (shown.source, shown.methods, shown.rows) == (view.source, view.methods, 6)
+    assert (shown.source, shown.methods, shown.rows) == (view.source, view.methods, 2)
     assert complete(shown.precision_request()) == request
     assert page_of(request) is not None
     other = complete(request.model_copy(update={"parameters": {**request.parameters, "dtypes": ["float16"]}}))
