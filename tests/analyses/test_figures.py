@@ -91,7 +91,7 @@ def test_a_study_has_a_chart_that_says_what_it_shows(found: Found, drawn: Drawn,
     for key, chart in figures.charts.items():
         assert key == chart.name
         assert chart.title
-        assert chart.alt.endswith(".")
+        assert chart.alt
         assert chart.rows
         assert any(len(trace.x) for trace in chart.figure.data if trace.x is not None)
         assert len(list(csv.DictReader(io.StringIO(chart.to_csv())))) == len(chart.rows)
