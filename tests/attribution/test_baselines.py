@@ -174,7 +174,7 @@ def test_without_a_readable_text_it_says_so(encoder: Classifier, data: MakeFile,
 
 def test_more_rows_than_evaluations_allowed_are_refused(encoder: Classifier) -> None:
     classifier = replace(encoder, limits=Limits(max_evaluations=5))
-    with pytest.raises(RequestError, match=r"texts has 6 rows.*5 at most.*max_evaluations"):
+    with pytest.raises(RequestError, match=r"6 rows.*5 at most.*max_evaluations"):
         max_entropy(Batcher(classifier, RunContext()), dataset(*CORPUS))
 
 
@@ -281,7 +281,7 @@ def test_a_long_text_is_told_in_part(encoder: Classifier, data: MakeFile) -> Non
 
 
 def test_without_examples_of_its_classes_a_file_is_asked_for(encoder: Classifier) -> None:
-    with pytest.raises(RequestError, match=r"No embedded examples have the classes of .*baseline_data"):
+    with pytest.raises(RequestError, match="baseline_data"):
         explain(encoder, TEXT, baseline="max_entropy")
     assert data_source("my.csv", encoder) == "my.csv"
 

@@ -166,7 +166,7 @@ def test_a_chat_template_is_used_where_there_is_one(speaker: Zoo, monkeypatch: p
     assert classifier.decode(plain) == "a film"
     assert classifier.decode(chat) == "<user>a film<me>"
     monkeypatch.setattr(classifier.tokenizer, "chat_template", "{{ raise_exception('no users') }}")
-    with pytest.raises(ModelError, match=r"chat template of .* cannot be used: no users"):
+    with pytest.raises(ModelError, match=r"chat template .* no users"):
         prompt_ids(classifier, "a film")
 
 

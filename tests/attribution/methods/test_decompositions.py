@@ -283,7 +283,7 @@ def test_too_little_memory_is_told_with_the_size(zoo: Zoo, monkeypatch: pytest.M
     monkeypatch.setattr(decompx, "free_memory", lambda _: needed)
     np.testing.assert_allclose(explain(classifier, TEXT, "decompx").scores, whole.scores, atol=1e-6)
     monkeypatch.setattr(decompx, "free_memory", lambda _: needed - 1)
-    with pytest.raises(MemoryShortage, match=rf"DecompX of {n} tokens needs .* GB; cpu has .* Shorten the text"):
+    with pytest.raises(MemoryShortage, match=f"DecompX of {n} tokens .* Shorten"):
         explain(classifier, TEXT, "decompx")
 
 

@@ -111,5 +111,5 @@ def test_the_gradient_of_a_probability_is_that_of_the_logits_weighed(toys: Toys)
 
 
 def test_infinite_gradients_are_told(toys: Toys) -> None:
-    with pytest.raises(ModelError, match=r"Gradient on toy gave scores that are not finite numbers\. Try"):
+    with pytest.raises(ModelError, match=r"Gradient on toy .* not finite"):
         explain(toys(Broken), TEXT, "gradient")

@@ -199,18 +199,16 @@ def test_samples_are_a_multiple_of_n_or_a_number(given: object, taken: object) -
 
 @pytest.mark.parametrize("wrong", ["n", "", "0n", "-2n", "2.5n", 0, -3, 2.5, None])
 def test_other_samples_are_refused(wrong: object) -> None:
-    with pytest.raises(
-        RequestError, match=r"samples = .* is not accepted\. Give a multiple of n, such as 2n, or a whole"
-    ):
+    with pytest.raises(RequestError, match=r"samples = .* is not accepted\. Give a multiple of n"):
         parse(get_method("kernel_shap"), {"samples": wrong})
 
 
 @pytest.mark.parametrize("many", [200_001, "200001n"])
 def test_samples_beyond_the_limit_are_refused(encoder: Classifier, many: int | str) -> None:
-    with pytest.raises(RequestError, match=rf"kernel_shap: samples = '?{many}'? is not accepted.* limit is 200,000"):
+    with pytest.raises(RequestError, match=rf"samples = '?{many}'? .* limit is 200,000"):
         explain(encoder, "good film", "kernel_shap", samples=many)
 
 
 def test_a_multiple_beyond_the_limit_is_refused_once_n_is_known(encoder: Classifier) -> None:
-    with pytest.raises(RequestError, match=r"samples = 199999n of 2 features are 399,998 .* The limit is 200,000"):
+    with pytest.raises(RequestError, match=r"199999n of 2 features are 399,998 .* 200,000"):
         explain(encoder, "good film", "kernel_shap", unit="word", samples="199999n")

@@ -117,7 +117,7 @@ def test_the_prediction_before_the_first_feature(zoo: Zoo) -> None:
 
 
 def test_without_a_token_before_the_text_there_is_no_such_prediction(decoder: Classifier) -> None:
-    with pytest.raises(UnsupportedError, match=r"Nothing stands before the first .*Choose start masked or zero"):
+    with pytest.raises(UnsupportedError, match="start masked or zero"):
         explain(decoder, TEXT, "sp_pi", start="prefix")
 
 
@@ -346,5 +346,5 @@ def test_a_prompt_that_asks_after_the_text_is_warned_of(decoder: Classifier, spe
 def test_a_damaged_decoder_is_refused(decoder: Classifier, method: str) -> None:
     damaged = copy.deepcopy(decoder.model.network)
     damaged.score.weight[0, 0] = torch.nan
-    with pytest.raises(ModelError, match=r"not finite numbers\. Its weight 'score\.weight' is not finite"):
+    with pytest.raises(ModelError, match=r"weight 'score\.weight' is not finite"):
         explain(with_network(decoder, damaged), TEXT, method)

@@ -250,7 +250,7 @@ def test_layers_by_name_and_number(encoder: Classifier, layers: object, expected
 
 @pytest.mark.parametrize("layers", ["4", "1,4", "-4"])
 def test_a_layer_beyond_the_model_is_told_those_there_are(encoder: Classifier, layers: str) -> None:
-    with pytest.raises(RequestError, match=r"has no layer -?4\. Its layers are 1 to 3"):
+    with pytest.raises(RequestError, match=r"no layer -?4\. .* 1 to 3"):
         candidates(subject(encoder), asked(layers=layers))
 
 
@@ -289,7 +289,7 @@ def test_the_recorded_pass_is_a_forward_pass(encoder: Classifier) -> None:
 
 def test_more_passes_than_allowed_are_refused(encoder: Classifier) -> None:
     for method, too_many in (("rpi", 2_001), ("rpi_ig", 2_001), ("rpi_sig", 300)):
-        with pytest.raises(RequestError, match=r"The limit is 200,000; give other limits with max_evaluations"):
+        with pytest.raises(RequestError, match=r"limit is 200,000; .* max_evaluations"):
             explain(encoder, TEXT, method, samples=too_many, steps=100)
 
 
@@ -306,7 +306,7 @@ def test_the_reference_has_defaults_of_its_own(encoder: Classifier) -> None:
 @pytest.mark.parametrize("name", ["deberta", "t5"])
 @pytest.mark.parametrize("method", ["rpi", "rpi_g"])
 def test_attention_that_cannot_be_replaced_is_refused(zoo: Zoo, name: str, method: str) -> None:
-    with pytest.raises(UnsupportedError, match="attention probabilities can be read but not replaced"):
+    with pytest.raises(UnsupportedError, match="not replaced"):
         explain(zoo(name), TEXT, method)
 
 
