@@ -177,9 +177,7 @@ def test_a_file_whose_rationales_are_all_cut_has_no_value_and_says_so(classifier
 
 def test_a_rationale_outside_its_text_is_told_with_its_row_or_skipped(classifier: Classifier, tmp_path: Path) -> None:
     path = write(tmp_path / "outside.csv", [*ROWS[:2], ("a film", "1", "[[2, 7]]")])
-    with pytest.raises(
-        DataError, match=r"Row 3 of outside.csv: The rationale span \[2, 7\) is not inside the text of 6"
-    ):
+    with pytest.raises(DataError, match=r"Row 3 of outside.csv: .* \[2, 7\)"):
         explainlab.evaluate(classifier, path, ["random"], ["auprc"])
     result = explainlab.evaluate(classifier, path, ["random"], ["auprc"], skip_bad=True)
     assert (result.body.n, [number for number, _ in result.skipped]) == (2, [3])
@@ -187,9 +185,7 @@ def test_a_rationale_outside_its_text_is_told_with_its_row_or_skipped(classifier
 
 def test_only_an_evaluation_compares_with_rationales(classifier: Classifier) -> None:
     for study in ("ablation", "judged_map", "rpi_candidates"):
-        with pytest.raises(
-            RequestError, match="auprc compares with a rationale, which only an evaluation of methods does"
-        ):
+        with pytest.raises(RequestError, match=r"auprc .* only an evaluation"):
             explainlab.study(classifier, study, "a good film", metrics=["auprc"])
 
 

@@ -93,7 +93,7 @@ def test_paraphrases_come_from_a_column_and_texts_without_one_are_told(zoo: Zoo,
     assert (found.n, found.undefined, found.mean) == (1, 1, pytest.approx(np.mean(rhos), abs=1e-6))
     assert "1 of 2 texts has no paraphrase, and nothing of edits=column." in result.warnings
     assert not evaluated("edit_stability:samples=1").warnings, "no other question reads the column"
-    with pytest.raises(DataError, match="gives no paraphrase: its column 'paraphrase' is missing or empty") as refused:
+    with pytest.raises(DataError, match="no paraphrase") as refused:
         explainlab.evaluate(zoo("bert"), str(path), ["random"], ["edit_stability:edits=column"])
     assert "each text in other words" in refused.value.remedy
     with pytest.raises(RequestError, match="nobody gave any"):
@@ -102,5 +102,5 @@ def test_paraphrases_come_from_a_column_and_texts_without_one_are_told(zoo: Zoo,
 
 @pytest.mark.parametrize("study", ["rpi_candidates", "ablation", "judged_map"])
 def test_who_evaluates_no_methods_refuses_them(zoo: Zoo, study: str) -> None:
-    with pytest.raises(RequestError, match="max_sensitivity has the text explained again, which only an evaluation"):
+    with pytest.raises(RequestError, match=r"max_sensitivity .* only an evaluation"):
         explainlab.study(zoo("bert"), study, "a film", metrics=["max_sensitivity"])

@@ -167,7 +167,7 @@ def test_baselines_that_a_model_lacks_are_left_out_and_told(zoo: Zoo) -> None:
 
 
 def test_too_few_texts_and_single_texts_are_refused(zoo: Zoo) -> None:
-    with pytest.raises(RequestError, match="30 rows that can be read are too few"):
+    with pytest.raises(RequestError, match=r"30 rows .* too few"):
         study(zoo("bert"), "masked_distribution", data="embedded:sentiment", rows=30)
     with pytest.raises(RequestError, match="not for a single text"):
         study(zoo("bert"), "masked_distribution", text="a good film")

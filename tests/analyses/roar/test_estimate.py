@@ -111,7 +111,7 @@ def test_a_grid_beyond_the_limit_of_the_instance_is_refused_before_it_begins(
     seconds = math.ceil(estimate.training + estimate.importance)
     limits = Limits(max_training_seconds=seconds, changed_by="whoever runs this instance")
     context.reader = Reader(made=tmp_path, limits=limits)
-    with pytest.raises(RequestError, match=r"would take about .*EXPLAINLAB_MAX_TRAINING_SECONDS"):
+    with pytest.raises(RequestError, match="EXPLAINLAB_MAX_TRAINING_SECONDS"):
         ask(context, files, "roar", **small | {"seeds": 100})
     assert not [*tmp_path.iterdir()]
     assert ask(context, files, "roar", **small).body.unfinished == 0

@@ -64,7 +64,7 @@ def test_a_folder_that_cannot_be_written_is_told_before_anything_trains(
     files: dict[str, str], tmp_path: Path, name: str
 ) -> None:
     context, folder = Watching(tmp_path / "made"), Path(files["train"]).parent / name
-    with pytest.raises(RequestError, match=r"Weights cannot be kept in '.*': .*\. Name another folder\."):
+    with pytest.raises(RequestError, match="another folder"):
         ask(context, files, **GRID, weights_folder=str(folder))
     assert not context.seen
 

@@ -180,6 +180,6 @@ def test_a_metric_that_the_models_cannot_be_asked_by_is_refused_before_any_is_tr
     request = asked(
         files, model="gpt2", settings={}, measures="gradient,input_x_gradient", erasure="activation_auc:baseline=unk"
     )
-    with pytest.raises(UnsupportedError, match="The tokenizer of gpt2 has no unk token"):
+    with pytest.raises(UnsupportedError, match="no unk token"):
         answered(request, context)
     assert not context.trained
