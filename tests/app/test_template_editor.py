@@ -102,7 +102,7 @@ def test_what_is_kept_and_under_which_name(home: Path) -> None:
     preset, others = read_template("sst2"), template_ids()
     keep(preset, preset, "sst2", LOCAL)
     assert template_ids() == others
-    with pytest.raises(RequestError, match="'sst2' comes with ExplainLab and stays as it is"):
+    with pytest.raises(RequestError, match="'sst2' comes with ExplainLab"):
         keep(preset.model_copy(update={"separator": "\n"}), preset, "sst2", LOCAL)
     keep(MINE, preset, "sst2", LOCAL)
     assert read_template("mine") == MINE

@@ -37,9 +37,9 @@ def test_they_are_counted_with_the_reason(path: str, labels: tuple[str, ...] | N
 
 
 def test_other_bad_rows_are_errors_as_ever(path: str) -> None:
-    with pytest.raises(DataError, match=r"Row 3 of rows\.csv: The text is empty"):
+    with pytest.raises(DataError, match=r"Row 3 .* empty"):
         read_dataset(path, classes={"pos": "positive"})
-    with pytest.raises(DataError, match=r"Row 1 of rows\.csv: The label 'pos' is not a class"):
+    with pytest.raises(DataError, match=r"Row 1 .* 'pos' is not a class"):
         read_dataset(path, LABELS, classes={"unsure": LEFT_OUT})
 
 
@@ -60,7 +60,7 @@ def test_a_sample_is_drawn_of_the_others(path: str) -> None:
 
 def test_nothing_is_left(path: str) -> None:
     everything = dict.fromkeys(["pos", "negative", "unsure", "1"], LEFT_OUT)
-    with pytest.raises(DataError, match=r"No row of rows\.csv can be used; row 1: The label 'pos' is left out"):
+    with pytest.raises(DataError, match=r"No row .* row 1: .* 'pos' is left out"):
         read_dataset(path, classes=everything)
 
 

@@ -307,7 +307,7 @@ def test_a_model_read_at_its_end_token_keeps_it(zoo: Zoo, preset: str) -> None:
     if not refused(preset):
         assert np.isfinite([j.value for row in judged(t5, [case], *names)[0] for j in row]).all()
         return
-    with runs(t5) as seen, pytest.raises(UnsupportedError, match="may remove the token at which a T5 model is read"):
+    with runs(t5) as seen, pytest.raises(UnsupportedError, match=r"remove the token .* T5"):
         judged(t5, [case], *names)
     assert not seen
 

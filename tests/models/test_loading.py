@@ -313,7 +313,7 @@ def test_weights_that_are_no_numbers_are_named_at_the_prediction(folder: Path) -
     weights[name][0, 0] = torch.nan
     save_file(weights, folder / "model.safetensors", {"format": "pt"})
     classifier = load_model(str(folder), device="cpu")
-    with pytest.raises(ModelError, match=f"not finite numbers.*'{name}' is not finite"):
+    with pytest.raises(ModelError, match=f"'{name}' is not finite"):
         classifier.predict(classifier.encode("a film"))
 
 
@@ -384,7 +384,7 @@ def test_weights_in_few_bits_or_on_several_devices_have_no_other_format(zoo: Zoo
     def quantise(network: Any) -> None:
         network.classifier.weight = torch.nn.Parameter(torch.ones(3, 32, dtype=torch.int8), requires_grad=False)
 
-    with pytest.raises(UnsupportedError, match=r"are quantised\. Choose the model in full precision"):
+    with pytest.raises(UnsupportedError, match="quantised"):
         in_dtype(changed(quantise), "bfloat16")
     with pytest.raises(UnsupportedError, match="spread over several devices"):
         in_dtype(changed(lambda network: network.classifier.to("meta")), "bfloat16")
@@ -395,5 +395,5 @@ def test_no_room_for_another_format_is_told(zoo: Zoo, monkeypatch: pytest.Monkey
         raise RuntimeError("CUDA out of memory. Tried to allocate 13 GiB.")
 
     monkeypatch.setattr(loading, "load_weights", full)
-    with pytest.raises(MemoryShortage, match=r"no memory for .* in float16 beside the loaded one"):
+    with pytest.raises(MemoryShortage, match=r"no memory .* float16"):
         in_dtype(zoo("bert"), "float16")

@@ -193,7 +193,7 @@ def test_a_file_without_a_column_that_is_needed_is_refused_before_the_queue(serv
     assert not service.engine.unfinished()
     service.require(ask_study("evaluation", data=str(file)))
     file.write_text("text\na stirring film\n", encoding="utf-8")
-    with pytest.raises(DataError, match="has no column 'label'; the columns found are 'text'"):
+    with pytest.raises(DataError, match=r"no column 'label'; .* 'text'"):
         service.require(ask_study("evaluation", data=str(file)))
     service.require(ask_study("layer_randomisation", data=str(file)))
     with pytest.raises(DataError, match="has no column 'label'"):
@@ -237,5 +237,5 @@ def test_who_can_change_a_limit_depends_on_whose_instance_it_is(having: Set, ser
     with pytest.raises(TextError, match="you can change it"):
         service.submit(ask())
     having(auth="oidc")
-    with pytest.raises(TextError, match="whoever runs this instance can change it"):
+    with pytest.raises(TextError, match="whoever runs this instance"):
         service.submit(ask())

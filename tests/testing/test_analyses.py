@@ -239,12 +239,12 @@ def test_a_broken_analysis_fails(
 
 def test_an_analysis_without_figures_fails(encoder: Classifier, data: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(figures, "FIGURES", StudyFigures())
-    with pytest.raises(AssertionError, match="a text, draws: there is no chart, and nothing says why"):
+    with pytest.raises(AssertionError, match="a text, draws: there is no chart"):
         check_analysis(IntegrationError(), encoder, text=TEXT, data=data, **CHEAP["integration_error"])
 
 
 @pytest.mark.parametrize("source", ["text", "data"])
 def test_an_analysis_that_answers_what_it_should_refuse_fails(encoder: Classifier, data: str, source: str) -> None:
     sources = {"text": TEXT, "data": data, source: None}
-    with pytest.raises(AssertionError, match="refuses: it answers although it says that it does not"):
+    with pytest.raises(AssertionError, match="refuses: it answers"):
         check_analysis(get_analysis("integration_error"), encoder, **sources, **CHEAP["integration_error"], rows=2)

@@ -34,7 +34,7 @@ def test_outside_of_the_block_float32_is_float32(zoo: Zoo) -> None:
 def test_the_limit_follows_from_the_terms() -> None:
     assert_equal(np.array([1.0, 0.0]), np.array([1 + 1e-10, 1e-10]), "close")
     assert_equal(np.array([1e-13]), np.array([-1e-13]), "a difference of numbers of size 1", terms=1)
-    with pytest.raises(AssertionError, match="a number: differs by 2e-13 where the largest number is 1e-13"):
+    with pytest.raises(AssertionError, match=r"a number: differs by 2e-13 .* 1e-13"):
         assert_equal(np.array([1e-13]), np.array([-1e-13]), "a number")
     with pytest.raises(AssertionError, match=r"a shape: the shape is \(1,\), not \(2,\)"):
         assert_equal(np.zeros(1), np.zeros(2), "a shape")

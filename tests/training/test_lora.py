@@ -152,7 +152,7 @@ def test_a_changed_base_is_another_model(zoo_path: Callable[[str], Path], tmp_pa
     save_file(weights, base / "model.safetensors", {"format": "pt"})
     assert model_digest(str(out)) != first
     shutil.rmtree(base)
-    with pytest.raises(ModelError, match=r"the model that it changes cannot be read.*Put .*base_model_name_or_path"):
+    with pytest.raises(ModelError, match=r"Put .* base_model_name_or_path"):
         load_model(str(out), device="cpu")
 
 
@@ -245,7 +245,7 @@ def test_an_adapter_is_merged_before_it_is_trained(name: str, zoo_path: Callable
 def test_what_begins_with_an_adapter_needs_it_no_more(zoo_path: Callable[[str], Path], tmp_path: Path) -> None:
     base, adapter, whole = str(zoo_path("bert")), str(tmp_path / "adapter"), str(tmp_path / "whole")
     train(labelled(NEW), base, adapter, settings_for(base, **QUICK))
-    with pytest.raises(RequestError, match=r"is an adapter, and LoRA cannot add another one\. Leave lora out"):
+    with pytest.raises(RequestError, match="Leave lora out"):
         train(labelled(NEW), adapter, whole, settings_for(adapter, **QUICK))
     train(labelled(NEW), adapter, whole, settings_for(adapter, epochs=1, max_tokens=16))
     assert (changed_model(adapter), changed_model(whole)) == (base, None)

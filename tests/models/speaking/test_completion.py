@@ -232,7 +232,7 @@ def test_words_that_cannot_answer_are_refused(
 
 def test_a_word_that_is_not_in_the_vocabulary() -> None:
     changed = asked(labels={"good": "good", "bad": "☃"}, examples=[])
-    with pytest.raises(ModelError, match="'☃' of label 'bad' is not in the vocabulary"):
+    with pytest.raises(ModelError, match=r"'☃' of label 'bad' .* vocabulary"):
         answer_tokens(changed, tokenizer_of("bert"), 48)
 
 

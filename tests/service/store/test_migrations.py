@@ -94,7 +94,7 @@ def test_a_newer_database_is_told_and_left_alone(database_url: str) -> None:
     engine = engine_of(database_url)
     with engine.begin() as connection:
         connection.execute(sa.text("UPDATE alembic_version SET version_num = 'v99'"))
-    with pytest.raises(ResourceError, match=r"made by a newer ExplainLab \(its version is v99\)"):
+    with pytest.raises(ResourceError, match=r"newer ExplainLab .*v99"):
         Store(database_url)
     with engine.begin() as connection:
         assert connection.execute(sa.text("SELECT version_num FROM alembic_version")).scalar() == "v99"

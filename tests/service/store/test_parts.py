@@ -188,7 +188,7 @@ def test_files_that_cannot_be_written_leave_no_result(
 ) -> None:
     (tmp_path / "file").write_text("no folder")
     store = Store(database_url, tmp_path / "file")
-    with pytest.raises(ResourceError, match=r"rows of results cannot be kept .*Free disk space"):
+    with pytest.raises(ResourceError, match="rows of results cannot be kept"):
         store.put(KEY, result)
     assert not store.has(KEY)
 

@@ -216,7 +216,7 @@ def test_a_process_killed_before_its_commit_leaves_no_half_row(database_url: str
     ],
 )
 def test_a_url_that_cannot_be_used_is_told_without_its_password(url: str) -> None:
-    with pytest.raises(ResourceError, match=r"result store at .* cannot be used.*EXPLAINLAB_DATABASE_URL") as caught:
+    with pytest.raises(ResourceError, match="EXPLAINLAB_DATABASE_URL") as caught:
         Store(url)
     assert "secret" not in str(caught.value)
     assert "\n" not in str(caught.value)
