@@ -195,11 +195,14 @@ def test_explain(run: Run, model: str) -> None:
     assert [f["score"] for f in found["features"]] == pytest.approx(expected.scores, rel=1e-5)
 
 
-@pytest.mark.parametrize("method", methods())
-def test_every_method_prints_one_object(run: Run, model_for: Zoo, method: str) -> None:
-    found = run("explain", "--model", model_for(method).id, "--text", TEXT, "--method", method, "--json").json
-    assert found["parameters"].keys() == {spec.name for spec in methods()[method].parameter_specs()}
-    assert (found["method"], found["output"]) == (method, methods()[method].output)
+def test_every_method_prints_one_object(run: Run, model_for: Zoo) -> None:
+    other = {}
+    for name, method in methods().items():
+        found = run("explain", "--model", model_for(name).id, "--text", TEXT, "--method", name, "--json").json
+        printed = (found["method"], found["output"], set(found["parameters"]))
+        if printed != (name, method.output, {spec.name for spec in method.parameter_specs()}):
+            other[name] = printed
+    assert not other
 
 
 def test_explain_for_people(run: Run, model: str) -> None:

@@ -78,6 +78,7 @@ def test_the_first_example_of_the_readme_runs_there_in_a_notebook_without_the_ap
     assert ran.stdout.split() == [str(site / "explainlab" / "__init__.py"), "True"]
 
 
+@pytest.mark.full("6 s: starts two processes")
 def test_what_it_lacks_is_one_line(site: Path, tmp_path: Path) -> None:
     main = "\nfrom explainlab.cli import main\nsys.argv[1:] = {arguments}\nmain()"
     blocked = BLOCKED.format(names=NOT_OF_THE_LIBRARY)
@@ -89,6 +90,7 @@ def test_what_it_lacks_is_one_line(site: Path, tmp_path: Path) -> None:
         assert ran.stderr.count("\n") == 1
 
 
+@pytest.mark.full("4 s: starts a process")
 def test_pages_and_components_are_in_it(site: Path, tmp_path: Path) -> None:
     code = """
 from explainlab.app.entries import entries

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from _pytest.mark.structures import ParameterSet
 
 from explainlab import Attribution
 from explainlab.attribution.registry import methods_table
@@ -65,7 +66,25 @@ def test_the_library_section_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
         assert isinstance(names["result"], Attribution)
 
 
-@pytest.mark.parametrize("words", commands("The command line"), ids=lambda words: words[3])
+SLOW = {
+    "synthetic_roar": "9 s: the section on the library runs the same study",
+    "precision": "3 s: passes in half precision are slow on CPUs",
+    "masked_distribution": "3 s: masks texts by three baselines",
+}
+"""Studies whose command lines belong to the second tier, with the reason."""
+
+
+def _each_command() -> list[ParameterSet]:
+    """The command lines, each named by its command or study."""
+    every = []
+    for words in commands("The command line"):
+        name = words[4] if words[3] == "study" else words[3]
+        marks = [pytest.mark.full(SLOW[name])] if name in SLOW else []
+        every.append(pytest.param(words, id=name, marks=marks))
+    return every
+
+
+@pytest.mark.parametrize("words", _each_command())
 def test_the_command_lines_run(
     words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -119,7 +138,7 @@ def _write_examples(title: str, folder: Path) -> list[Path]:
 
 def _contents(folder: Path) -> dict[Path, bytes]:
     """Every file that is not made by a tool."""
-    made = {"__pycache__", ".pytest_cache", ".ruff_cache"}
+    made = {"__pycache__", ".pytest_cache", ".ruff_cache", ".timings"}
     paths = [path for path in folder.rglob("*") if path.is_file() and not made & set(path.parts)]
     return {path: path.read_bytes() for path in paths}
 
