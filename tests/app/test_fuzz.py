@@ -181,7 +181,7 @@ def record(question: str, **fields: Any) -> dict[str, Any]:
 @example(record("decompx", parameters={"biases": False}))
 @example(record("globenc", model="\0"))
 @example(record("activation", data="embedded:sentiment"))
-@inputs(1_000)
+@inputs(250)
 def test_requests_are_bounded_or_refused(record: dict[str, Any]) -> None:
     with bounded(), suppress(ExplainLabError):
         ask(Request.from_json(record))
@@ -192,7 +192,7 @@ def test_requests_are_bounded_or_refused(record: dict[str, Any]) -> None:
 
 @given(written | st.text(max_size=30))
 @example("llm_ranking:alpha=-1.7976931348623157e+308")
-@inputs(1_000)
+@inputs(250)
 def test_written_options_are_read_or_refused(text: str) -> None:
     with bounded(), suppress(ExplainLabError):
         request = parse_method(text)
@@ -209,7 +209,7 @@ damage = st.lists(st.tuples(st.lists(st.integers(0, 40), min_size=1, max_size=4)
 
 
 @given(st.sampled_from(VIEWS), damage, steps)
-@inputs(1_000)
+@inputs(250)
 def test_links_open_or_are_refused(view: AnalysisView, first: list, second: list) -> None:
     body = deepcopy(view.model_dump(mode="json"))
     for path, change, value in [*first, *second[: len(first) % 2]]:

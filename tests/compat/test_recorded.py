@@ -14,6 +14,7 @@ import pytest
 from explainlab.cli import main
 from explainlab.settings import settings
 from tests.compat.cases import cases
+from tests.tiers import first
 
 RECORDED: dict[str, Any] = json.loads(gzip.decompress((Path(__file__).parent / "recorded.json.gz").read_bytes()))
 TOLERANCE = 1e-5
@@ -95,7 +96,17 @@ def test_every_command_was_recorded() -> None:
     assert cases().keys() == RECORDED.keys()
 
 
-@pytest.mark.parametrize("name", cases())
+FIRST = {
+    *(f"explain {name}" for name in ("gradient", "integrated_gradients", "occlusion", "lrp", "gae", "rpi", "sp_pi")),
+    *(f"study {name}" for name in ("integration_error", "path_gradients", "rpi_candidates", "trust", "judged_map")),
+    *(f"study {name}" for name in ("activation", "intermediate_predictions", "evaluation", "predictions")),
+    "explain a pair",
+    "evaluate",
+}
+"""Commands of the first tier: a method of each kind of pass, every study of a text, and studies of data sets."""
+
+
+@pytest.mark.parametrize("name", first(FIRST, cases(), "80 s: like those of the first tier"))
 def test_a_command_prints_what_it_printed(
     name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

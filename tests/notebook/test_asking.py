@@ -32,7 +32,7 @@ class Stopping(Told):
 
 def test_what_was_finished_is_kept_and_the_same_call_goes_on(zoo: Zoo, monkeypatch: pytest.MonkeyPatch) -> None:
     model = zoo("bert")
-    asked: dict[str, Any] = {"data": "embedded:sentiment", "rows": 12, "methods": ["occlusion"], "sample": "first"}
+    asked: dict[str, Any] = {"data": "embedded:sentiment", "rows": 4, "methods": ["occlusion"], "sample": "first"}
     whole = plain_study(model, "activation", **asked)
     monkeypatch.setattr(asking, "Told", Stopping)
     Stopping.after = 10

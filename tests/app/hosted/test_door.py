@@ -123,6 +123,7 @@ def headings(url: str) -> list[str]:
     return asyncio.run(visit())
 
 
+@pytest.mark.full("8 s: starts a server without the door, which no instance has")
 def test_without_the_door_a_page_shows_a_visitor_from_beyond_nothing(serve) -> None:
     with serve(ROOT / "app.py", {"STREAMLIT_SERVER_ADDRESS": "0.0.0.0"}) as url:
         port = url.rsplit(":", 1)[1]
@@ -132,6 +133,7 @@ def test_without_the_door_a_page_shows_a_visitor_from_beyond_nothing(serve) -> N
         assert headings(url)[0] == "Status"
 
 
+@pytest.mark.full("8 s: starts a server for one setting")
 def test_unless_told_to_serve_anyone(serve) -> None:
     with (
         serve(ROOT / "app.py", {"EXPLAINLAB_ALLOW_ANYONE": "true"}) as url,

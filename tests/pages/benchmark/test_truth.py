@@ -79,7 +79,7 @@ def test_a_model_that_fails_the_checks_shows_no_ground_truth(source: str) -> Non
     assert "Ground truth by planted words" not in headers(app)
 
 
-@pytest.mark.full("15 s: trains two models")
+@pytest.mark.full("4 s: trains two models")
 def test_several_shares_make_a_chart_of_overlap_against_share(source: str) -> None:
     app = asked(source, shares="1, 0.9")
     assert "Ground-truth overlap (ExplainLab) against the share of the texts with a planted word" in " ".join(
