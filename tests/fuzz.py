@@ -37,7 +37,7 @@ def inputs(few: int) -> Callable[[Any], Any]:
     count = int(os.environ.get("EXPLAINLAB_FUZZ") or few)
 
     def decorate(test: Any) -> Any:
-        return pytest.mark.timeout(60 + count)(settings(max_examples=count, derandomize=True, deadline=None)(test))
+        return pytest.mark.timeout(max(600, count))(settings(max_examples=count, derandomize=True, deadline=None)(test))
 
     return decorate
 
