@@ -171,7 +171,7 @@ def test_the_table_has_a_row_a_method() -> None:
     ],
 )
 def test_an_unknown_method_is_told_the_nearest(asked: str, near: str) -> None:
-    with pytest.raises(RequestError, match=rf"There is no method '{asked}'\. Did you mean {near}( or \w+)?\?"):
+    with pytest.raises(RequestError, match=rf"no method '{asked}'\. Did you mean {near}( or \w+)?\?"):
         get_method(asked)
 
 
