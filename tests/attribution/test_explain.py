@@ -328,7 +328,7 @@ def test_scores_of_a_damaged_model_are_refused(encoder: Classifier) -> None:
 
 def test_scores_that_are_no_numbers_are_refused(toys: Toys) -> None:
     for method in ("input_x_gradient", "integrated_gradients", "deep_lift"):
-        with pytest.raises(ModelError, match=r"on toy gave scores that are not finite numbers\. Try dtype float32"):
+        with pytest.raises(ModelError, match=r"on toy .* not finite .* dtype float32"):
             explain(toys(Broken), TEXT, method)
 
 
