@@ -46,7 +46,7 @@ def test_a_target_by_name_or_index(encoder: Classifier, asked: str | int) -> Non
 
 @pytest.mark.parametrize("asked", ["joy", "3", "-1", "1.0", "", "²", "neg"])
 def test_an_unknown_target_is_told_the_classes(encoder: Classifier, asked: str) -> None:
-    with pytest.raises(RequestError) as caught:
+    with pytest.raises(RequestError, match=f"^'{asked}' is not a class .*negative, neutral, positive"):
         explain(encoder, TEXT, "gradient", target=asked)
     assert all(label in str(caught.value) for label in LABELS)
 
@@ -309,7 +309,8 @@ def test_a_failing_sum_is_a_warning() -> None:
 def test_a_cut_text_is_told_with_its_count(encoder: Classifier) -> None:
     found = explain(encoder, "film " * 50, "gradient")
     assert (found.cut, found.truncated, len(found.features)) == (4, True, 48)
-    assert found.warnings == ("The model reads 48 tokens; the last 4 of the text were cut and have no score.",)
+    (warning,) = found.warnings
+    assert "48 tokens; the last 4 of the text were cut" in warning
     assert found.to_json()["truncated"] is True
     whole = explain(encoder, "film " * 46, "gradient")
     assert (whole.cut, whole.truncated, whole.warnings) == (0, False, ())

@@ -148,7 +148,7 @@ def test_a_member_without_scores_is_left_out(encoder: Classifier) -> None:
     result = explain(encoder, TEXT, "ensemble", members="lime:samples=1+occlusion")
     only = explain(encoder, TEXT, "ensemble", members="occlusion")
     np.testing.assert_allclose(result.scores, only.scores, atol=1e-5)
-    assert "LIME, 1 samples is left out: all its scores are 0." in result.warnings
+    assert any("LIME, 1 samples is left out" in warning for warning in result.warnings)
     assert result.notes[0] == "Mean of Occlusion."
     nothing = explain(encoder, TEXT, "ensemble", members="lime:samples=1")
     assert not nothing.scores.any()
@@ -201,8 +201,8 @@ def test_options_belong_to_the_member_before_them(written: str, name: str | None
 @pytest.mark.parametrize(
     ("members", "problem"),
     [
-        ("ensemble", "An ensemble cannot be a member of an ensemble"),
-        ("lime+ensemble:members=lime", "An ensemble cannot be a member of an ensemble"),
+        ("ensemble", "cannot be a member of an ensemble"),
+        ("lime+ensemble:members=lime", "cannot be a member of an ensemble"),
         ("lime+limes", "There is no method 'limes'"),
         ("", "There is no method ''"),
         ("lime+", "There is no method 'lime\\+'"),
