@@ -187,7 +187,8 @@ def test_warnings_of_methods_reach_the_reader_with_their_names(classifier, tmp_p
     assert result.warnings == (f"LIME: {alone}",)
     rows = write(tmp_path / "rows.csv", TEXTS[:2])
     warnings = explainlab.evaluate(classifier, rows, **asked).warnings
-    assert warnings == ("Texts with warnings of their own: 2 of 2.",)
+    assert len(warnings) == 1
+    assert "2 of 2" in warnings[0]
 
 
 @pytest.mark.parametrize(
@@ -201,7 +202,7 @@ def test_warnings_of_methods_reach_the_reader_with_their_names(classifier, tmp_p
         (["lime", "lime:samples=200"], ["comprehensiveness"], {}, "each once"),
         (["lime:sample=20"], ["comprehensiveness"], {}, "no parameter"),
         (["reversed:lime"], ["comprehensiveness"], {}, "no method"),
-        (["occlusion"], ["comprehensiveness"], {"lime": {}}, "these parameters are not accepted. lime is not"),
+        (["occlusion"], ["comprehensiveness"], {"lime": {}}, "lime is not"),
         (["occlusion"], ["comprehensiveness"], {"occlusion": {"steps": 3}}, "no parameter"),
     ],
 )

@@ -258,7 +258,7 @@ def test_constant_and_missing_maps_are_counted_and_told(zoo: Zoo, tmp_path: Path
     assert (whole.rank_correlation.mean, whole.top_5.mean) == (1, None)
     result = study(zoo("bert"), "precision", TEXTS[0], methods=["whole"], dtypes=[HALF])
     assert f"Whole in {HALF}: It overflows." in result.warnings
-    assert "all scores of a map are equal, or there is none" in analyses()["precision"].headline(result)
+    assert "all scores of a map are equal" in analyses()["precision"].headline(result)
 
 
 def test_logits_that_float16_cannot_hold_are_told(made: Made, tmp_path: Path) -> None:
@@ -272,7 +272,7 @@ def test_logits_that_float16_cannot_hold_are_told(made: Made, tmp_path: Path) ->
     assert (brain.n, brain.broken) == (4, 0)
     headline = analyses()["precision"].headline
     told = headline(study(classifier, "precision", data=str(tmp_path / "rows.csv"), methods=["gradient"]))
-    assert "float16 cannot be used: its logits are no finite numbers." in told
+    assert "float16 cannot be used" in told
     assert not analyses()["precision"].numbers(
         study(classifier, "precision", data=str(tmp_path / "rows.csv"), methods=["gradient"], dtypes=["float16"])
     )
@@ -283,7 +283,7 @@ def test_files_that_are_in_half_precision_are_told(made: Made) -> None:
     body = of_text(classifier, TEXTS[0], methods="gradient", dtypes="bfloat16,float16")
     assert [(own.dtype, own.rounded) for own in body.formats] == [("bfloat16", False), ("float16", True)]
     told = analyses()["precision"].headline(study(classifier, "precision", TEXTS[0], methods=["gradient"]))
-    assert "The files hold no more digits than bfloat16, so that only the computation is rounded." in told
+    assert "no more digits than bfloat16" in told
     assert "than float16" not in told
 
 

@@ -25,7 +25,7 @@ def test_a_model_that_cannot_be_trained_fails_alone(files: dict[str, str], tmp_p
     assert status["broken", 70] == "not run"
     assert {status[name, ratio] for name in ("random", "gradient") for ratio in (40, 70)} == {"done"}
     reasons = {node.ratio: node.reason for node in body.nodes if node.measure == "broken"}
-    assert "not finite numbers for a text of the train data: '" in reasons[40]
+    assert "not finite numbers" in reasons[40]
     assert "dull" in reasons[40]
     assert "40%" in reasons[70]
     assert (body.failed, body.unfinished) == (2, 0)
@@ -124,7 +124,7 @@ def test_short_texts_are_left_out_if_asked_and_told(files: dict[str, str], tmp_p
     written = pd.read_csv(files["test"])["text"]
     assert all(text.text == written[text.row - 1] for text in result.body.texts), "rows are those of the file"
     assert len(result.warnings) == 3
-    assert "Left out of the test data as shorter than 6 words" in result.warnings[1]
+    assert "shorter than 6 words" in result.warnings[1]
     with pytest.raises(DataError, match="900 words"):
         ask(Watching(tmp_path), files, shortest=900)
 

@@ -108,10 +108,8 @@ def test_one_press_shows_a_leak_and_the_sentence_that_flags_it() -> None:
     assert "leakage" not in words(app.markdown)
     app.radio(key="roar_example").set_value("leak")
     app.run()
-    assert "The masks themselves may tell the class (leakage), as macro F1 rises with more masked" in words(
-        app.markdown
-    )
-    assert "In these sentences “today” stands in 80% of the positive ones and in 40%" in words(app.markdown)
+    assert "(leakage), as macro F1 rises" in words(app.markdown)
+    assert "“today” stands in 80% of the positive ones and in 40%" in words(app.markdown)
     (command,) = (code.value for code in app.code)
     assert "--data embedded:today" in command
     assert "signs=signed" in command

@@ -38,7 +38,7 @@ def test_our_number_stands_in_the_place_of_model_data_method_and_metric(cell) ->
     assert "1 number of ours beside 600 published" in chart.alt
     (ours,) = [row for row in chart.rows if row["mean"] is not None]
     assert (ours["published"], ours["mean"], ours["our_method"]) == (0.110, 0.25, "integrated_gradients:steps=20")
-    assert "stands for BERT on SST2. It is a BERT, 1,000,000 parameters; rows: " in chart.notes[1]
+    assert "BERT, 1,000,000 parameters" in chart.notes[1]
     assert "presets: rpi" in chart.notes[1]
     assert "<script" not in chart.figure.to_json()
 
@@ -47,8 +47,8 @@ def test_a_cell_without_a_number_says_what_to_run(cell) -> None:
     beside = Beside(paper_tables()["001-2"], [cell(BERT, "/data/sst-2/test.csv", {SUFF: {"lime": 0.2, "random": 0.4}})])
     told = {(row["data"], row["model"], row["method"], row["metric"]): row["to_run"] for row in published_rows(beside)}
     assert told["SST2", "BERT", "LIME", "sufficiency"] is None
-    assert told["SST2", "BERT", "LIME", "log_odds"] == "Add Log-odds to the metrics of this benchmark."
-    assert told["SST2", "BERT", "IG", "sufficiency"] == "Add Integrated gradients to the methods of this benchmark."
+    assert told["SST2", "BERT", "LIME", "log_odds"].startswith("Add Log-odds to the metrics")
+    assert told["SST2", "BERT", "IG", "sufficiency"].startswith("Add Integrated gradients to the methods")
     assert told["SST2", "RoBERTa", "IG", "sufficiency"] == (
         "Evaluate Integrated gradients by Sufficiency on SST2 with RoBERTa."
     )
