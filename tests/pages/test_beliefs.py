@@ -57,7 +57,7 @@ def test_a_decoder_is_asked_when_the_heading_is_unfolded(unit: str) -> None:
     assert not drawn(app)
     unfolded(app)
     assert drawn(app)
-    assert f"asked after every {unit} as if the text ended" in captions(app)
+    assert f"asked after every {unit}" in captions(app)
     assert not app.warning
     assert service().find(request).body.positions
 
@@ -72,14 +72,14 @@ def test_output_and_seed_make_no_other_question() -> None:
 def test_an_encoder_says_why_not() -> None:
     app = asked("embedded:bert-mini-sst2", "A good film.")
     assert ASK not in [expander.label for expander in app.expander]
-    assert f"{ASK}: this BERT model cannot tell, as it is not a causal decoder" in captions(app)
+    assert f"{ASK}: this BERT model cannot tell" in captions(app)
 
 
 def test_a_prompt_is_told_to_ask_at_its_end(speaker_path: Callable[[str], Path]) -> None:
     app = unfolded(asked(f"completion:{ASKED.name}:{speaker_path('gpt2')}", "a good film"))
     assert drawn(app)
     assert "how likely each label word would be next" in captions(app)
-    assert "asks for the label words only at its end" in warnings(app)
+    assert "only at its end" in warnings(app)
 
 
 def test_a_view_that_moves_on_forgets_the_question() -> None:

@@ -72,7 +72,7 @@ def test_a_template_is_used_on_every_page(where: str, speaker: str) -> None:
     press(started(app, ASKED.name, speaker), "Save and use")
     assert model_of(app, where) == f"completion:{ASKED.name}:{speaker}"
     answered(app)
-    assert "This prompt and this model are in use" in words(app.caption)
+    assert "are in use" in words(app.caption)
     assert not app.error
     assert field(app.selectbox, "Target").options == ["predicted", *ASKED.labels]
     assert field(app.selectbox, "Start from").value == ASKED.name
@@ -123,7 +123,7 @@ def test_what_cannot_be_saved_or_used_is_told_and_changes_nothing(speaker: str) 
     press(app, "Save and use")
     assert "There is a template 'sst2' already" in words(app.error)
     field(app.text_area, "Text pattern").set_value("no place").run()
-    assert "The template has no place for the text" in words(app.error)
+    assert "no place for the text" in words(app.error)
     assert not [button for button in app.button if button.label == "Save and use"]
     assert model_of(app) == before
 

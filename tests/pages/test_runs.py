@@ -129,7 +129,7 @@ def test_a_study_about_nothing_is_listed_drawn_and_compared(service: Service) ->
     assert list(app.selectbox(key="runs_model").options) == ["All"]
     app = opened("runs", run=first.id)
     assert app.header[0].value == "ROAR on a synthetic problem"
-    assert "Recursive ROAR masks the four informative features first" in told(app)
+    assert "Recursive ROAR masks the four" in told(app)
     assert "Model:" not in told(app)
     assert [alt.split(",")[0].split(":")[0] for alt in charts(app)] == [
         "Accuracy by the number of masked features", "Draws in which the informative features are masked first",
@@ -155,9 +155,9 @@ def test_a_study_that_was_made_elsewhere_is_held_against_ours(service: Service) 
     body = service.open_run(own.id, LOCAL).result.to_json()
     (other,) = service.import_runs(json.dumps({**body, "expected": 4 * body["expected"]}).encode(), LOCAL)
     app = opened("runs", run=other.id)
-    assert "75% of the largest of its column, in expected" in told(press(app, "Compute again"))
+    assert "75% of the largest of its column" in told(press(app, "Compute again"))
     app = opened("runs", **{"run": other.id, "with": own.id})
-    assert "The numbers differ most in expected: by 75% of the column's largest value." in told(app)
+    assert "differ most in expected: by 75%" in told(app)
 
 
 def test_a_result_that_was_deleted_says_so_and_comes_back(service: Service) -> None:
@@ -177,7 +177,7 @@ def test_a_model_that_is_gone_says_so(service: Service) -> None:
     (imported,) = service.import_runs(file.encode(), LOCAL)
     app = opened("runs", run=imported.id)
     assert not app.error
-    assert "The model is gone. There is no embedded model" in told(app)
+    assert "The model is gone" in told(app)
     assert next(button for button in app.button if button.label == "Compute again").disabled
 
 
@@ -270,7 +270,7 @@ def cut_short(service: Service) -> Service:
 
 def test_what_a_stopped_server_left_is_told_and_run_again(cut_short: Service) -> None:
     app = opened("runs")
-    assert "2 jobs had not finished when the server stopped" in told(app)
+    assert "2 jobs had not finished" in told(app)
     assert app.dataframe[0].value["Text or data"].tolist() == [f"{TEXT} 0", f"{TEXT} 1"]
     assert "had not finished" not in told(press(app, "Run all again"))
     for job in cut_short.engine.unfinished():
@@ -285,7 +285,7 @@ def test_a_paused_grid_stands_there_to_go_on(service: Service) -> None:
     service.cancel(job.key)
     assert service.engine.wait(job, 60)
     app = opened("runs")
-    assert "1 job had not finished when the server stopped, or when paused" in told(app)
+    assert "1 job had not finished" in told(app)
     assert app.button(key="unfinished_again").label == "Go on with all"
     app.button(key="unfinished_again").click().run()
     assert "had not finished" not in told(app)
