@@ -97,7 +97,7 @@ def test_a_study_tells_them(encoder: Classifier, path: str) -> None:
     classes = {"pos": encoder.labels[1], "negative": encoder.labels[0], "unsure": LEFT_OUT}
     result = study(encoder, "predictions", data=path, classes=classes)
     assert [row.row for row in result.skipped] == [3, 4]
-    assert result.warnings[0] == "2 rows were left out; row 3: The label 'unsure' is left out."
+    assert "2 rows were left out; row 3: The label 'unsure'" in result.warnings[0]
     assert [row["row"] for row in result.body.rows] == [1, 2, 5]
     unlabelled = study(encoder, "integration_error", data=path, classes=classes, steps=[2], rules=["right"])
     assert len(unlabelled.body.texts) == 3

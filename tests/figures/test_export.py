@@ -135,7 +135,7 @@ def test_svg_shows_the_cut(attribution):
     root = ElementTree.fromstring(to_svg(attribution("read this not this", spans=[(0, 4), (5, 9)], cut=2)))
     written = " ".join(root.itertext())
     assert "not this" not in written
-    assert "✂ 2 more tokens were cut: the model never read them." in written
+    assert "✂ 2 more tokens were cut" in written
 
 
 def test_what_the_scores_explain_is_said_in_the_svg(attribution):

@@ -70,8 +70,8 @@ def test_the_prompt_is_told_apart(attribution):
 
 def test_the_cut_is_told_and_its_text_kept(attribution):
     drawn = heatmap(attribution("read this but not this", spans=[(0, 4), (5, 9)], cut=3))
-    assert drawn.cut == "3 more tokens were cut: the model never read them"
-    assert heatmap(attribution("read", cut=1)).cut == "1 more token was cut: the model never read it"
+    assert "3 more tokens were cut" in drawn.cut
+    assert "1 more token was cut" in heatmap(attribution("read", cut=1)).cut
     assert drawn.paragraphs[0].cut
     assert drawn.paragraphs[0].tail == " but not this"
     assert not heatmap(attribution("read this ")).paragraphs[0].cut
@@ -264,7 +264,7 @@ def test_the_spread_is_a_share_of_the_scale(attribution):
     drawn = heatmap(attribution("a b c", [0, 0.5, 0.25, 0, 0], spread=np.array([0, 0.1, 0.75, 0, 0]), signed=False))
     assert [token.band for token in drawn.tokens] == [None, 0.2, 1.0, 0.0, None]
     assert [token.spread_value for token in drawn.tokens] == [None, "0.100", "0.750", "0", None]
-    assert drawn.spread_label == "bar under a token: spread over members (a full bar is 0.500)"
+    assert "a full bar is 0.500" in drawn.spread_label
     wider = heatmap(attribution("a", [0, 0.5, 0], spread=np.array([0, 0.1, 0])), scale=1)
     assert wider.tokens[1].band == pytest.approx(0.1)
 
@@ -283,8 +283,8 @@ def test_scores_that_are_all_zero_have_empty_bars(attribution):
 def test_the_features_of_highest_score_are_framed_special_tokens_never(attribution):
     drawn = heatmap(attribution("a b c d", [9, 0.2, -1, 0.5, 0.2, 9]), top_k=3)
     assert [token.top for token in drawn.tokens] == [0, 2, 0, 1, 3, 0]
-    assert drawn.top_label == "Framed and bold: the 3 tokens of highest score."
-    assert heatmap(attribution("a"), top_k=5).top_label == "Framed and bold: the 1 token of highest score."
+    assert "the 3 tokens" in drawn.top_label
+    assert "the 1 token " in heatmap(attribution("a"), top_k=5).top_label
     plain = heatmap(attribution("a b c d"))
     assert not plain.top_label
     assert not any(token.top for token in plain.tokens)

@@ -93,8 +93,8 @@ def test_it_answers_studies(zoo_path: Callable[[str], Path]) -> None:
     [
         (lambda n: n, {"tokenizer": None}, "needs its tokenizer"),
         (lambda n: n, {"tokenizer": "bert"}, "not a str"),
-        (lambda n: n, {"device": "cuda"}, "The device of the model is cpu, not cuda"),
-        (lambda n: n, {"dtype": "float16"}, "The dtype of the model is float32, not float16"),
+        (lambda n: n, {"device": "cuda"}, "cpu, not cuda"),
+        (lambda n: n, {"dtype": "float16"}, "float32, not float16"),
         (lambda n: n.base_model, {}, "A BertModel is no classifier"),
         (lambda n: n.bert.pooler.dense, {}, "A Linear is no model of transformers"),
         (lambda n: n.to("meta"), {}, "has no weights"),

@@ -207,8 +207,8 @@ def test_an_error_in_the_recorded_pass_leaves_nothing_behind(model: Classifier) 
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("deberta", "A DeBERTa-v2 model cannot be replayed: its attention probabilities can be read but not replaced"),
-        ("t5", "A T5 model cannot be replayed: its attention probabilities can be read but not replaced"),
+        ("deberta", "A DeBERTa-v2 model cannot be replayed: .* not replaced"),
+        ("t5", "A T5 model cannot be replayed: .* not replaced"),
     ],
 )
 def test_what_cannot_be_replaced_is_refused(zoo: Zoo, name: str, reason: str) -> None:

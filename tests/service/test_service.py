@@ -326,7 +326,7 @@ def test_a_bad_request_is_refused_before_it_is_queued(ask: Ask, chosen: dict, me
 
 def test_a_target_that_is_no_class_fails_its_job(ask: Ask) -> None:
     job = finished(serve(), ask(target="wonderful"))
-    assert job.progress.error == ("'wonderful' is not a class of this model. Its classes: negative, neutral, positive.")
+    assert "'wonderful' is not a class" in job.progress.error
 
 
 def test_half_a_surrogate_pair_fails_with_a_clear_line(ask: Ask) -> None:

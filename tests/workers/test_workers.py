@@ -334,7 +334,7 @@ def test_a_worker_with_other_files_than_the_server_is_refused(fleet: Service, mo
 def test_errors_of_requests_are_told_as_anywhere(fleet: Service) -> None:
     job = fleet.submit(Request(model=MODEL, text=" ", question="random"), ANN)
     assert fleet.engine.wait(job, SOON)
-    assert job.progress.error == "The text is empty. Give it at least one word."
+    assert "text is empty" in job.progress.error
 
 
 def test_a_process_that_has_too_much_memory_is_started_anew() -> None:
