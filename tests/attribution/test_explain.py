@@ -48,7 +48,6 @@ def test_a_target_by_name_or_index(encoder: Classifier, asked: str | int) -> Non
 def test_an_unknown_target_is_told_the_classes(encoder: Classifier, asked: str) -> None:
     with pytest.raises(RequestError, match=f"^'{asked}' is not a class .*negative, neutral, positive"):
         explain(encoder, TEXT, "gradient", target=asked)
-    assert all(label in str(caught.value) for label in LABELS)
 
 
 @pytest.mark.parametrize(
