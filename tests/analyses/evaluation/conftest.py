@@ -15,14 +15,14 @@ HOSTILE = "<script>alert('x')</script> & \"quoted\" {_%$} \\ 50%"
 Means = dict[str, dict[str, float | None]]
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="session")
 def evaluated() -> AnalysisResult:
     classifier = load_model("embedded:bert-mini-sst2", device="cpu")
     methods = ["gradient", "occlusion", "input_x_gradient"]
     return evaluate(classifier, "embedded:sentiment", methods, ["comprehensiveness", "sufficiency"], limit=24)
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="session")
 def table() -> Callable[..., EvaluationData]:
     """Makes a result of ``{metric: {method: mean}}`` over ten texts; None is a mean of no text."""
 

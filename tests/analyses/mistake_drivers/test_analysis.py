@@ -9,20 +9,13 @@ import numpy as np
 import pytest
 import regex
 
-from explainlab import explain, load_model, study
+from explainlab import explain, study
 from explainlab.analyses.mistake_drivers.analysis import TESTED_PAIRS, TESTED_ROWS
 from explainlab.attribution.subject import Subject
 from explainlab.errors import Cancelled, RequestError
 from explainlab.metrics.summary import bootstrap
 from explainlab.models.context import RunContext
-
-DATA = "embedded:sentiment"
-ASKED = {"data": DATA, "right": 12, "seed": 3}
-
-
-@pytest.fixture(scope="module")
-def bert():
-    return load_model("embedded:bert-mini-sst2", device="cpu")
+from tests.analyses.mistake_drivers.conftest import ASKED, DATA
 
 
 @pytest.fixture(scope="module")
@@ -31,8 +24,8 @@ def rows(bert):
 
 
 @pytest.fixture(scope="module")
-def body(bert):
-    return study(bert, "mistake_drivers", **ASKED).body
+def body(result):
+    return result.body
 
 
 @pytest.fixture(scope="module")

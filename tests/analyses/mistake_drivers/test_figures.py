@@ -7,23 +7,15 @@ import io
 
 import pytest
 
-from explainlab import load_model, study
 from explainlab.analyses.mistake_drivers.figures import SHOWN, UNCLEAR, drivers, drivers_of, places
 from explainlab.analyses.mistake_drivers.result import MistakeDriversData
 from explainlab.figures.chart import BLUE, RED
 
-DATA = "embedded:sentiment"
-
 
 @pytest.fixture(scope="module")
-def classifier():
-    return load_model("embedded:bert-mini-sst2", device="cpu")
-
-
-@pytest.fixture(scope="module")
-def body(classifier) -> MistakeDriversData:
-    """All words and pairs with an interval count as clear, so that there are many to draw."""
-    body = study(classifier, "mistake_drivers", data=DATA, right=20).body
+def body(result) -> MistakeDriversData:
+    """Return a body in which all words and pairs with an interval are clear, so that there are many to draw."""
+    body = result.body
     words, pairs = (
         [driver.model_copy(update={"clear": not driver.once}) for driver in drivers_of(body, kind)]
         for kind in ("words", "pairs")

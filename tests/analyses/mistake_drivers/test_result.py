@@ -6,17 +6,9 @@ import json
 
 import pytest
 
-from explainlab import load_model, study
-from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.mistake_drivers.analysis import TESTED_PAIRS
 from explainlab.analyses.mistake_drivers.result import MistakeDriversData
 from explainlab.analyses.registry import read_result
-
-
-@pytest.fixture(scope="module")
-def result() -> AnalysisResult[MistakeDriversData]:
-    classifier = load_model("embedded:bert-mini-sst2", device="cpu")
-    return study(classifier, "mistake_drivers", data="embedded:sentiment", right=4)
 
 
 def test_json_is_read_as_the_same_record(result) -> None:

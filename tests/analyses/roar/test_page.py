@@ -177,6 +177,7 @@ def test_other_answers_are_asked_about_a_grid_by_a_button(tmp_path: Path, monkey
     assert told in words(tiny(**grid).markdown)
 
 
+@pytest.mark.full("7 s: trains a grid in two parts; test_roar.py stops grids too")
 @pytest.mark.usefixtures("service")
 def test_a_grid_that_is_stopped_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     without_example(monkeypatch, tmp_path)

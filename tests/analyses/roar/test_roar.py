@@ -18,6 +18,7 @@ from explainlab.analyses.roar.result import CurvePoint, NodeFacts, RoarData
 from explainlab.errors import Cancelled
 from explainlab.training import Examples
 from tests.analyses.roar.grids import SETTINGS, Watching, ask, measure, written
+from tests.tiers import first, full
 from tests.training.test_train import sentences
 
 CLASS_WORDS = {"negative": {"dull", "awful", "boring"}, "positive": {"bright", "lovely", "moving"}}
@@ -86,6 +87,7 @@ def test_texts_tell_when_each_token_goes_and_what_the_model_says(judged: RoarDat
     assert len(told.predicted) == len(told.probability) == 3
 
 
+@pytest.mark.full("8 s: trains fifteen models; tests of the verdict have a leak made by hand")
 def test_a_measure_that_gives_the_class_away_is_a_leak(tmp_path: Path) -> None:
     """A word without meaning, masked only where the class is positive: what is left of it tells the class."""
     parts = {"train": told_by_nothing(160, 1), "validation": told_by_nothing(40, 2), "test": told_by_nothing(80, 3)}
@@ -129,7 +131,13 @@ def ended(body: RoarData | None) -> list[NodeFacts]:
 
 @pytest.mark.parametrize(
     ("most", "phase"),
-    [(13, "training"), (3, "validation"), (2, "masked: gradient"), (55, "training"), (1, "test")],
+    [
+        (13, "training"),
+        (2, "masked: gradient"),
+        full(3, "validation", reason="trains the grid again"),
+        full(55, "training", reason="trains the grid again"),
+        full(1, "test", reason="trains the grid again"),
+    ],
 )
 def test_a_stopped_grid_goes_on_to_the_same_answer(
     files: dict[str, str], undisturbed: AnalysisResult[RoarData], tmp_path: Path, most: int, phase: str
@@ -191,6 +199,7 @@ def test_what_is_new_alone_is_trained(files: dict[str, str], tmp_path: Path) -> 
     context = Watching(tmp_path)
     ask(context, files, **GRID)
     assert len(context.trained) == 6
+    assert len([*tmp_path.rglob("*.safetensors")]) == 1, "the weights of the model of whole texts stay, and no others"
     for more, trained in [
         ({}, 0),
         ({"recursive": "both"}, 1),  # the first ratio is the same
@@ -201,11 +210,6 @@ def test_what_is_new_alone_is_trained(files: dict[str, str], tmp_path: Path) -> 
         context.trained.clear()
         ask(context, files, **{**GRID, **more})
         assert len(context.trained) == trained, more
-
-
-def test_weights_stay_only_of_whole_texts(files: dict[str, str], tmp_path: Path) -> None:
-    ask(Watching(tmp_path), files, **GRID)
-    assert len([*tmp_path.rglob("*.safetensors")]) == 1
 
 
 def test_the_answer_is_read_as_it_was_written(undisturbed: AnalysisResult[RoarData]) -> None:
@@ -237,7 +241,7 @@ def test_of_a_pair_only_the_first_text_is_masked(tmp_path: Path) -> None:
     assert body.texts[0].text_pair == "a second film"
 
 
-@pytest.mark.parametrize("base", ["bert", "gpt2"])
+@pytest.mark.parametrize("base", first(["bert"], ["bert", "gpt2"], "trains another grid"))
 def test_transformers_are_bases_too(files: dict[str, str], tmp_path: Path, base: str) -> None:
     tiny = {"epochs": 1, "layers": 1, "width": 16, "heads": 2, "vocabulary": 300, "batch_size": 20}
     body = ask(Watching(tmp_path), files, base, settings=tiny, ratios=[0, 50, 100]).body
@@ -245,6 +249,7 @@ def test_transformers_are_bases_too(files: dict[str, str], tmp_path: Path, base:
     assert len(body.curves) == 6
 
 
+@pytest.mark.full("12 s: trains two grids of a real model")
 def test_models_of_a_grid_may_be_adapters(files: dict[str, str], tmp_path: Path) -> None:
     tuned = "lora=true,lora_rank=2,learning_rate=0.01,epochs=1"
     body = ask(Watching(tmp_path), files, "embedded:bert-mini-sst2", settings=tuned, ratios=[0, 50, 100]).body

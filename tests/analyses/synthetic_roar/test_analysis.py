@@ -23,7 +23,7 @@ from explainlab.models.context import Body, RunContext
 from explainlab.testing import check_analysis
 
 DRAWS = int((os.environ.get("EXPLAINLAB_FUZZ") and 40) or 8)
-"""By hand all that the paper's claim was checked on, 40: EXPLAINLAB_FUZZ=1."""
+"""Draws of the study: with EXPLAINLAB_FUZZ, as in ``.ci/run all``, the 40 on which the paper's claim was checked."""
 
 
 def run(context: RunContext | None = None, **fields: Any) -> AnalysisResult[SyntheticRoarData]:
