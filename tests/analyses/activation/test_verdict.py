@@ -95,4 +95,4 @@ def test_a_data_set_ranks_only_intervals_that_do_not_overlap() -> None:
     )
     assert data_verdict(data(9, lime=lime)).endswith("with an area of 0.900 (0.880 to 0.920).")
     one = data_verdict(data(1, lime=(0.9, None, None), random=(0.6, None, None)))
-    assert one == "One text ranks nothing: LIME has the largest area, 0.90."
+    assert one.startswith("One text ranks nothing: LIME")

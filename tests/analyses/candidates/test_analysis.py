@@ -212,7 +212,7 @@ def test_a_data_set_says_in_how_many_texts_a_metric_chooses_none(encoder: Classi
     path.write_text(f'text\n"{TEXT}"\nA good film.\n', encoding="utf-8")
     result = study(encoder, "rpi_candidates", data=str(path), metrics="comprehensiveness", **CHEAP)
     assert result.body.undecided("comprehensiveness") == 1
-    assert "In 1 of them it cannot tell the maps apart." in studies()["rpi_candidates"].headline(result)
+    assert "In 1 of them it cannot tell" in studies()["rpi_candidates"].headline(result)
 
 
 @pytest.mark.parametrize("family", ["rpi", "rpi_g", "rpi_ig", "rpi_sig"])

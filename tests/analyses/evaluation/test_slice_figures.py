@@ -54,4 +54,5 @@ def test_many_classes_are_cut_to_the_largest_and_their_names_are_text(evaluated)
 def test_a_result_without_slices_says_so(table) -> None:
     chart = slice_means(table({C: {"lime": 0.4, "random": 0.1}}), C)
     assert chart.rows == []
-    assert chart.notes == ("The result is older than its slices.",)
+    (note,) = chart.notes
+    assert "older" in note

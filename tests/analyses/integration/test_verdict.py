@@ -71,7 +71,7 @@ def test_every_text_has_its_words(ideal: dict[str, int | None], still: int | Non
 
 def test_no_steps_are_enough_where_the_scores_cancel() -> None:
     said = text_verdict(body({"right": None}, cancels=True))
-    assert said.startswith("The output hardly changes from the baseline to this text")
+    assert said.startswith("The output hardly changes")
     assert said.endswith(f"; {SPENT}.")
 
 
@@ -101,4 +101,4 @@ def test_a_data_set_is_told_by_its_median_and_by_intervals() -> None:
     assert most.startswith("Right Riemann sums need more than 70 steps for at least half of the 3 texts; ")
     one = data_verdict(data(1, {"right": {"10": 0, "70": 1, "none": 0}}, alone))
     assert one == "Right Riemann sums need 70 steps for the text; adaptive took 17.0 evaluations."
-    assert data_verdict(data(0, {}, alone)) == "No text of this data set has a relative error."
+    assert data_verdict(data(0, {}, alone)).startswith("No text")

@@ -42,4 +42,4 @@ def test_a_line_tells_what_survives_beside_the_controls() -> None:
     assert open_questions(first_view(), lambda _: True) == ""
     bare = [row.model_copy(update={"mean": None}) for row in rows]
     (first, _) = method_lines(first_view(), body.model_copy(update={"rows": bare}), refuse)
-    assert first == "GRADIENT: its rankings cannot be compared, as all scores are equal."
+    assert first.startswith("GRADIENT: its rankings cannot be compared")

@@ -84,7 +84,7 @@ def test_a_model_that_never_saw_masks_tells_masked_texts_apart(folder: Path) -> 
         assert without.low > with_masks.high
     assert plain.shuffled.low > plain.whole.high, "a shuffled text is told apart more often"
     assert (reach(one), short_answer(one), short_answer(other)) == (None, "no", "yes")
-    assert line(plain) == "Masked texts look like training texts to this model: no."
+    assert line(plain).endswith(": no.")
     assert line(None).endswith("not checked.")
 
 

@@ -88,7 +88,7 @@ def test_an_unfinished_curve_ends_where_it_is_known() -> None:
 def test_one_seed_has_no_bands() -> None:
     chart = curves(BODIES["one seed"], True)
     assert not [trace for trace in chart.figure.data if trace.fill]
-    assert chart.notes == ("No bands: intervals need three seeds.",)
+    assert [note for note in chart.notes if note.startswith("No bands")]
 
 
 def test_counts_stand_at_equal_distances() -> None:

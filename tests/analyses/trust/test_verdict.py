@@ -77,7 +77,7 @@ def test_a_text_too_short_and_maps_that_are_all_alike_tell_nothing() -> None:
     short = trust(0.5, 0.5, counted=0, value=0, low=0, median=0, high=0)
     assert verdict(short, "word") == TOO_SHORT
     alike = trust(0.5, 0.5, value=0.2, low=0.2, median=0.2, high=0.2)
-    assert verdict(alike, "word").endswith("as it does by any random map: nobody can tell how good this map is.")
+    assert "as it does by any random map" in verdict(alike, "word")
     assert math.isnan(level(short))
     assert math.isnan(level(alike))
     assert level(trust(0.9, 0.6)) == 0.6
