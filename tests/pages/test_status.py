@@ -172,7 +172,7 @@ def test_workers_are_shown_and_what_is_wrong_with_one(monkeypatch: pytest.Monkey
     assert "4 workers: 1 idle, 1 lost, 1 refused, 1 starting; together 12 texts a second." in words(app.markdown)
     assert not app.code
     assert "Worker 2 (node, process 7) has ended" in words(app.warning)
-    assert "Worker 3 has ended and is being started again" in words(app.info)
+    assert "Worker 3 has ended" in words(app.info)
     assert why in words(app.error).replace("\\", "")
     rows = table(app, "Sign of life").set_index("Worker")
     assert rows["Does"].tolist() == ["idle", "lost", "starting", "refused"]

@@ -118,7 +118,7 @@ def test_names_that_are_nearly_right_are_filled_in_where_they_are_set(tmp_path: 
     following(app, errors_view(), source=str(path))
     told = words(app.warning)
     assert "no column 'text' or 'label'. No class of the model is called 'pos', 'neg' or 'unsure'" in told
-    assert "The nearest names are filled in below" in told
+    assert "nearest names" in told
     assert (box(app, "Text column").value, box(app, "Label column").value) == ("Text", "Labels")
     assert (box(app, "pos (2 rows)").value, box(app, "neg (1 row)").value) == ("positive", "negative")
     assert box(app, "unsure (1 row)").value == ""

@@ -290,7 +290,7 @@ def test_a_text_that_ends_its_worker_again_and_again_is_given_up(fleet: Service)
             time.sleep(0.01)
     assert fleet.engine.wait(job, SOON)
     assert job.progress.status == "failed"
-    assert job.progress.error.startswith("The process that computes ended 3 times in the middle of this.")
+    assert "ended 3 times" in job.progress.error
     end(fleet, fleet.submit(text("another text"), ANN))
 
 

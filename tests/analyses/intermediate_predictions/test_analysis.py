@@ -104,6 +104,6 @@ def test_the_command_line_prints_the_contract(monkeypatch, capsys, zoo_path) -> 
 
 def test_a_prompt_that_asks_after_the_text_is_warned_of(zoo: Zoo, speaker: Zoo) -> None:
     share, warning = study(speaker("gpt2"), STUDY, TEXT).warnings
-    assert share.startswith("The label words together hold")
+    assert "label words" in share
     assert "only at its end" in warning
     assert not study(zoo("gpt2"), STUDY, TEXT).warnings

@@ -66,7 +66,7 @@ def test_one_mode_has_its_own_charts_and_values_that_are_missing_are_told(encode
     found = study(encoder, "layer_randomisation", "film", methods=GXI, draws=1, mode="independent")
     charts = figures_of(found).charts
     assert list(charts) == ["independent-signed", "independent-absolute"]
-    assert charts["independent-signed"].notes[1].startswith("5 of 5 values are not defined")
+    assert charts["independent-signed"].notes[1].startswith("5 of 5 values")
     assert charts["independent-signed"].alt.endswith("none is defined.")
 
 
