@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import logging
 import os
@@ -10,6 +11,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from functools import cache, lru_cache
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import psycopg
@@ -26,6 +28,7 @@ from explainlab.models.speaking.templates import Template, save_template
 from explainlab.service import service as service_module
 from explainlab.service.service import Service
 from explainlab.settings import ROOT, settings
+from explainlab.workers.answering import Answering
 from tests.tiers import full
 from tests.zoo import ZOO, build
 
@@ -70,6 +73,28 @@ def _home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         settings.cache_clear()
         yield home
     settings.cache_clear()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _memory_of_a_module() -> Iterator[None]:
+    """Give back the memory of a module's tests: a worker of this process never ends, and would keep its models."""
+    workers: list[Answering] = []
+    begin = Answering.__init__
+
+    def remembered(worker: Answering, *arguments: Any, **options: Any) -> None:
+        workers.append(worker)
+        begin(worker, *arguments, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Answering, "__init__", remembered)
+        yield
+    for worker in workers:
+        worker.close()
+    workers.clear()
+    gc.collect()
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # the C library of Linux keeps freed memory
+    if trim is not None:
+        trim(0)
 
 
 @pytest.fixture(scope="session", autouse=True)
