@@ -89,9 +89,11 @@ def _memory_of_a_module() -> Iterator[None]:
         patch.setattr(Answering, "__init__", remembered)
         yield
     for worker in workers:
-        worker.close()
+        if worker.loaded:
+            worker.close()
     workers.clear()
     gc.collect()
+    gc.freeze()  # what is left stays to the end: the next collection need not walk it
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # the C library of Linux keeps freed memory
     if trim is not None:
         trim(0)

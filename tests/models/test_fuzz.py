@@ -15,7 +15,6 @@ from typing import Any
 
 import huggingface_hub.constants
 import numpy as np
-import peft
 import pytest
 import torch
 from hypothesis import given
@@ -101,6 +100,8 @@ def seeds() -> dict[str, dict[str, bytes]]:
 
     One of these is as training writes it: it has a head and a configuration of its own.
     """
+    import peft  # takes 150 MB
+
     root = Path(mkdtemp())
     small = {"num_hidden_layers": 1, "hidden_size": 4, "num_attention_heads": 1, "intermediate_size": 4}
     classifier = model_of("bert", **small)

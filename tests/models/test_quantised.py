@@ -8,10 +8,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import bitsandbytes
 import pytest
 import torch
-from bitsandbytes.functional import dequantize_4bit
 from transformers import AutoModelForCausalLM, AutoModelForSequenceClassification, BitsAndBytesConfig
 from transformers.pytorch_utils import Conv1D
 
@@ -67,6 +65,7 @@ def _saved(name: str, bits: int, folder: Path) -> str:
 @pytest.fixture(scope="module")
 def unpacked(quantised: Quantised, zoo_path: Callable[[str], Path], speaker_path: Callable[[str], Path]) -> Quantised:
     """The same model with what its bits stand for in float32."""
+    import bitsandbytes  # takes 150 MB
 
     def made(name: str, bits: int) -> Classifier:
         kind = name.removeprefix("speaking ")
@@ -86,6 +85,9 @@ def unpacked(quantised: Quantised, zoo_path: Callable[[str], Path], speaker_path
 
 def _numbers(layer: Any) -> torch.Tensor:
     """float32 [out, in]: 8 bits are 127ths of the largest weight of a row."""
+    import bitsandbytes  # takes 150 MB
+    from bitsandbytes.functional import dequantize_4bit
+
     if isinstance(layer, bitsandbytes.nn.Linear4bit):
         return dequantize_4bit(layer.weight.data, layer.weight.quant_state).float()
     return layer.weight.data.float() * layer.state.SCB[:, None] / 127
@@ -127,6 +129,8 @@ def test_four_bits_are_the_same_on_processors_with_instructions_for_bfloat16(
     quantised: Quantised, unpacked: Quantised, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """bitsandbytes would round to bfloat16 there, have no gradients, and fail for narrow layers."""
+    import bitsandbytes  # takes 150 MB
+
     monkeypatch.setattr(bitsandbytes.nn.modules, "has_avx512bf16", lambda: True)
     ours, theirs = load_model(quantised(BERT, 4).id, device="cpu"), unpacked(BERT, 4)
     for method in ("occlusion", "gradient", "occlusion"):

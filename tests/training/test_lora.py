@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from peft import PeftModel
 from safetensors.torch import load_file, save_file
 from transformers import AutoConfig, AutoModelForSequenceClassification
 
@@ -66,6 +65,8 @@ def test_a_saved_adapter_has_the_trained_weights(
     name: str, labels: tuple[str, ...], zoo_path: Callable[[str], Path], tmp_path: Path
 ) -> None:
     """Compare the trained network with the adapter as this project loads it and as peft loads it."""
+    from peft import PeftModel  # takes 150 MB
+
     start = changed_start(str(zoo_path(name)), labels)
     trained = logits_of(start.network, start.tokenizer)
     out = saved(start, tmp_path / "out")

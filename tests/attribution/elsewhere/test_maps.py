@@ -13,7 +13,6 @@ from typing import Any
 import captum.attr
 import numpy as np
 import pytest
-import shap
 import torch
 
 from explainlab import Attribution, ExplainLabError, evaluate, explain, show
@@ -36,6 +35,8 @@ def ours(model: Classifier, text: str = TEXT) -> tuple[list[str], np.ndarray]:
 
 
 def test_shap_of_several_outputs(model: Classifier) -> None:
+    import shap  # takes 70 MB
+
     network, tokenizer = model.model.network, model.tokenizer
 
     def ask(texts: list[str]) -> np.ndarray:
@@ -58,6 +59,8 @@ def test_shap_of_several_outputs(model: Classifier) -> None:
 
 
 def test_to_shap_adds_up_and_is_drawn_by_it(model: Classifier) -> None:
+    import shap  # takes 70 MB
+
     result = explain(model, TEXT, "integrated_gradients")
     given = result.to_shap()
     assert "".join(given.data) == TEXT

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import shap
 
 from explainlab import explain
 from explainlab.attribution.methods import kernel_shap
@@ -166,6 +165,8 @@ def model(request: pytest.FixtureRequest) -> Classifier:
 
 
 def test_agrees_with_shap_when_all_coalitions_are_seen(model: Classifier) -> None:
+    import shap  # takes 70 MB
+
     text = "A funny film, not good"
     found = explain(model, text, "kernel_shap", unit="word", samples=ALL)
     subject = Subject(model, model.encode(text), unit="word")
