@@ -87,32 +87,31 @@ class Timings:
     def __init__(self, config: pytest.Config) -> None:
         self._path = TIMINGS / f"{config.getoption('--timings')}.json"
         self._worker: dict[str, Any] | None = getattr(config, "workeroutput", None)
-        self._tests: dict[str, dict[str, float]] = defaultdict(lambda: {"seconds": 0.0, "megabytes": 0.0})
+        self._tests: dict[str, dict[str, float]] = defaultdict(lambda: {"seconds": 0.0})
         self._outcomes: dict[str, int] = defaultdict(int)
         self._peaks: list[float] = []
         self._start = time.time()
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
-        """Add the memory of this process, in MB, to the report of each phase."""
+        """Add the memory of this process, in MB, and the most that it had so far, to the report of each phase."""
         report = yield
-        report.megabytes = psutil.Process().memory_info().rss / 2**20
+        report.megabytes, report.peak = psutil.Process().memory_info().rss / 2**20, peak_megabytes()
         return report
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Add the seconds of a phase (setup, call, teardown) to those of its test."""
         test = self._tests[report.nodeid]
         test["seconds"] += report.duration
-        test["megabytes"] = getattr(report, "megabytes", 0.0)
+        test["megabytes"], test["peak"] = report.megabytes, report.peak
         self._outcomes[report.outcome] += report.when == "call" or report.outcome != "passed"
 
     def pytest_sessionfinish(self) -> None:
         """Send the peak of this process to the one that prints, or keep it where there is only one."""
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         if self._worker is not None:
-            self._worker["peak_megabytes"] = peak
+            self._worker["peak_megabytes"] = peak_megabytes()
         elif not self._peaks:
-            self._peaks.append(peak)
+            self._peaks.append(peak_megabytes())
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
@@ -141,6 +140,11 @@ class Timings:
         terminalreporter.section("time and memory")
         earlier = f" (the run before: {before['seconds']:.0f} s)" if before else ""
         say(f"{record['seconds']:.0f} s{earlier}; largest pytest process {max(self._peaks):.0f} MB; {self._path.name}")
+
+
+def peak_megabytes() -> float:
+    """Return the most memory, in MB, that this process has had."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def by_folder(tests: dict[str, dict[str, float]]) -> dict[str, tuple[float, int]]:
