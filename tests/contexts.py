@@ -29,8 +29,12 @@ def coverage_init(_registry: Any, _options: Any) -> None:
 
 
 def _follow(file: Path) -> None:
+    """Switch to each test that the file names, until this process has a file of its own, as one of pytest-xdist has.
+
+    Two threads of a process that switch at once damage the data.
+    """
     before = ""
-    while True:
+    while os.environ.get(_FILE) == str(file):
         measured = Coverage.current()
         with suppress(FileNotFoundError):  # pytest has ended
             test = file.read_text()
