@@ -103,7 +103,8 @@ class Timings:
         """Add the seconds of a phase (setup, call, teardown) to those of its test."""
         test = self._tests[report.nodeid]
         test["seconds"] += report.duration
-        test["megabytes"], test["peak"] = report.megabytes, report.peak
+        test["megabytes"] = getattr(report, "megabytes", 0.0)  # a process that crashed reports no memory
+        test["peak"] = getattr(report, "peak", 0.0)
         self._outcomes[report.outcome] += report.when == "call" or report.outcome != "passed"
 
     def pytest_sessionfinish(self) -> None:
