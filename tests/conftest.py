@@ -75,9 +75,9 @@ def _home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     settings.cache_clear()
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _memory_of_a_module() -> Iterator[None]:
-    """Give back the memory of a module's tests: a worker of this process never ends, and would keep its models."""
+@pytest.fixture(scope="session", autouse=True)
+def _workers() -> Iterator[list[Answering]]:
+    """Collect the workers of this process; the thread of a service never ends, and would keep its worker's models."""
     workers: list[Answering] = []
     begin = Answering.__init__
 
@@ -87,13 +87,33 @@ def _memory_of_a_module() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Answering, "__init__", remembered)
-        yield
-    for worker in workers:
+        yield workers
+
+
+def _forget(workers: list[Answering], first: int) -> None:
+    """Drop the models of the workers from the ``first`` one on: a worker loads them again when they are needed."""
+    for worker in workers[first:]:
         if worker.loaded:
             worker.close()
-    workers.clear()
+    del workers[first:]
+
+
+@pytest.fixture(autouse=True)
+def _memory_of_a_test(_workers: list[Answering]) -> Iterator[None]:
+    """Drop the models of the workers that a test has begun."""
+    first = len(_workers)
+    yield
+    _forget(_workers, first)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _memory_of_a_module(_workers: list[Answering]) -> Iterator[None]:
+    """Drop the models of a module's workers, and give freed memory back to the system."""
+    first = len(_workers)
+    yield
+    _forget(_workers, first)
     gc.collect()
-    gc.freeze()  # what is left stays to the end: the next collection need not walk it
+    gc.freeze()  # the objects left stay to the end: the next collection need not walk them
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # the C library of Linux keeps freed memory
     if trim is not None:
         trim(0)

@@ -63,6 +63,7 @@ def test_recursive_roar_finds_what_the_class_depends_on(many: AnalysisResult[Syn
         assert len(together) == 1, "with the same features masked the models are the same"
     for share in body.shares:
         assert share.found == sum(draw.found[share.order] for draw in body.draws)
+        assert share.area == pytest.approx(np.mean([np.trapezoid(draw.accuracies[share.order]) for draw in body.draws]))
         assert share.low <= share.mean <= share.high
 
 
