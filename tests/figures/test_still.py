@@ -37,6 +37,14 @@ def test_points_are_where_their_values_are() -> None:
     assert found(root, "svg")[0]["aria-label"] == "In words."
 
 
+def test_six_steps_of_a_round_size_have_a_tick_each() -> None:
+    figure = go.Figure(layout=layout("", ""))
+    figure.add_scatter(x=[0, 6], y=[0, 1], mode="markers")
+    figure.update_xaxes(range=[0, 6])
+    figure.update_yaxes(showticklabels=False, range=[0, 1])
+    assert {"1", "2", "3", "4", "5"} <= set(texts(drawn(figure)))
+
+
 def test_logarithms_and_reversed_categories() -> None:
     figure = go.Figure(layout=layout("", ""))
     figure.add_scatter(x=[1, 10, 100, 0], y=["a", "b", "c", "a"], mode="markers")

@@ -12,6 +12,7 @@ import torch
 
 from explainlab import load_model, study
 from explainlab.analyses.masked_distribution.analysis import MaskedDistribution, check_of
+from explainlab.analyses.masked_distribution.figures import told_apart
 from explainlab.analyses.masked_distribution.result import Baseline, MaskedDistributionData
 from explainlab.analyses.masked_distribution.verdict import line, reach, short_answer
 from explainlab.analyses.masked_distribution.versions import (
@@ -84,6 +85,8 @@ def test_a_model_that_never_saw_masks_tells_masked_texts_apart(folder: Path) -> 
         assert without.low > with_masks.high
     assert plain.shuffled.low > plain.whole.high, "a shuffled text is told apart more often"
     assert (reach(one), short_answer(one), short_answer(other)) == (None, "no", "yes")
+    axes = told_apart(plain).figure.layout
+    assert axes.xaxis.tickformat == axes.yaxis.tickformat == ".0%", "both axes are shares"
     assert line(plain).endswith(": no.")
     assert line(None).endswith("not checked.")
 
