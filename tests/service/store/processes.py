@@ -81,7 +81,7 @@ def open_and_save(pipe: Connection, url: str) -> None:
 
 def serve(pipe: Connection, url: str, keys: list[str]) -> None:
     """A server with a short lease that works on two jobs of Ann; ends the first one when told to."""
-    lease.LEASE_SECONDS, lease.BEAT_SECONDS = 2, 0.2
+    lease.LEASE_SECONDS, lease.BEAT_SECONDS = 6, 0.2
     database = Database(url)
     own = lease.Lease(database)
     unfinished = Unfinished(database, own)
