@@ -29,7 +29,7 @@ from explainlab.service import service as service_module
 from explainlab.service.service import Service
 from explainlab.settings import ROOT, settings
 from explainlab.workers.answering import Answering
-from tests.tiers import full
+from tests.tiers import first, full
 from tests.zoo import ZOO, build
 
 pytest_plugins = ["tests.tiers"]
@@ -101,17 +101,17 @@ def _forget(workers: list[Answering], first: int) -> None:
 @pytest.fixture(autouse=True)
 def _memory_of_a_test(_workers: list[Answering]) -> Iterator[None]:
     """Drop the models of the workers that a test has begun."""
-    first = len(_workers)
+    before = len(_workers)
     yield
-    _forget(_workers, first)
+    _forget(_workers, before)
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _memory_of_a_module(_workers: list[Answering]) -> Iterator[None]:
     """Drop the models of a module's workers, and give freed memory back to the system."""
-    first = len(_workers)
+    before = len(_workers)
     yield
-    _forget(_workers, first)
+    _forget(_workers, before)
     gc.collect()
     gc.freeze()  # the objects left stay to the end: the next collection need not walk them
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # the C library of Linux keeps freed memory
@@ -186,10 +186,7 @@ def model_for(zoo: Zoo, speaker: Zoo) -> Zoo:
     return model
 
 
-OTHERS = pytest.mark.full("an encoder and a decoder stand for 17 models")
-
-
-@pytest.fixture(params=[pytest.param(name, marks=() if name in ONE_OF_EACH else OTHERS) for name in ZOO])
+@pytest.fixture(params=first(ONE_OF_EACH, ZOO, "an encoder and a decoder stand for 17 models"))
 def classifier(request: pytest.FixtureRequest, zoo: Zoo) -> Classifier:
     """Each tiny model in turn, of which the first tier has an encoder and a decoder."""
     return zoo(request.param)

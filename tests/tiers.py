@@ -35,7 +35,7 @@ def first(chosen: Collection[Any], every: Iterable[Any], reason: str) -> list[Pa
     values = list(every)
     if missing := [value for value in chosen if value not in values]:
         raise ValueError(f"not among the parameters: {missing}")
-    return [pytest.param(v, marks=() if v in chosen else pytest.mark.full(reason)) for v in values]
+    return [pytest.param(value) if value in chosen else full(value, reason=reason) for value in values]
 
 
 def full(*values: Any, reason: str) -> ParameterSet:
@@ -55,9 +55,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     shard = config.getoption("--shard")
     if shard is None:
         return
-    number, count = (int(part) for part in shard.split("/"))
+    number, _, count = (int(part) if part.isdecimal() else 0 for part in shard.partition("/"))
     if not 1 <= number <= count:
-        raise pytest.UsageError(f"There is no shard {shard}: the first is 1/{count}, the last {count}/{count}.")
+        raise pytest.UsageError(f"There is no shard '{shard}'. The first of four is 1/4, the last 4/4.")
     shares = shard_of(items, count)
     config.hook.pytest_deselected(items=[item for item in items if shares[item.path] != number])
     items[:] = [item for item in items if shares[item.path] == number]

@@ -1,4 +1,4 @@
-"""What the pages of analyses share: the view that a link, a button or the controls set, its link, and its cost.
+"""The base of the pages of analyses: the view that a link, a button or the controls set, its link, and its cost.
 
 A view may also come from another page: the question of a session goes with its reader, but computes nothing by itself.
 """
@@ -120,7 +120,7 @@ class AnalysisPage(Place):
     def open_view(self, service: Service) -> None:
         """Set the controls to the view of a link just opened, else to the view last shown, else to the first.
 
-        Who comes from another page without a link finds the question of that page, to be asked here.
+        A reader who arrives from another page without a link finds that page's question in the controls.
         The browser alone checks limits and choices: invalid controls are reported and set back.
         """
         arriving = session.arriving(self.name)
@@ -292,7 +292,7 @@ class AnalysisPage(Place):
         draw_plan(service, lambda: requests)
 
     def _settle_waiting(self, service: Service, draft: Any, requests: Sequence[Request]) -> Any:
-        """The view of the controls, whose ``requests`` nobody has made yet: what is stored of it is shown."""
+        """Return the view of the controls before its ``requests`` are made; show its stored results."""
         if not _all_stored(service, requests):
             st.info(_WAITS.format(button=self.button), icon=":material/play_arrow:")
             draw_plan(service, lambda: requests)
@@ -355,7 +355,7 @@ class AnalysisPage(Place):
 
 
 def cells_words(view: AnalysisView) -> str:
-    """That all this is asked for each of several cells; empty for one."""
+    """Return the note that the cost is for each of several cells; it is empty for one."""
     several = counted(len(view.cells), "cell")
     return "" if len(view.cells) < 2 else f" All this for each of **{several}**: every model on every data set."
 
@@ -370,7 +370,7 @@ def _with_data(view: Any, data: Any) -> Any:
 
 
 def _all_stored(service: Service, requests: Sequence[Request]) -> bool:
-    """Whether there are ``requests``, all with stored results."""
+    """Return True if there are ``requests``, and all have stored results."""
     return bool(requests) and all(service.has(request, session.user()) for request in requests)
 
 
