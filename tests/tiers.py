@@ -25,6 +25,9 @@ UNNAMED = "some"
 SLOWEST = 25
 """Tests that the summary of a run lists."""
 
+IN_A_BROWSER, IN_FULL = 50, 15
+"""The time of a browser test, and of another test of the second tier, in times of a test of the first (0.2 s)."""
+
 
 def first(chosen: Collection[Any], every: Iterable[Any], reason: str) -> list[ParameterSet]:
     """Return parameters for ``every`` value, of which only the ``chosen`` ones belong to the first tier.
@@ -64,22 +67,23 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def shard_of(items: Iterable[pytest.Item], count: int) -> dict[Path, int]:
-    """Return the shard of each file, 1 to ``count``: the file with most tests goes to the shard with fewest.
+    """Return the shard of each file, 1 to ``count``: the longest file goes to the shard with least to do.
 
-    Every machine finds the same shares, as they depend on the collected tests alone.
+    Every machine finds the same shares, as they depend on the collected tests and their markers alone.
     """
-    cases: dict[Path, int] = defaultdict(int)
+    times: dict[Path, int] = defaultdict(int)
     for item in items:
-        cases[item.path] += 1
+        full = IN_FULL if item.get_closest_marker("full") else 1
+        times[item.path] += IN_A_BROWSER if "browser" in item.path.parts else full
     loads, shares = dict.fromkeys(range(1, count + 1), 0), {}
-    for path in sorted(cases, key=lambda path: (-cases[path], path)):
+    for path in sorted(times, key=lambda path: (-times[path], path)):
         shares[path] = min(loads, key=lambda number: (loads[number], number))
-        loads[shares[path]] += cases[path]
+        loads[shares[path]] += times[path]
     return shares
 
 
 class Timings:
-    """The seconds of every test, and the memory of every pytest process.
+    """The seconds of every test, the process that ran it, and the memory of every process.
 
     A process that runs tests adds its memory to each report. The process that prints the summary collects the reports.
     """
@@ -87,7 +91,7 @@ class Timings:
     def __init__(self, config: pytest.Config) -> None:
         self._path = TIMINGS / f"{config.getoption('--timings')}.json"
         self._worker: dict[str, Any] | None = getattr(config, "workeroutput", None)
-        self._tests: dict[str, dict[str, float]] = defaultdict(lambda: {"seconds": 0.0})
+        self._tests: dict[str, dict[str, Any]] = defaultdict(lambda: {"seconds": 0.0})
         self._outcomes: dict[str, int] = defaultdict(int)
         self._peaks: list[float] = []
         self._start = time.time()
@@ -103,6 +107,8 @@ class Timings:
         """Add the seconds of a phase (setup, call, teardown) to those of its test."""
         test = self._tests[report.nodeid]
         test["seconds"] += report.duration
+        test["process"] = getattr(report, "worker_id", "")
+        test["end"] = time.time() - self._start
         test["megabytes"] = getattr(report, "megabytes", 0.0)  # a process that crashed reports no memory
         test["peak"] = getattr(report, "peak", 0.0)
         self._outcomes[report.outcome] += report.when == "call" or report.outcome != "passed"
@@ -148,7 +154,7 @@ def peak_megabytes() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def by_folder(tests: dict[str, dict[str, float]]) -> dict[str, tuple[float, int]]:
+def by_folder(tests: dict[str, dict[str, Any]]) -> dict[str, tuple[float, int]]:
     """Return the seconds and the number of the ``tests`` of each folder, or file, of ``tests/``; the longest first."""
     found: dict[str, tuple[float, int]] = defaultdict(lambda: (0.0, 0))
     for name, test in tests.items():
