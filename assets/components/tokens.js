@@ -114,7 +114,8 @@ function drawText(view) {
     if (token.before) blocks[token.part].append(element("span", "gap", token.before));
     blocks[token.part].append(view.tokens[i]);
   });
-  paragraphs.forEach(({ tail, cut }, part) => {
+  paragraphs.forEach(({ unread, tail, cut }, part) => {
+    if (unread) blocks[part].prepend("✂ ");
     if (cut) blocks[part].append(" ✂");
     else if (tail) blocks[part].append(element("span", "gap", tail));
   });
@@ -126,11 +127,12 @@ function drawText(view) {
 
 /** What the model never read: one line, to unfold. */
 function drawUnread({ unread, data }) {
-  const tails = data.paragraphs.filter(({ cut }) => cut).map(({ tail }) => element("div", "unread", tail));
-  for (const tail of tails) tail.dir = "auto";
+  const texts = data.paragraphs.flatMap(({ unread: first, tail, cut }) => [first, cut ? tail : ""]).filter(Boolean);
+  const rest = texts.map((text) => element("div", "unread", text));
+  for (const text of rest) text.dir = "auto";
   unread.open = false;
   unread.hidden = !data.cut;
-  unread.replaceChildren(element("summary", "", `✂ ${data.cut}`), ...tails);
+  unread.replaceChildren(element("summary", "", `✂ ${data.cut}`), ...rest);
 }
 
 function drawToken(view, node, token, i) {

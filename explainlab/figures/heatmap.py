@@ -72,8 +72,11 @@ class Token(FrameToken):
 
 
 class Paragraph(Record):
-    """The end of a part: ``tail``, the text after its last feature; ``cut``, whether the model did not read it."""
+    """The ends of a part: ``unread``, its beginning that the model did not read (empty: it did), ``tail``, the text
+    after its last feature, and ``cut``, whether the model did not read that.
+    """
 
+    unread: str
     tail: str
     cut: bool
 
@@ -156,7 +159,9 @@ def heatmap(
     top = limit([attribution]) if scale is None else float(scale)
     request = attribution.request
     marked = attribution.highest(top_k)
-    tokens = _tokens(attribution, top, conflicts, {index: place for place, index in enumerate(marked, 1)})
+    paragraphs = _paragraphs(attribution)
+    unread = [len(paragraph.unread) for paragraph in paragraphs]
+    tokens = _tokens(attribution, top, conflicts, {index: place for place, index in enumerate(marked, 1)}, unread)
     return Heatmap(
         key=digest([[f.text, f.start, f.end, f.part, f.special] for f in attribution.features]),
         method=method_label(attribution),
@@ -170,7 +175,7 @@ def heatmap(
         shared=scale is not None,
         colors={theme: asdict(getattr(PALETTES[palette], theme)) for theme in ("light", "dark")},
         tokens=tokens,
-        paragraphs=_paragraphs(attribution),
+        paragraphs=paragraphs,
         cut=cut_words(attribution.cut) if attribution.cut else "",
         special_share=_special_share(attribution),
         special_name=_special_name(attribution),
@@ -283,11 +288,16 @@ def _top_label(count: int, unit: str) -> str:
 
 
 def _tokens(
-    attribution: Attribution, top: float, conflicts: Mapping[int, str], marked: Mapping[int, int]
+    attribution: Attribution,
+    top: float,
+    conflicts: Mapping[int, str],
+    marked: Mapping[int, int],
+    unread: Sequence[int],
 ) -> list[Token]:
+    """The features as they are drawn; ``unread`` has how many characters of each part come before what was read."""
     shares, ranks, texts = attribution.shares, attribution.ranks, _texts(attribution)
     word_starts = [{start for start, _ in words(text)} for text in texts]
-    cursors = [0] * len(texts)
+    cursors = list(unread)
     part = 0
     tokens: list[Token] = []
     for i, feature in enumerate(attribution.features):
@@ -358,8 +368,11 @@ def _texts(attribution: Attribution) -> list[str]:
 def _paragraphs(attribution: Attribution) -> list[Paragraph]:
     paragraphs = []
     for part, text in enumerate(_texts(attribution)):
-        end = max((f.end for f in attribution.features if f.part == part and not f.special), default=0)
-        paragraphs.append(Paragraph(tail=text[end:], cut=attribution.truncated and bool(text[end:].strip())))
+        spans = [(f.start, f.end) for f in attribution.features if f.part == part and not f.special]
+        start, end = min(spans, default=(0, 0))[0], max((end for _, end in spans), default=0)
+        cut = attribution.truncated and bool(text[end:].strip())
+        unread = text[:start] if attribution.truncated and not cut and text[:start].strip() else ""
+        paragraphs.append(Paragraph(unread=unread, tail=text[end:], cut=cut))
     return paragraphs
 
 

@@ -129,6 +129,8 @@ def _filled(glyphs: list[_Glyph], rtl: bool, columns: int) -> list[_Line]:
 
 def _glyphs(heatmap: Heatmap, part: int) -> Iterator[_Glyph]:
     """The glyphs of a paragraph, in the order of the text."""
+    if heatmap.paragraphs[part].unread:
+        yield from _split("✂ ", None)
     for index, token in enumerate(heatmap.tokens):
         if token.part == part and not token.special:
             yield from _split(token.before, None)

@@ -18,7 +18,12 @@ def caveats(classifier: Classifier, encoding: Encoding, label_share: float | Non
 
     ``label_share`` is that of :meth:`Classifier.label_share`, None where the model is no language model.
     """
-    return [*_cut(encoding), *_unknown(classifier, encoding), *_alone(classifier, encoding), *_unlikely(label_share)]
+    return [
+        *_cut(classifier, encoding),
+        *_unknown(classifier, encoding),
+        *_alone(classifier, encoding),
+        *_unlikely(label_share),
+    ]
 
 
 def is_unreadable(unknown: int, content: int) -> bool:
@@ -57,11 +62,12 @@ def share_words(label_share: float) -> str:
     return f"{100 * label_share:.1f}%" if label_share >= 0.0005 else "less than 0.1%"
 
 
-def _cut(encoding: Encoding) -> list[str]:
+def _cut(classifier: Classifier, encoding: Encoding) -> list[str]:
     if not encoding.cut:
         return []
+    side = "first" if classifier.tokenizer.truncation_side == "left" else "last"
     return [
-        f"The model reads {len(encoding):,} tokens; the last {encoding.cut:,} of the text were cut and have no score."
+        f"The model reads {len(encoding):,} tokens; the {side} {encoding.cut:,} of the text were cut and have no score."
     ]
 
 

@@ -96,9 +96,13 @@ class Classifier:
         return len({own.device for own in self.model.network.parameters()}) > 1
 
     def encode(self, text: str, text_pair: str | None = None) -> Encoding:
-        """Tokenise for this model; raises :class:`TextError` (see :func:`explainlab.text.encoding.encode`)."""
+        """Tokenise for this model, up to the token that its head reads last.
+
+        Raises :class:`TextError` as :func:`explainlab.text.encoding.encode`.
+        """
         with self.tokenizer_lock:
-            return encode_prompted(self.tokenizer, self.prompt, text, text_pair, self.max_tokens, self.limits)
+            whole = encode_prompted(self.tokenizer, self.prompt, text, text_pair, self.max_tokens, self.limits)
+        return whole.before_padding(self.model.padding_read)
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of token ids, special tokens included."""

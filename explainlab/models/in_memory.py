@@ -35,7 +35,7 @@ def own_copy(network: PreTrainedModel) -> PreTrainedModel:
 
 
 def own_tokenizer(tokenizer: Any) -> PreTrainedTokenizerBase:
-    """A copy of ``tokenizer`` that pads and cuts on the right.
+    """A copy of ``tokenizer`` that pads on the right.
 
     Raises :class:`ModelError` for what is no tokenizer of transformers, or keeps no character offsets.
     """
@@ -49,7 +49,7 @@ def own_tokenizer(tokenizer: Any) -> PreTrainedTokenizerBase:
             f"A {type(tokenizer).__name__} keeps no character offsets.", "Give the fast one: AutoTokenizer loads it."
         )
     own = copy.deepcopy(tokenizer)
-    own.padding_side = own.truncation_side = "right"
+    own.padding_side = "right"
     return own
 
 
@@ -117,7 +117,7 @@ def digest_of(network: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> s
         total.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
         total.update(memoryview(tensor.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy()))
     backend: Any = tokenizer
-    total.update(backend.backend_tokenizer.to_str().encode())
+    total.update(f"{backend.truncation_side} {backend.backend_tokenizer.to_str()}".encode())
     return total.hexdigest()
 
 

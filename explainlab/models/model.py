@@ -62,6 +62,11 @@ class Model(Protocol):
         """With how many tokens a batch is the fastest on a CPU."""
         return CPU_BATCH_TOKENS
 
+    @property
+    def padding_read(self) -> int | None:
+        """The token that the head takes for padding wherever it ends a text (None: there is none)."""
+        return None
+
     # Some networks --------------------------------------------------------------------------------------------------
 
     @property

@@ -14,7 +14,7 @@ from explainlab.limits import Limits
 from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier
 from explainlab.models.inputs import Inputs, Tokens, Unpadded
-from explainlab.text.encoding import markers, require_readable, unknown_count
+from explainlab.text.encoding import length_before, markers, require_readable, unknown_count
 
 Text = tuple[str, str | None]
 """A text and the second text of its pair, if any."""
@@ -22,7 +22,7 @@ Text = tuple[str, str | None]
 
 @dataclass(frozen=True, eq=False)
 class Reading(Unpadded):
-    """A text of N tokens as a model reads it; ``cut`` more did not fit.
+    """A text of N tokens as a model reads it; ``cut`` more of the text are not read.
 
     ``unknown`` of its ``content`` tokens, those of the text itself, are unknown to the tokenizer; ``prompt`` tokens
     belong to the prompt.
@@ -91,15 +91,22 @@ def _longest_first(
     done: int,
     total: int,
 ) -> None:
-    """``run`` on every batch of ``texts``: their places, int64 [B], and the batch."""
-    lengths = np.array([len(text) for text in texts])
-    order = np.argsort(-lengths, kind="stable")
+    """``run`` on every batch of ``texts``: their places, int64 [B], and the batch.
 
-    def batch(part: slice) -> None:
-        run(order[part], batcher.classifier.inputs([texts[i] for i in order[part]]))
+    The texts of a batch have the same number of end tokens: see :meth:`Classifier.end_count`.
+    """
+    classifier, lengths = batcher.classifier, np.array([len(text) for text in texts])
+    ends = np.array([classifier.end_count(np.asarray(text.ids)) for text in texts])
+    for count in np.unique(ends):
+        places = np.flatnonzero(ends == count)
+        order = places[np.argsort(-lengths[places], kind="stable")]
 
-    for _ in batcher.over(lengths[order], batch, gradients=False, phase=phase, done=done, total=total):
-        pass
+        def batch(part: slice, order: np.ndarray = order) -> None:
+            run(order[part], classifier.inputs([texts[i] for i in order[part]]))
+
+        for _ in batcher.over(lengths[order], batch, gradients=False, phase=phase, done=done, total=total):
+            pass
+        done += len(order)
 
 
 def _alone(classifier: Classifier, text: Text) -> Reading | TextError:
@@ -128,18 +135,19 @@ def _tokenised(classifier: Classifier, texts: Sequence[Text]) -> list[Reading | 
     if not texts:
         return []
     limit = classifier.max_tokens
-    readings = _read(classifier, texts)
-    long = [i for i, reading in enumerate(readings) if len(reading) > limit]
+    readings, lengths = _read(classifier, texts)
+    long = [i for i, length in enumerate(lengths) if length > limit]
     if long:
         kept = _read(classifier, [texts[i] for i in long], truncation=True, max_length=limit)
-        for i, reading in zip(long, kept, strict=True):
-            readings[i] = replace(reading, cut=len(readings[i]) - len(reading))
+        for i, reading, length in zip(long, *kept, strict=True):
+            readings[i] = replace(reading, cut=lengths[i] - length + reading.cut)
     return [
         reading if reading.content else _alone(classifier, text) for text, reading in zip(texts, readings, strict=True)
     ]
 
 
-def _read(classifier: Classifier, texts: Sequence[Text], **options: Any) -> list[Reading]:
+def _read(classifier: Classifier, texts: Sequence[Text], **options: Any) -> tuple[list[Reading], list[int]]:
+    """The texts up to the token that the head reads last, and the number of tokens that the tokenizer made of each."""
     first, second = (list(column) for column in zip(*texts, strict=True))
     with classifier.tokenizer_lock:
         tokens = classifier.tokenizer(
@@ -148,13 +156,17 @@ def _read(classifier: Classifier, texts: Sequence[Text], **options: Any) -> list
     unknown, special = classifier.tokenizer.unk_token_id, markers(classifier.tokenizer)
     ids = tokens["input_ids"]
     types = tokens.get("token_type_ids") or [[0] * len(row) for row in ids]
-    return [
-        Reading(
-            row,
-            kinds,
-            cut=0,
-            content=sum(token not in special for token in row),
-            unknown=unknown_count(unknown, row, added),
+    readings = []
+    for row, kinds, added in zip(ids, types, tokens["special_tokens_mask"], strict=True):
+        stop = length_before(classifier.model.padding_read, row)
+        read = row[:stop]
+        readings.append(
+            Reading(
+                read,
+                kinds[:stop],
+                cut=added[stop:].count(0),
+                content=sum(token not in special for token in read),
+                unknown=unknown_count(unknown, read, added[:stop]),
+            )
         )
-        for row, kinds, added in zip(ids, types, tokens["special_tokens_mask"], strict=True)
-    ]
+    return readings, list(map(len, ids))

@@ -210,7 +210,13 @@ class StackModel(TransformerModel):
 
 
 class DecoderModel(TransformerModel):
-    """A causal decoder, whose head we apply: transformers' own pooling looks for padding ids."""
+    """A causal decoder, whose head we apply: transformers' own pooling looks for padding ids among fillers too."""
+
+    @property
+    def padding_read(self) -> int | None:
+        config: Any = self.network.config
+        padding: int | None = config.get_text_config().pad_token_id
+        return None if self.architecture.speaks else padding
 
     def logits(self, inputs: Inputs, embeddings: Tensor | None = None, prefix: Prefix | None = None) -> Tensor:
         return self._head(self._last_state(inputs, embeddings, prefix))

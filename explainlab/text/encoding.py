@@ -23,8 +23,8 @@ class Encoding:
     or a prompt added around the text and on padding; ``types`` int64 [N], the segment each token belongs to for the
     model; ``parts`` int64 [N], 0 for the text and 1 for the pair's second text; ``offsets`` int64 [N, 2], half-open
     character spans into the text of the token's part; ``pieces``, the tokenizer's own spelling of every token; ``cut``,
-    how many tokens the model's limit left out; ``prompt``, the text that each token of a prompt adds to it, None for
-    the other tokens (empty: there is no prompt).
+    how many tokens of the text the model does not read; ``prompt``, the text that each token of a prompt adds to it,
+    None for the other tokens (empty: there is no prompt).
     """
 
     text: str
@@ -50,6 +50,29 @@ class Encoding:
     def part_text(self, part: int) -> str:
         """The original text that the ``offsets`` of this ``part`` point into."""
         return self.text if part == 0 else self.text_pair or ""
+
+    def before_padding(self, pad_id: int | None) -> Encoding:
+        """The same text without the tokens ``pad_id`` at its end: see :func:`length_before`.
+
+        Raises :class:`TextError` where no token to explain is left.
+        """
+        stop = length_before(pad_id, self.ids)
+        if stop == len(self):
+            return self
+        if self.special[:stop].all():
+            raise _nothing_left()
+        return replace(
+            self,
+            ids=self.ids[:stop],
+            attention=self.attention[:stop],
+            special=self.special[:stop],
+            types=self.types[:stop],
+            parts=self.parts[:stop],
+            offsets=self.offsets[:stop],
+            pieces=self.pieces[:stop],
+            cut=self.cut + int(self.content[stop:].sum()),
+            prompt=self.prompt[:stop],
+        )
 
     def padded(self, length: int, pad_id: int) -> Encoding:
         """The same text padded on the right to ``length`` tokens (as in a batch with a longer one)."""
@@ -78,8 +101,8 @@ def encode(
 ) -> Encoding:
     """Tokenise ``text`` (and ``text_pair``) for a model that reads at most ``max_tokens`` tokens.
 
-    A longer text is cut at the end (of the longer text of a pair) and ``cut`` says by how many tokens. Raises
-    :class:`TextError` for a text that is blank, has more characters than the ``limits`` allow, or
+    A longer text (of a pair: the longer one) is cut on the tokenizer's truncation side, and ``cut`` says by how many
+    tokens. Raises :class:`TextError` for a text that is blank, has more characters than the ``limits`` allow, or
     has no content token.
     """
     require_readable(text, text_pair, limits)
@@ -124,7 +147,24 @@ def require_readable(text: str, text_pair: str | None, limits: Limits) -> None:
 def require_content(encoding: Encoding, tokenizer: PreTrainedTokenizerBase) -> None:
     """Raise :class:`TextError` for an ``encoding`` without a token to explain."""
     if markers(tokenizer).issuperset(encoding.ids[encoding.content].tolist()):
-        raise TextError("The text has no token to explain: only special tokens are left.", "Give it at least one word.")
+        raise _nothing_left()
+
+
+def length_before(pad_id: int | None, ids: Sequence[int] | np.ndarray) -> int:
+    """How many of the token ``ids`` [N] come before the tokens ``pad_id`` at their end (None: no id is padding).
+
+    A decoder's head reads the last token that is not the padding id (``GenericForSequenceClassification`` of
+    transformers): a tokenizer may end every text with that id, or a text may end in its spelling. No token behind is
+    read.
+    """
+    stop = len(ids)
+    while stop and ids[stop - 1] == pad_id:
+        stop -= 1
+    return stop
+
+
+def _nothing_left() -> TextError:
+    return TextError("The text has no token to explain: only special tokens are left.", "Give it at least one word.")
 
 
 def markers(tokenizer: PreTrainedTokenizerBase) -> set[int]:

@@ -103,9 +103,9 @@ def encode_prompted(
 
     Without a prompt it is :func:`explainlab.text.encoding.encode`. Tokens of the prompt are special. A token across a
     border belongs to the text if more than half of its characters do (blanks at its ends are not counted); its offsets
-    are clipped to the text. A text that is too long is cut at its own end (the longer text of a pair); the prompt is
-    never cut. Raises :class:`TextError` as that does, also for a second text that is missing or has no place, and if
-    the prompt leaves no token for the text.
+    are clipped to the text. A text that is too long (of a pair: the longer one) is cut on the tokenizer's truncation
+    side; the prompt is never cut. Raises :class:`TextError` as that does, also for a second text that is missing or has
+    no place, and if the prompt leaves no token for the text.
     """
     if prompt is None:
         return encode(tokenizer, text, text_pair, max_tokens, limits)
@@ -115,7 +115,7 @@ def encode_prompted(
     if text_pair is not None and not prompt.takes_pair:
         raise TextError("The prompt has no place for a second text.", "Leave it out, or choose a prompt with one.")
     whole, spans, tokens, owners = _placed(tokenizer, prompt, text, text_pair)
-    kept = _kept(owners, max_tokens)
+    kept = _kept(owners, max_tokens, tokenizer.truncation_side)
     encoding = Encoding(
         text=text,
         text_pair=text_pair,
@@ -141,7 +141,7 @@ def ids_within(
     Beside them which of the tokens are the texts' own.
     """
     _, _, tokens, owners = _placed(tokenizer, prompt, text, text_pair)
-    kept = _kept(owners, max_tokens)
+    kept = _kept(owners, max_tokens, tokenizer.truncation_side)
     return tokens.ids[kept].tolist(), (owners[kept] != _PROMPT).tolist()
 
 
@@ -164,8 +164,11 @@ def _owner(whole: str, span: np.ndarray, spans: Sequence[Span]) -> int:
     return next((part for part, shared in enumerate(inside) if 2 * shared > width), _PROMPT)
 
 
-def _kept(owners: np.ndarray, max_tokens: int) -> np.ndarray:
-    """bool [N]: the tokens that fit into ``max_tokens``; every text keeps at least one token."""
+def _kept(owners: np.ndarray, max_tokens: int, side: str) -> np.ndarray:
+    """bool [N]: the tokens that fit into ``max_tokens`` when texts are cut on one ``side``, left or right.
+
+    Every text keeps at least one token.
+    """
     kept = np.ones(len(owners), dtype=bool)
     texts = [np.flatnonzero(owners == part).tolist() for part in (0, 1)]
     for _ in range(len(owners) - max_tokens):
@@ -176,7 +179,7 @@ def _kept(owners: np.ndarray, max_tokens: int) -> np.ndarray:
                 f"The prompt takes {around} of the {max_tokens} tokens that the model reads: too many for the text.",
                 "Shorten the prompt, or choose a model that reads more.",
             )
-        kept[longer.pop()] = False
+        kept[longer.pop(0 if side == "left" else -1)] = False
     return kept
 
 

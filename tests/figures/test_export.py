@@ -136,6 +136,8 @@ def test_svg_shows_the_cut(attribution):
     written = " ".join(root.itertext())
     assert "not this" not in written
     assert "✂ 2 more tokens were cut" in written
+    root = ElementTree.fromstring(to_svg(attribution("not this but this", spans=[(9, 12), (13, 17)], cut=2)))
+    assert re.sub(r"\s+", " ", " ".join(root.itertext())).count("✂ but this") == 1
 
 
 def test_what_the_scores_explain_is_said_in_the_svg(attribution):

@@ -77,6 +77,16 @@ def test_the_cut_is_told_and_its_text_kept(attribution):
     assert not heatmap(attribution("read this ")).paragraphs[0].cut
 
 
+def test_a_text_that_lost_its_beginning_keeps_it_apart(attribution):
+    drawn = heatmap(attribution("not this but this", spans=[(9, 12), (13, 17)], cut=2))
+    assert (drawn.paragraphs[0].unread, drawn.paragraphs[0].tail) == ("not this ", "")
+    assert not drawn.paragraphs[0].cut
+    assert flow(drawn) == "but this"
+    assert [token.start for token in drawn.tokens if not token.special] == [9, 13]
+    whole = heatmap(attribution("  read this", spans=[(2, 6), (7, 11)]))
+    assert (whole.paragraphs[0].unread, flow(whole)) == ("", "  read this")
+
+
 def test_limit_counts_content_and_clips_special_tokens(attribution):
     result = attribution("a b", [3, -1, 0.5, 0])
     drawn = heatmap(result)

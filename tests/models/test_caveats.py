@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -28,6 +30,14 @@ def test_nothing_is_told_of_a_text_that_is_read(encoder: Classifier) -> None:
 def test_a_cut_is_told(encoder: Classifier) -> None:
     assert told(encoder, "film " * 50) == [
         "The model reads 48 tokens; the last 4 of the text were cut and have no score."
+    ]
+
+
+def test_a_cut_at_the_beginning_is_told(encoder: Classifier) -> None:
+    kept_end = copy.deepcopy(encoder.tokenizer)
+    kept_end.truncation_side = "left"
+    assert told(replace(encoder, tokenizer=kept_end), "film " * 50) == [
+        "The model reads 48 tokens; the first 4 of the text were cut and have no score."
     ]
 
 

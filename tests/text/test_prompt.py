@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,7 +11,7 @@ from hypothesis import strategies as st
 from explainlab.errors import TextError
 from explainlab.limits import Limits
 from explainlab.text.encoding import Encoding
-from explainlab.text.prompt import Prompt, encode_prompted
+from explainlab.text.prompt import Prompt, encode_prompted, ids_within
 from explainlab.text.units import group
 from tests.zoo import tokenizer_of
 
@@ -114,6 +116,15 @@ def test_a_long_text_loses_its_own_end(kind: str, lost: int) -> None:
     assert content(short) == content(whole)[:-lost]
     assert [said for said in short.prompt if said] == [said for said in whole.prompt if said]
     assert short.pieces[-1] == whole.pieces[-1]
+
+
+def test_a_long_text_loses_its_beginning_where_the_tokenizer_cuts_there() -> None:
+    tokenizer = copy.deepcopy(tokenizer_of("llama"))
+    tokenizer.truncation_side = "left"
+    whole = encode_prompted(tokenizer, PROMPT, TEXT, None, 48, Limits(max_characters=1000))
+    short = encode_prompted(tokenizer, PROMPT, TEXT, None, len(whole) - 3, Limits(max_characters=1000))
+    assert (content(short), short.cut) == (content(whole)[3:], 3)
+    assert ids_within(tokenizer, PROMPT, TEXT, None, len(whole) - 3)[0] == short.ids.tolist()
 
 
 def test_of_a_pair_the_longer_text_is_cut() -> None:

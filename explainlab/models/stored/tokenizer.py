@@ -30,7 +30,7 @@ def read_tokenizer(model_id: str, files: Files) -> PreTrainedTokenizerBase:
         ) from error
     if not tokenizer.is_fast:
         raise ModelError(f"The tokenizer of {model_id} keeps no character offsets.", "Save its tokenizer.json too.")
-    tokenizer.padding_side = tokenizer.truncation_side = "right"
+    tokenizer.padding_side = "right"
     return tokenizer
 
 
