@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, S
 from pydantic import BaseModel, ConfigDict
 
 from explainlab.attribution.baselines import data_digest
-from explainlab.attribution.explain import versions
+from explainlab.attribution.explain import versions_with
 from explainlab.attribution.method import Extent
 from explainlab.attribution.registry import MethodRequest, get_method
 from explainlab.data import leaves_out, source_digest
@@ -337,8 +337,7 @@ class Analysis(ABC):
 
     def versions(self, classifier: Classifier) -> dict[str, str]:
         """The versions that a result's numbers depend on."""
-        own = {"study": str(self.version), "model": classifier.digest, "device": str(classifier.device)}
-        return {**versions(), **own}
+        return versions_with(classifier, study=self.version)
 
     def _read(self, record: Mapping[str, Any], body: type[B]) -> AnalysisResult[B]:
         """The result of ``record`` with a ``body`` of this type."""

@@ -11,6 +11,7 @@ from typing import Any, Generic, TypeVar
 from explainlab.analyses.base import Analysis, AnalysisResult, Record, Sampled, Skipped
 from explainlab.data import Dataset, Row, read_dataset
 from explainlab.errors import RequestError
+from explainlab.models.caveats import caveats_of_model
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import Relay, RunContext
 from explainlab.reader import Reader
@@ -68,7 +69,7 @@ class DataAnalysis(Analysis, Generic[D]):
             skipped=tuple(skipped),
             sample=sample,
             cost=Cost(subject.forward, subject.backward, clock.seconds),
-            warnings=(*warnings_of(skipped), *subject.warnings),
+            warnings=(*caveats_of_model(classifier), *warnings_of(skipped), *subject.warnings),
             versions=self.versions(classifier),
         )
 

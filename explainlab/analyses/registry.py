@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cache
 from reprlib import repr as quote
 from typing import Any
@@ -20,7 +20,7 @@ from explainlab.limits import Limits
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import Body, Momentary, Relay, RunContext
 from explainlab.reader import ANYBODY, Reader
-from explainlab.request import GOLD, CompleteRequest, Request, checked
+from explainlab.request import GOLD, CompleteRequest, Request, checked, digest
 from explainlab.result import Result
 
 _SETS = "sets"
@@ -104,11 +104,26 @@ def request_key(request: CompleteRequest, model_digest: str, reader: Reader = AN
 
 
 class Answers(Relay):
-    """Does what ``context`` does, and knows under which keys its results answer the questions to ``classifier``."""
+    """Does what ``context`` does, and knows under which keys its results answer the questions to ``classifier``.
+
+    Where torch rounds the classifier's products of matrices, the keys are others than those of exact results.
+    """
 
     def __init__(self, context: RunContext, classifier: Classifier) -> None:
         super().__init__(context)
         self._classifier = classifier
+
+    def recall_all(self, keys: Collection[str]) -> dict[str, Body]:
+        return self._recalled(super().recall_all, keys)
+
+    def keep_all(self, bodies: Mapping[str, Body], renew: bool = False) -> None:
+        super().keep_all({self._key(key): body for key, body in bodies.items()}, renew)
+
+    def recall_results(self, keys: Collection[str]) -> dict[str, Body]:
+        return self._recalled(super().recall_results, keys)
+
+    def keep_results(self, records: Mapping[str, Body]) -> None:
+        super().keep_results({self._key(key): record for key, record in records.items()})
 
     def recall_answers(self, requests: Sequence[CompleteRequest]) -> dict[int, Body]:
         if dtype_of(self._classifier) is None:
@@ -116,6 +131,15 @@ class Answers(Relay):
         keys = [request_key(request, self._classifier.digest, self.reader) for request in requests]
         known = self.recall_results(keys)
         return {place: known[key] for place, key in enumerate(keys) if key in known}
+
+    def _recalled(self, recall: Callable[[Collection[str]], dict[str, Body]], keys: Collection[str]) -> dict[str, Body]:
+        own = {self._key(key): key for key in keys}
+        return {own[key]: body for key, body in recall(own).items()}
+
+    def _key(self, key: str) -> str:
+        """``key``, or that of the same where products are rounded."""
+        rounded = self._classifier.rounds_to
+        return digest([key, rounded]) if rounded else key
 
 
 def answer(classifier: Classifier, request: Request, context: RunContext | None = None) -> Result:

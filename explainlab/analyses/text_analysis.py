@@ -19,6 +19,7 @@ from explainlab.attribution.subject import Subject
 from explainlab.data import Row, without_marks
 from explainlab.errors import RequestError, TextError
 from explainlab.models.batching import Batcher
+from explainlab.models.caveats import caveats_of_model
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import Relay, RunContext
 from explainlab.request import GOLD, CompleteRequest, digest
@@ -44,7 +45,8 @@ class _Texts:
 
     ``lengths`` int64 [n] in tokens, ``keys`` bytes [n] of their requests, and ``same`` int64 [n]: the place of the
     first row that asks the same. There what the result needs of a text is written: ``finished`` [n], whether it is
-    ``done``, its cost, and whether it was ``warned`` of, and what is ``kept`` of its body.
+    ``done``, its cost, and whether it was ``warned`` of, and what is ``kept`` of its body. ``known`` are the warnings
+    of the model, which all texts have.
     """
 
     rows: Sequence[Row]
@@ -53,6 +55,7 @@ class _Texts:
     same: np.ndarray
     finished: np.ndarray
     kept: Any
+    known: tuple[str, ...]
 
 
 class TextAnalysis(Analysis, Generic[T, D]):
@@ -160,6 +163,7 @@ class TextAnalysis(Analysis, Generic[T, D]):
             len(rows), dtype=[("done", "?"), ("passes", "i8", (2,)), ("seconds", "f8"), ("warned", "?")]
         )
         kept = self.holder(parameters, classifier.labels, len(rows))
+        texts = _Texts(rows, lengths, keys, same, finished, kept, tuple(caveats_of_model(classifier)))
 
         def result() -> AnalysisResult[D]:
             """The result of the texts that are finished now."""
@@ -174,11 +178,11 @@ class TextAnalysis(Analysis, Generic[T, D]):
                 skipped=tuple(skipped),
                 sample=sample,
                 cost=Cost(forward, backward, own["seconds"].sum().item()),
-                warnings=(*warned, *self.notes_of(studied, parameters)),
+                warnings=(*texts.known, *warned, *self.notes_of(studied, parameters)),
                 versions=self.versions(classifier),
             )
 
-        for _ in self._finish(classifier, _Texts(rows, lengths, keys, same, finished, kept), asked, context):
+        for _ in self._finish(classifier, texts, asked, context):
             context.show(result)
         return result()
 
@@ -237,7 +241,12 @@ class TextAnalysis(Analysis, Generic[T, D]):
     def _note(self, texts: _Texts, place: int, result: AnalysisResult[T]) -> None:
         cost = result.cost
         texts.kept[place] = self.kept(result.body)
-        texts.finished[place] = True, (cost.forward, cost.backward), cost.seconds, bool(result.warnings)
+        texts.finished[place] = (
+            True,
+            (cost.forward, cost.backward),
+            cost.seconds,
+            bool({*result.warnings} - {*texts.known}),
+        )
 
 
 def row_request(request: CompleteRequest, row: Row, marks: Collection[str]) -> CompleteRequest:

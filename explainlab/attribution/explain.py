@@ -198,14 +198,10 @@ def attribute_subjects(
             cost=Cost(subject.forward, subject.backward, seconds * count),
             cut=subject.encoding.cut,
             label_share=subject.label_share,
+            logit=subject.logit,
             warnings=(*subject.caveats, *subject.warnings, *halved, *outcome.warnings, *_sum_warning(outcome, method)),
             notes=(*subject.notes, *_precision(classifier), *_rounding(outcome, classifier)),
-            versions={
-                **versions(),
-                "method": str(method.version),
-                "model": classifier.digest,
-                "device": str(classifier.device),
-            },
+            versions=versions_with(classifier, method=method.version),
         )
         for subject, request, outcome, count in zip(subjects, requests, outcomes, spent, strict=True)
     ]
@@ -229,6 +225,16 @@ def outcomes_of(subjects: Sequence[Subject], method: Method, parameters: Any) ->
 def versions() -> dict[str, str]:
     """Versions of the libraries that the numbers depend on."""
     return {name: version(name) for name in ("torch", "transformers", "tokenizers", "numpy", "captum", "scipy")}
+
+
+def versions_with(classifier: Classifier, **asked: int) -> dict[str, str]:
+    """:func:`versions`, those of what is ``asked``, and what identifies ``classifier``: its files and its device.
+
+    ``matmul`` is the format to which float32 is rounded in products of matrices; absent where it is not.
+    """
+    own = {name: str(number) for name, number in asked.items()}
+    own |= {"model": classifier.digest, "device": str(classifier.device)}
+    return {**versions(), **own, **({"matmul": classifier.rounds_to} if classifier.rounds_to else {})}
 
 
 def _precision(classifier: Classifier) -> list[str]:

@@ -80,7 +80,8 @@ class Attribution(Result):
     numerical errors, where the method has them. ``spread`` float64 [n_features]: for a mean of several methods, its
     standard deviation over them. ``signed``: False where scores are magnitudes only. ``cut``: number of
     tokens that did not fit into the model. ``label_share``: for a language model with a prompt, the share of the next
-    token that the label words together hold, in [0, 1]. ``notes``: facts of this run that are in no other field.
+    token that the label words together hold, in [0, 1]. ``logit``: that of the target for the text itself, where
+    this is what is explained and is known. ``notes``: facts of this run that are in no other field.
     """
 
     prediction: Prediction
@@ -93,6 +94,7 @@ class Attribution(Result):
     spread: np.ndarray | None = None
     cut: int = 0
     label_share: float | None = None
+    logit: float | None = None
     notes: tuple[str, ...] = ()
 
     @property
@@ -189,8 +191,9 @@ class Attribution(Result):
     def to_shap(self) -> shap.Explanation:
         """The scores of the text as SHAP's ``Explanation`` of one text, for its plots: ``shap.plots.text``.
 
-        The base value is the explained probability less the sum of the scores; of a logit, which is not known, 0.
-        Raises :class:`UnsupportedError` where ``shap`` is not installed.
+        The base value is the explained probability or logit less the sum of the scores. Raises
+        :class:`UnsupportedError` where ``shap`` is not installed, and for a logit that is not known: older records do
+        not have it.
         """
         from explainlab.attribution.elsewhere.making import explanation_of
 
@@ -210,6 +213,7 @@ class Attribution(Result):
             "prediction": asdict(self.prediction),
             **({} if self.label_share is None else {"label_share": self.label_share}),
             "target": asdict(self.target),
+            **({} if self.logit is None else {"logit": self.logit}),
             "target_asked": self.request.target,
             "features": [
                 {**vars(f), "score": float(score), "error": error, "spread": spread}
@@ -241,6 +245,7 @@ class Attribution(Result):
             cost=Cost(**body["cost"]),
             cut=body["cut"],
             label_share=body.get("label_share"),
+            logit=body.get("logit"),
             warnings=tuple(body["warnings"]),
             notes=tuple(body["notes"]),
             versions=body["versions"],

@@ -157,6 +157,11 @@ class Subject:
         return self.text.label_share
 
     @property
+    def logit(self) -> float | None:
+        """The logit of the target for the text itself, where this is what is explained."""
+        return float(self.original[self.target.index]) if self.output == "logit" else None
+
+    @property
     def caveats(self) -> list[str]:
         """What a reader must know of how the model read the text: see :func:`explainlab.models.caveats.caveats`."""
         return caveats(self.classifier, self.encoding, self.label_share)

@@ -16,13 +16,26 @@ MOST_UNKNOWN = 0.2
 def caveats(classifier: Classifier, encoding: Encoding, label_share: float | None) -> list[str]:
     """A warning each for a text that was cut, unknown tokens, a missing second text, and label words hardly ever said.
 
-    ``label_share`` is that of :meth:`Classifier.label_share`, None where the model is no language model.
+    Those of the model itself come last (:func:`caveats_of_model`). ``label_share`` is that of
+    :meth:`Classifier.label_share`, None where the model is no language model.
     """
     return [
         *_cut(classifier, encoding),
         *_unknown(classifier, encoding),
         *_alone(classifier, encoding),
         *_unlikely(label_share),
+        *caveats_of_model(classifier),
+    ]
+
+
+def caveats_of_model(classifier: Classifier) -> list[str]:
+    """A warning each for everything that holds of all texts: the model's notes, and a rounding of float32 by torch."""
+    if not classifier.rounds_to:
+        return list(classifier.notes)
+    return [
+        *classifier.notes,
+        f"Torch rounds float32 to {classifier.rounds_to} before it multiplies matrices, as this program asks "
+        "(set_float32_matmul_precision): the scores may differ from exact float32's by some per cent.",
     ]
 
 

@@ -7,9 +7,10 @@ probabilities. No method names an architecture.
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import torch
@@ -20,12 +21,16 @@ from explainlab.limits import DEFAULT_LIMITS, Limits
 from explainlab.models.architectures import Architecture
 from explainlab.models.inputs import Inputs, Tokens
 from explainlab.models.model import Model
+from explainlab.models.modes import own_modes, rounding
 from explainlab.models.speaking.prefix import Cache, Prefix
 from explainlab.text.encoding import Encoding
 from explainlab.text.prompt import Prompt, encode_prompted
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
+
+
+_LOCKS = ("lock", "tokenizer_lock")
 
 
 @dataclass(frozen=True)
@@ -43,11 +48,13 @@ class Classifier:
 
     ``id`` is the name it was loaded by; ``digest`` identifies its files; ``max_tokens`` is its longest input;
     ``pad_id`` the token that fills up a batch; ``prompt`` what it reads around every text: always a language model, a
-    model with a head only where it was trained so; ``pairs``: it was made here of pairs of texts.
+    model with a head only where it was trained so; ``pairs``: it was made here of pairs of texts; ``notes``
+    are the warnings that come with everything it says.
 
     Several threads may use a classifier: they take turns, pass by pass. Whoever changes the model for some passes, by a
     hook or otherwise, holds ``lock`` until the change is undone. ``tokenizer_lock`` is that of the tokenizer, which
-    truncation changes.
+    truncation changes. A pass runs in our modes (:mod:`explainlab.models.modes`), and records gradients where its
+    caller does. A classifier can be copied and pickled: a shallow copy shares model and locks with the original.
     """
 
     id: str
@@ -61,8 +68,18 @@ class Classifier:
     limits: Limits = DEFAULT_LIMITS
     prompt: Prompt | None = None
     pairs: bool = False
+    notes: tuple[str, ...] = ()
     lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
     tokenizer_lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
+
+    def __copy__(self) -> Self:
+        return replace(self)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name not in _LOCKS}
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        vars(self).update(state, **{name: threading.RLock() for name in _LOCKS})
 
     @property
     def architecture(self) -> Architecture:
@@ -78,6 +95,11 @@ class Classifier:
     def dtype(self) -> torch.dtype:
         """The number format of the weights."""
         return self.model.word_embeddings.weight.dtype
+
+    @property
+    def rounds_to(self) -> str:
+        """The format to which torch rounds its float32 in products of matrices, as the program asked; else empty."""
+        return rounding(self.device) if self.dtype == torch.float32 else ""
 
     @property
     def bytes(self) -> int:
@@ -120,7 +142,7 @@ class Classifier:
 
     def embed(self, ids: Tensor) -> Tensor:
         """Word embeddings [..., d] of token ids [...]: what the model looks up, before positions and normalisation."""
-        with torch.no_grad():
+        with own_modes(gradients=False):
             return self.model.word_embeddings.forward(ids)  # without hooks: those of another thread's pass
 
     def logits(self, inputs: Inputs, embeddings: Tensor | None = None, prefix: Prefix | None = None) -> Tensor:
@@ -129,7 +151,7 @@ class Classifier:
         Gradients flow to ``embeddings`` that require them. If all texts begin with ``prefix``, only what follows is
         run.
         """
-        with self.lock:
+        with self._pass():
             return self._scores(self.model.logits(inputs, embeddings, prefix))
 
     def prefix(self, ids: Tensor) -> Prefix:
@@ -138,7 +160,7 @@ class Classifier:
         Raises :class:`UnsupportedError` for any other model.
         """
         self._require("causal decoder", "remembers no beginning of a text", "Choose a decoder, such as a GPT-2 model.")
-        with self.lock:
+        with self._pass():
             return self.model.prefix(ids)
 
     def position_logits(self, inputs: Inputs, embeddings: Tensor | None = None) -> Tensor:
@@ -148,7 +170,7 @@ class Classifier:
         Embeddings and gradients as for :meth:`logits`. Raises :class:`UnsupportedError` for any other model.
         """
         self._require("causal decoder", "makes no intermediate predictions", "Choose a decoder, such as a GPT-2 model.")
-        with self.lock:
+        with self._pass():
             return self._scores(self.model.position_logits(inputs, embeddings))
 
     def next_token(self, inputs: Inputs) -> tuple[Tensor, Tensor]:
@@ -157,7 +179,7 @@ class Classifier:
         The label share is the probability that the next token is one of the label words; class probabilities compare
         these words only with each other. One forward pass without gradients.
         """
-        with self.lock, torch.no_grad():
+        with self._pass(gradients=False):
             logits, share = self.model.next_token(inputs)
         return self._scores(logits), share.to(self.device)
 
@@ -168,7 +190,7 @@ class Classifier:
         model, :class:`ModelError` for logits that are not finite.
         """
         self._require("language model", "does not go on with a text", "Choose a language model with a prompt.")
-        with self.lock:
+        with self._pass():
             logits, cache = self.model.go_on(torch.tensor(ids, device=self.device), cache)
         return self.finite(self._scores(logits)[None])[0], cache
 
@@ -186,7 +208,7 @@ class Classifier:
         parts of one graph. Raises :class:`UnsupportedError` for a model without attention.
         """
         self._require("attention", "has no attention maps", "Choose a transformer.")
-        with self.lock, torch.set_grad_enabled(embeddings is not None):
+        with self._pass(gradients=embeddings is not None):
             maps, logits = self.model.attention_maps(inputs, embeddings)
         return maps, self._scores(logits)
 
@@ -227,6 +249,12 @@ class Classifier:
         """One forward pass over one text."""
         with torch.no_grad():
             return self.prediction(self.logits(self.inputs([encoding]))[0].cpu().double().numpy())
+
+    @contextmanager
+    def _pass(self, gradients: bool | None = None) -> Iterator[None]:
+        """Gives the model to this thread alone, in our modes; None records ``gradients`` where the caller does."""
+        with own_modes(torch.is_grad_enabled() if gradients is None else gradients), self.lock:
+            yield
 
     def _scores(self, logits: Tensor) -> Tensor:
         return logits.to(self.device, torch.float32)

@@ -14,6 +14,7 @@ from explainlab.errors import ModelError, RequestError
 from explainlab.limits import Limits
 from explainlab.models.classifier import Classifier
 from explainlab.models.model_types import model_type_of
+from explainlab.models.stored.directory import doubled_in
 from explainlab.models.stored.tokenizer import most_tokens
 
 PREFIX = "memory:"
@@ -107,6 +108,7 @@ def classifier_of(network: PreTrainedModel, tokenizer: Any, limits: Limits, labe
         max_tokens=most_tokens(name, config, words),
         pad_id=next(i for i in (words.pad_token_id, config.pad_token_id, 0) if i is not None),
         limits=limits,
+        notes=doubled_in(config),
     )
 
 

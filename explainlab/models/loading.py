@@ -22,10 +22,11 @@ from explainlab.models.classifier import Classifier
 from explainlab.models.devices import choose_device, is_out_of_memory
 from explainlab.models.in_memory import SOURCE, classifier_of, require_usable
 from explainlab.models.model_types import model_type_of
+from explainlab.models.modes import own_modes
 from explainlab.models.speaking.completion import PREFIX as COMPLETION
 from explainlab.models.speaking.completion import answer_tokens, split_id, take_head
 from explainlab.models.speaking.templates import Template, template_parts
-from explainlab.models.stored.directory import FILES, OF_PAIRS, prompt_in, read_config
+from explainlab.models.stored.directory import FILES, OF_PAIRS, doubled_in, labels_in, prompt_in, read_config
 from explainlab.models.stored.places import PREFIX, files_here, files_of, locate
 from explainlab.models.stored.tokenizer import most_tokens, read_tokenizer
 from explainlab.models.stored.weights import (
@@ -89,6 +90,7 @@ def model_digest(model_id: str) -> str:
     return _digest_of(files_of(model_id), split_id(model_id)[0])
 
 
+@own_modes()
 def load_model(
     model: str | PreTrainedModel,
     device: str | None = None,
@@ -189,6 +191,7 @@ def _assembled(
         limits=limits,
         prompt=template.prompt if template else prompt_in(model_id, config),
         pairs=bool(getattr(config, OF_PAIRS, False)),
+        notes=() if template else doubled_in(config),
     )
 
 
@@ -334,7 +337,7 @@ def _labels(model_id: str, config: Any) -> tuple[str, ...]:
         raise ModelError(
             f"The classes of {model_id} are not numbered from 0 without gaps.", "Correct id2label in its config.json."
         )
-    return tuple(str(config.id2label[i]) for i in range(config.num_labels))
+    return labels_in(config)
 
 
 def _require_rows(model_id: str, tokenizer: PreTrainedTokenizerBase, rows: int) -> None:

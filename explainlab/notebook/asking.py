@@ -1,5 +1,7 @@
 """What the library asks: as the rooms below, with progress, a word before what takes long, and a memory of what ended.
 
+All is computed in our own modes of torch (:mod:`explainlab.models.modes`), as methods compute between passes too.
+
 Ctrl-C ends a call within one batch. What it has finished of a data set is kept until the next study ends: the same call
 goes on from there.
 """
@@ -14,6 +16,7 @@ from typing import Any, ParamSpec, TypeVar
 from explainlab.analyses import run
 from explainlab.attribution.explain import explain as explain_text
 from explainlab.models.context import RunContext
+from explainlab.models.modes import own_modes
 from explainlab.notebook.keeping import Kept
 from explainlab.notebook.telling import Told
 from explainlab.reporting import Reporter, in_sight
@@ -34,7 +37,8 @@ def _told(ask: Callable[P, T], memory: Callable[[], Any]) -> Callable[P, T]:
         with memory() if own is None else _as_it_is(own) as context:
             told = Told(context)
             try:
-                return ask(*args, **{**named, "context": told})  # type: ignore[arg-type]
+                with own_modes():
+                    return ask(*args, **{**named, "context": told})  # type: ignore[arg-type]
             finally:
                 told.close()
 

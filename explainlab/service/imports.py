@@ -94,6 +94,7 @@ class _AttributionFile(_Common):
     truncated: bool
     cut: Count
     label_share: float | None = Field(None, ge=0, le=1)
+    logit: float | None = None
     notes: list[str]
 
     @model_validator(mode="after")

@@ -21,6 +21,7 @@ from torch import Tensor
 from explainlab.errors import DataError, RequestError
 from explainlab.models.devices import choose_device
 from explainlab.models.loading import load_model, model_digest
+from explainlab.models.modes import own_modes
 from explainlab.request import digest
 from explainlab.text.encoding import markers
 from explainlab.training.architectures import ARCHITECTURES
@@ -86,6 +87,7 @@ class _Saving:
             raise cannot_write(self.out.parent, error) from error
 
 
+@own_modes()
 def train(
     examples: Examples,
     base: str,

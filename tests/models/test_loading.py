@@ -16,6 +16,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import AutoModel, AutoTokenizer, BertConfig, BertForMaskedLM
 
+from explainlab.attribution.explain import explain
 from explainlab.errors import MemoryShortage, ModelError, RequestError, UnsupportedError
 from explainlab.models import loading
 from explainlab.models.classifier import Classifier
@@ -305,6 +306,33 @@ def test_weights_of_another_shape_are_refused(folder: Path) -> None:
 def test_heads_that_choose_no_class_are_refused(folder: Path, options: dict[str, Any]) -> None:
     model_of("bert", **options).save_pretrained(folder)
     _refused(folder, "does not choose one of several classes.*single-label")
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        (["A", "A", "B"], ["A", "A (2)", "B"]),
+        (["A", "B", "A"], ["A", "B", "A (2)"]),
+        (["A", "A", "A"], ["A", "A (2)", "A (3)"]),
+        (["A", "A", "A (2)"], ["A", "A (3)", "A (2)"]),
+        (["A", "a", "A "], ["A", "a", "A "]),
+        (["", "", "B"], ["", " (2)", "B"]),
+    ],
+)
+def test_classes_of_one_name_stay_apart(folder: Path, written: list[str], read: list[str]) -> None:
+    names = {str(number): name for number, name in enumerate(written)}
+    _configure(folder, id2label=names, label2id={name: int(number) for number, name in names.items()})
+    classifier = load_model(str(folder), device="cpu")
+    assert list(classifier.labels) == read == list(describe(str(folder)).labels)
+    found = classifier.predict(classifier.encode("a film")).probabilities
+    assert list(found) == read
+    assert sum(found.values()) == pytest.approx(1)
+    result = explain(classifier, "a film", method="occlusion", target=read[2])
+    changed = [number for number in range(3) if written[number] != read[number]]
+    told = [line for line in result.warnings if "calls its classes" in line]
+    for number, line in zip(changed, told, strict=True):
+        assert f"class {number} is {read[number]} here" in line
+    assert result.target.index == 2
 
 
 def test_weights_that_are_no_numbers_are_named_at_the_prediction(folder: Path) -> None:

@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load_file
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from explainlab.errors import Cancelled, DataError, ModelError, RequestError
 from explainlab.training import Examples, Trained, settings_for, train
 from explainlab.training.batches import masked, padded, position_weights, shuffled_batches
+from tests.models.test_modes import MODES
 from tests.tiers import first
 
 TINY = {"epochs": 8, "batch_size": 10, "learning_rate": 5e-3, "layers": 1, "width": 32, "heads": 2, "vocabulary": 300}
@@ -65,6 +67,20 @@ def test_t5_learns_at_the_usual_rate(tmp_path: Path) -> None:
     settings = settings_for("t5_encoder", **few)
     told = train(sentences(400), "t5_encoder", tmp_path / "t5", settings, held_out=sentences(100, seed=1))
     assert told.accuracy > 0.95
+
+
+@pytest.mark.parametrize("mode", ["no_grad", "inference_mode", "autocast", "float64 by default"])
+@pytest.mark.parametrize("architecture", ["bert", "bilstm_attention"])
+def test_the_same_weights_whatever_the_modes_of_the_program(architecture: str, mode: str, tmp_path: Path) -> None:
+    tiny = {**TINY, "epochs": 1} if architecture == "bert" else {"epochs": 1}
+    settings = settings_for(architecture, **tiny)
+    train(sentences(20), architecture, tmp_path / "plain", settings)
+    with MODES[mode]():
+        train(sentences(20), architecture, tmp_path / "inside", settings)
+    plain, inside = (load_file(tmp_path / name / "model.safetensors") for name in ("plain", "inside"))
+    assert plain.keys() == inside.keys()
+    assert all(torch.equal(plain[name], inside[name]) for name in plain)
+    assert torch.float64 not in {weight.dtype for weight in inside.values()}
 
 
 def test_loads_with_auto_classes(trained: tuple[str, Path, Trained]) -> None:

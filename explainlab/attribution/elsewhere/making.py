@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from explainlab.attribution.elsewhere.maps import read_map, spans_of
-from explainlab.attribution.explain import versions
+from explainlab.attribution.explain import versions_with
 from explainlab.attribution.given import GivenFeature, GivenMap
 from explainlab.attribution.records import Attribution
 from explainlab.attribution.subject import Subject
@@ -68,8 +68,9 @@ def attribution_of(
         completeness=None,
         cost=Cost(0, 0, 0.0),
         cut=subject.encoding.cut,
+        logit=subject.logit,
         notes=("Made elsewhere: its cost is not known.",),
-        versions={**versions(), "model": classifier.digest},
+        versions=versions_with(classifier),
     )
 
 
@@ -88,9 +89,12 @@ def explanation_of(attribution: Attribution) -> shap.Explanation:
         part[own.start : end] if end is None or end > own.start else own.text
         for own, part, end in zip(features, parts, [*ends, None], strict=True)
     ]
-    label = attribution.target.label
-    known = attribution.request.output == "probability"
-    base = attribution.prediction.probabilities[label] - float(scores.sum()) if known else 0.0
+    explained = attribution.logit
+    if attribution.request.output == "probability":
+        explained = attribution.prediction.probabilities[attribution.target.label]
+    if explained is None:
+        raise UnsupportedError("This attribution does not say which logit it explains.", "Explain the text again.")
+    base = explained - float(scores.sum())
     return shap.Explanation(values=scores, base_values=base, data=np.array(data, dtype=object))
 
 

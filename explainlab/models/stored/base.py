@@ -14,7 +14,7 @@ from explainlab.models.anatomy import POOLER
 from explainlab.models.model_types import model_type_of
 from explainlab.models.speaking.completion import PREFIX as COMPLETION
 from explainlab.models.stored.building import BUILDING
-from explainlab.models.stored.directory import read_config
+from explainlab.models.stored.directory import labels_in, read_config
 from explainlab.models.stored.places import files_of
 from explainlab.models.stored.tokenizer import most_tokens, read_tokenizer
 from explainlab.models.stored.weights import Files, load_weights, read_network, require_weights, untrained
@@ -47,7 +47,7 @@ def base_labels(model_id: str) -> tuple[str, ...]:
     heads = fields.get("architectures") or [""]
     if not str(heads[0]).endswith("ForSequenceClassification") or config.num_labels < 2:
         return ()
-    return tuple(str(config.id2label[number]) for number in sorted(config.id2label))
+    return labels_in(config)
 
 
 def load_base(model_id: str, classes: dict[str, Any]) -> Base:

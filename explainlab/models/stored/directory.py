@@ -8,6 +8,7 @@ import re
 import stat
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
+from itertools import count
 from pathlib import Path
 from reprlib import repr as quote
 from typing import Any
@@ -91,6 +92,30 @@ def read_config(model_id: str, directory: Path) -> tuple[PreTrainedConfig, dict[
         raise
     except Exception as error:
         raise ModelError(f"The configuration of {model_id} cannot be read: {first_line(error)}") from error
+
+
+def labels_in(config: Any) -> tuple[str, ...]:
+    """The names of the classes in the order of their indices, each once: the second of two A is ``A (2)``."""
+    written, names = _written(config), list[str]()
+    for name in written:
+        free = (own for number in count(2) if (own := f"{name} ({number})") not in {*written, *names})
+        names.append(next(free) if name in names else name)
+    return tuple(names)
+
+
+def doubled_in(config: Any) -> tuple[str, ...]:
+    """A warning for every class whose name :func:`labels_in` changes."""
+    written = _written(config)
+    return tuple(
+        f"The model calls its classes {written.index(name)} and {number} both {name}: class {number} is {own} here, "
+        f"and the label {name} of a data set means class {written.index(name)}."
+        for number, (name, own) in enumerate(zip(written, labels_in(config), strict=True))
+        if name != own
+    )
+
+
+def _written(config: Any) -> list[str]:
+    return [str(name) for _, name in sorted(config.id2label.items())]
 
 
 def prompt_in(model_id: str, config: PreTrainedConfig) -> Prompt | None:

@@ -69,6 +69,45 @@ def test_to_shap_adds_up_and_is_drawn_by_it(model: Classifier) -> None:
     assert "stirring" in shap.plots.text(given, display=False)
 
 
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"method": "kernel_shap", "output": "logit"},
+        {"method": "occlusion", "output": "logit", "target": "negative"},
+        {"method": "integrated_gradients", "output": "logit", "unit": "word"},
+        {"method": "lrp"},
+        {"method": "kernel_shap", "output": "logit", "text_pair": "It never loses its way."},
+    ],
+    ids=["predicted", "other class", "words", "own output", "pair"],
+)
+def test_to_shap_of_a_logit_adds_up_to_the_logit(how: dict[str, Any], model: Classifier) -> None:
+    result = explain(model, TEXT, **how)
+    encoding = model.encode(TEXT, how.get("text_pair"))
+    with torch.no_grad():
+        logits = model.model.network(
+            input_ids=torch.from_numpy(encoding.ids)[None], token_type_ids=torch.from_numpy(encoding.types)[None]
+        ).logits[0]
+    for own in (result, Attribution.from_json(json.loads(json.dumps(result.to_json())))):
+        given = own.to_shap()
+        assert given.base_values + given.values.sum() == pytest.approx(float(logits[own.target.index]), rel=1e-5)
+
+
+def test_a_map_of_elsewhere_adds_up_to_the_logit_that_it_explains(model: Classifier) -> None:
+    tokens, scores = ours(model)
+    made = Attribution.from_scores(scores, model, TEXT, tokens=tokens, output="logit")
+    assert made.logit == explain(model, TEXT, "occlusion", output="logit").logit
+    assert made.to_shap().base_values + made.to_shap().values.sum() == pytest.approx(made.logit)
+
+
+def test_a_record_without_its_logit_is_told(model: Classifier) -> None:
+    record = explain(model, TEXT, "occlusion", output="logit").to_json()
+    assert "logit" not in explain(model, TEXT, "occlusion").to_json()
+    del record["logit"]
+    with pytest.raises(ExplainLabError, match="which logit") as told:
+        Attribution.from_json(record).to_shap()
+    assert told.value.remedy
+
+
 def test_a_tensor_of_captum(model: Classifier) -> None:
     network, encoding = model.model.network, model.encode(TEXT)
     layer = captum.attr.LayerIntegratedGradients(

@@ -1,0 +1,57 @@
+"""The modes in which models run: ours, whatever those of the program are that asks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+import torch
+
+from explainlab.models.stored.building import BUILDING
+
+_KINDS = ("cpu", "cuda", "mps")
+"""The kinds of devices on which models run."""
+_ROUNDING = ("tf32", "bf16")
+"""The formats to which torch may round float32 where it multiplies matrices."""
+
+
+@contextmanager
+def own_modes(gradients: bool = True) -> Iterator[None]:
+    """Computes inside as torch does where no program has changed its modes, and puts these back.
+
+    Nothing is made as in ``torch.inference_mode``, no autocast rounds, and what names neither dtype nor device is
+    float32 on the CPU. Without ``gradients`` none are recorded, as in ``torch.no_grad``.
+    """
+    with ExitStack() as changed:
+        changed.enter_context(torch.inference_mode(False))  # it has gradients recorded
+        if not gradients:
+            changed.enter_context(torch.no_grad())
+        for kind in _KINDS:
+            if torch.is_autocast_enabled(kind):
+                changed.enter_context(torch.autocast(kind, enabled=False))
+        if torch.get_default_device().type != "cpu":
+            changed.enter_context(torch.device("cpu"))
+        if torch.get_default_dtype() != torch.float32:
+            changed.enter_context(_float32_by_default())
+        yield
+
+
+@contextmanager
+def _float32_by_default() -> Iterator[None]:
+    with BUILDING:  # the default is the whole process's, and a thread that reads a network puts back what it found
+        usual = torch.get_default_dtype()
+        torch.set_default_dtype(torch.float32)
+        try:
+            yield
+        finally:
+            torch.set_default_dtype(usual)
+
+
+def rounding(device: torch.device) -> str:
+    """The format to which torch rounds float32 on ``device`` before it multiplies matrices: ``tf32`` or ``bf16``.
+
+    Empty where it does not, as long as no program asks for it by ``torch.set_float32_matmul_precision``.
+    """
+    backend = torch.backends.cuda if device.type == "cuda" else torch.backends.mkldnn
+    asked = str(backend.matmul.fp32_precision)
+    return asked if asked in _ROUNDING else ""

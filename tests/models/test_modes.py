@@ -1,0 +1,194 @@
+"""Programs that call us in other modes of torch get the same numbers, and their modes back."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from explainlab import explain, load_model, study
+from explainlab.errors import RequestError
+from explainlab.models.caveats import caveats_of_model
+from explainlab.models.classifier import Classifier
+from explainlab.models.context import RunContext
+from explainlab.models.modes import own_modes, rounding
+from explainlab.models.stored.building import BUILDING
+from tests.conftest import ONE_OF_EACH, Zoo
+
+TEXT = "a funny film, isn't it?"
+METHODS = ("integrated_gradients", "occlusion", "attention_average", "lrp", "rpi_g")
+"""One for each kind of pass: gradients, forward, attention, rules, replayed layers."""
+Mode = Callable[[], AbstractContextManager[Any]]
+
+
+@contextmanager
+def by_default(dtype: torch.dtype) -> Iterator[None]:
+    torch.set_default_dtype(dtype)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
+@contextmanager
+def on_by_default(device: str) -> Iterator[None]:
+    torch.set_default_device(device)
+    try:
+        yield
+    finally:
+        torch.set_default_device(None)
+
+
+@contextmanager
+def rounded_to(precision: str) -> Iterator[None]:
+    torch.set_float32_matmul_precision(precision)
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision("highest")
+
+
+MODES: dict[str, Mode] = {
+    "no_grad": torch.no_grad,
+    "inference_mode": torch.inference_mode,
+    "autocast": lambda: torch.autocast("cpu", dtype=torch.bfloat16),
+    "autocast to float16": lambda: torch.autocast("cpu", dtype=torch.float16),
+    "float64 by default": lambda: by_default(torch.float64),
+    "bfloat16 by default": lambda: by_default(torch.bfloat16),
+    "meta by default": lambda: on_by_default("meta"),
+    "inside a device": lambda: torch.device("meta"),
+}
+
+
+def modes() -> list[Any]:
+    """All that a program can have changed."""
+    now = [torch.is_grad_enabled(), torch.is_inference_mode_enabled(), torch.is_autocast_enabled("cpu")]
+    return [*now, torch.get_autocast_dtype("cpu"), torch.get_default_dtype(), torch.get_default_device()]
+
+
+def scores(classifier: Classifier) -> list[np.ndarray]:
+    able = [name for name in METHODS if name != "rpi_g" or classifier.architecture.pooling == "first"]
+    return [explain(classifier, TEXT, name, **({"samples": 2, "steps": 2} if name == "rpi_g" else {})).scores
+            for name in able]  # fmt: skip
+
+
+@pytest.mark.parametrize("mode", MODES.values(), ids=MODES)
+@pytest.mark.parametrize("name", ONE_OF_EACH)
+def test_a_program_in_any_mode_gets_the_same_model_and_scores(name: str, mode: Mode, zoo: Zoo) -> None:
+    classifier = zoo(name)
+    expected = scores(classifier)
+    with mode():
+        before = modes()
+        loaded = load_model(classifier.id, device="cpu")
+        inside = [scores(classifier), scores(loaded)]
+        predicted = classifier.predict(classifier.encode(TEXT))
+        with pytest.raises(RequestError):
+            explain(classifier, TEXT, "nonsense")
+        assert modes() == before
+    for found in (*inside, scores(loaded)):
+        assert all(np.array_equal(own, other) for own, other in zip(found, expected, strict=True))
+    assert predicted == classifier.predict(classifier.encode(TEXT))
+    assert all(own.dtype == torch.float32 and not own.is_inference() for own in loaded.model.network.parameters())
+
+
+def test_a_pass_records_gradients_where_its_caller_does(zoo: Zoo) -> None:
+    classifier = zoo("bert")
+    inputs = classifier.inputs([classifier.encode(TEXT)])
+    with torch.inference_mode():
+        embeddings = classifier.embed(inputs.ids)
+    embeddings.requires_grad_()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        logits = classifier.logits(inputs, embeddings)
+    assert logits.requires_grad
+    for mode in (torch.no_grad, torch.inference_mode):
+        with mode():
+            inside = classifier.logits(inputs, embeddings)
+        assert not inside.requires_grad
+        assert torch.equal(inside, logits)
+
+
+def test_a_study_that_was_stopped_inside_autocast_goes_on_with_the_same_numbers(zoo: Zoo) -> None:
+    asked: dict[str, Any] = {"data": "embedded:sentiment", "rows": 3, "methods": ["occlusion"], "sample": "first"}
+    expected, context = study(zoo("bert"), "activation", **asked), RunContext()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        study(zoo("bert"), "activation", **{**asked, "rows": 2}, context=context)
+    assert context._memory
+    mixed = study(zoo("bert"), "activation", **asked, context=context)
+    for own, other in zip(mixed.body.texts, expected.body.texts, strict=True):
+        assert own.auc["occlusion"] == pytest.approx(other.auc["occlusion"], abs=1e-6)
+
+
+def test_another_thread_that_reads_a_network_keeps_the_default_that_it_has_set() -> None:
+    """The default is the whole process's: put back in the wrong order it would stay changed."""
+    entered, seen = threading.Event(), []
+
+    def passes() -> None:
+        entered.set()
+        with own_modes():
+            seen.append(torch.get_default_dtype())
+
+    with BUILDING, by_default(torch.bfloat16):
+        other = threading.Thread(target=passes)
+        other.start()
+        assert entered.wait(10)
+        other.join(0.2)
+        assert not seen
+        assert torch.get_default_dtype() == torch.bfloat16
+    other.join(10)
+    assert (seen, torch.get_default_dtype()) == ([torch.float32], torch.float32)
+
+
+# Rounded products ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("precision", "told"), [("highest", ""), ("high", "tf32"), ("medium", "bf16")])
+def test_rounded_products_are_told_and_recorded(precision: str, told: str, zoo: Zoo) -> None:
+    classifier = zoo("bert")
+    half = load_model(classifier.id, device="cpu", dtype="bfloat16")
+    with rounded_to(precision):
+        result, other = explain(classifier, TEXT, "occlusion"), explain(half, TEXT, "occlusion")
+        ranked = study(classifier, "activation", data="embedded:sentiment", rows=2, methods=["occlusion"])
+        assert rounding(torch.device("cuda")) == ("tf32" if told else "")
+    for own in (result, ranked):
+        assert own.versions.get("matmul", "") == told
+        assert sum("set_float32_matmul_precision" in line and told in line for line in own.warnings) == bool(told)
+        assert not any("warnings of their own" in line for line in own.warnings)
+    assert "matmul" not in other.versions
+    assert not any("set_float32" in line for line in other.warnings)
+
+
+def test_what_was_kept_of_rounded_products_is_kept_apart(zoo: Zoo) -> None:
+    context, asked = RunContext(), {"data": "embedded:sentiment", "rows": 2, "methods": ["occlusion"]}
+    with rounded_to("medium"):
+        first = study(zoo("bert"), "activation", **asked, context=context)
+        rounded = set(context._memory)
+        again = study(zoo("bert"), "activation", **asked, context=context)
+        assert set(context._memory) == rounded, "the same is found again"
+    exact = study(zoo("bert"), "activation", **asked, context=context)
+    assert len(set(context._memory) - rounded) == len(rounded)
+    assert first.body.texts == again.body.texts
+    assert not caveats_of_model(zoo("bert"))
+    assert not any("matmul" in line for line in exact.warnings)
+
+
+# Copies --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", [*ONE_OF_EACH, "bilstm", "t5"])
+def test_a_classifier_can_be_copied_and_pickled(name: str, zoo: Zoo) -> None:
+    classifier = zoo(name)
+    predicted, gradients = classifier.predict(classifier.encode(TEXT)), explain(classifier, TEXT, "gradient").scores
+    shallow, deep = copy.copy(classifier), copy.deepcopy(classifier)
+    assert (shallow.model, shallow.lock) == (classifier.model, classifier.lock)
+    assert deep.model.network is not classifier.model.network
+    for made in (shallow, deep, pickle.loads(pickle.dumps(classifier))):
+        assert made.predict(made.encode(TEXT)).probabilities == pytest.approx(predicted.probabilities)
+        np.testing.assert_allclose(explain(made, TEXT, "gradient").scores, gradients, rtol=1e-4, atol=1e-7)
+        assert (made.id, made.digest, made.labels) == (classifier.id, classifier.digest, classifier.labels)
