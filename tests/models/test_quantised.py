@@ -49,14 +49,14 @@ def quantised(tmp_path_factory: pytest.TempPathFactory, speaker_path: Callable[[
     return cache(lambda name, bits: load_model(_saved(name, bits, tmp_path_factory.mktemp("quantised")), device="cpu"))
 
 
-def _saved(name: str, bits: int, folder: Path) -> str:
+def _saved(name: str, bits: int, folder: Path, dtype: torch.dtype = torch.float32) -> str:
     kind, speaks = name.removeprefix("speaking "), name == SPEAKER
     whole = build(kind, folder / "whole", speaks)
     config = BitsAndBytesConfig(
         load_in_8bit=bits == 8, load_in_4bit=bits == 4, llm_int8_skip_modules=["classifier", "score", "lm_head"]
     )
     factory = AutoModelForCausalLM if speaks else AutoModelForSequenceClassification
-    model = factory.from_pretrained(whole, quantization_config=config, device_map={"": "cpu"}, dtype=torch.float32)
+    model = factory.from_pretrained(whole, quantization_config=config, device_map={"": "cpu"}, dtype=dtype)
     model.save_pretrained(folder / "quantised")
     tokenizer_of(kind).save_pretrained(folder / "quantised")
     return f"completion:{ASKED.name}:{folder / 'quantised'}" if speaks else str(folder / "quantised")
@@ -65,22 +65,31 @@ def _saved(name: str, bits: int, folder: Path) -> str:
 @pytest.fixture(scope="module")
 def unpacked(quantised: Quantised, zoo_path: Callable[[str], Path], speaker_path: Callable[[str], Path]) -> Quantised:
     """The same model with what its bits stand for in float32."""
-    import bitsandbytes  # takes 150 MB
 
     def made(name: str, bits: int) -> Classifier:
         kind = name.removeprefix("speaking ")
         whole = f"completion:{ASKED.name}:{speaker_path(kind)}" if name == SPEAKER else str(zoo_path(kind))
-        classifier, packed = load_model(whole, device="cpu"), quantised(name, bits)
-        packed.predict(packed.encode(TEXT))  # 8 bits: the scales move to where they are read below
-        layers = dict(packed.model.network.named_modules())
-        with torch.no_grad():
-            for place, layer in classifier.model.network.named_modules():
-                if isinstance(layers[place], bitsandbytes.nn.Linear4bit | bitsandbytes.nn.Linear8bitLt):
-                    weights = _numbers(layers[place])
-                    layer.weight.copy_(weights.T if isinstance(layer, Conv1D) else weights)
-        return classifier
+        return _unpack(quantised(name, bits), load_model(whole, device="cpu"))
 
     return cache(made)
+
+
+def _unpack(packed: Classifier, classifier: Classifier) -> Classifier:
+    """``classifier``, a model in float32, with the numbers of the ``packed`` one."""
+    import bitsandbytes  # takes 150 MB
+
+    packed.predict(packed.encode(TEXT))  # 8 bits: the scales move to where they are read below
+    layers = dict(packed.model.network.named_modules())
+    with torch.no_grad():
+        for place, layer in classifier.model.network.named_modules():
+            whole = isinstance(layers[place], bitsandbytes.nn.Linear4bit | bitsandbytes.nn.Linear8bitLt)
+            for name, own in layer.named_parameters(recurse=False):
+                if whole and name == "weight":
+                    weights = _numbers(layers[place])
+                    own.copy_(weights.T if isinstance(layer, Conv1D) else weights)
+                else:
+                    own.copy_(layers[place].get_parameter(name))
+    return classifier
 
 
 def _numbers(layer: Any) -> torch.Tensor:
@@ -153,6 +162,27 @@ def test_with_eight_bits_what_needs_no_gradient_is_right_but_for_rounding(
     for method in ("occlusion", "attention_rollout"):
         maps = [explain(model, TEXT, method=method, target="positive").scores for model in (ours, theirs)]
         close(*maps, tolerance=0.3 if method == "occlusion" else 0.02)
+
+
+@pytest.mark.parametrize(
+    ("name", "bits", "saved", "asked"),
+    [
+        (BERT, 8, torch.float16, "float32"),
+        (BERT, 8, torch.float32, "float16"),
+        (GPT2, 8, torch.bfloat16, "float32"),
+        (LLAMA, 8, torch.float16, "bfloat16"),
+        (BERT, 4, torch.float16, "float32"),
+        (GPT2, 4, torch.bfloat16, "float16"),
+    ],
+)
+def test_what_was_saved_in_one_format_opens_in_another(
+    name: str, bits: int, saved: torch.dtype, asked: str, zoo_path: Callable[[str], Path], tmp_path: Path
+) -> None:
+    ours = load_model(_saved(name, bits, tmp_path, saved), device="cpu", dtype=asked)
+    assert str(ours.dtype) == f"torch.{asked}"
+    theirs = _unpack(ours, load_model(str(zoo_path(name)), device="cpu"))
+    found, expected = ([*model.predict(model.encode(TEXT)).probabilities.values()] for model in (ours, theirs))
+    assert found == pytest.approx(expected, abs=0.02 if bits == 8 else 1e-3)  # 4 bits unpack in the format of the file
 
 
 def test_what_eight_bits_cannot_do_is_refused_with_its_reason(quantised: Quantised) -> None:

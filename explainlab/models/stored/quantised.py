@@ -41,6 +41,17 @@ def keep_layout(network: nn.Module) -> None:
             layer.support_avx512bf16_for_cpu = False  # type: ignore[assignment]
 
 
+def convert(network: nn.Module, dtype: torch.dtype) -> None:
+    """Convert the weights of ``network`` that are not quantised to ``dtype``.
+
+    transformers reads those that are called ``weight`` in the number format in which they were saved, and all others
+    in that which was asked for: norms of both fail.
+    """
+    for own in network.parameters():
+        if type(own) is nn.Parameter and own.is_floating_point():
+            own.data = own.data.to(dtype)
+
+
 def pack(network: nn.Module, directory: Path) -> None:
     """Give the layers of ``network``, which is on torch's ``meta`` device, weights as packed as in ``directory``.
 

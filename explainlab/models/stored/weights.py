@@ -25,7 +25,7 @@ from explainlab.limits import MAX_LAYERS
 from explainlab.models.devices import free_memory
 from explainlab.models.stored.building import BUILDING
 from explainlab.models.stored.libraries import require_library
-from explainlab.models.stored.quantised import keep_layout, pack, require_quantiser
+from explainlab.models.stored.quantised import convert, keep_layout, pack, require_quantiser
 
 # What transformers reports about weights is read here, and told in our words where it matters. A filter: with a level
 # of its own this logger says more, not less.
@@ -132,6 +132,7 @@ def load_weights(
     _require_trained(model_id, absent, language_model)
     if quantised:
         keep_layout(model)
+        convert(model, dtype)
     model.requires_grad_(False).eval()
     if placed is None:
         return model.to(device), device
