@@ -28,11 +28,13 @@ from explainlab.models.loading import (
     model_digest,
     model_name,
 )
+from explainlab.models.stored.base import load_base
 from explainlab.models.stored.places import embedded_models, locate
 from explainlab.testing.observation import unchanged
 from tests.conftest import Zoo
+from tests.tiers import first
 from tests.toys import with_network
-from tests.zoo import LABELS, ZOO, model_of
+from tests.zoo import LABELS, RECURRENT, ZOO, model_of
 
 
 @pytest.fixture
@@ -287,6 +289,34 @@ def test_missing_weights_of_the_head_are_named(folder: Path) -> None:
     kept = {name: weight for name, weight in weights.items() if not name.startswith("classifier")}
     save_file(kept, folder / "model.safetensors", {"format": "pt"})
     _refused(folder, "lacks trained weights for classifier.bias, classifier.weight")
+
+
+@pytest.mark.parametrize(
+    "name", first(["bert", "gpt2", "t5"], [name for name in ZOO if name not in ("albert", *RECURRENT)], "other models")
+)
+def test_layers_that_the_configuration_leaves_out_are_named(
+    name: str, zoo_path: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """Without its last layer a model says something else, and transformers only logs that it left it out."""
+    shutil.copytree(zoo_path(name), tmp_path, dirs_exist_ok=True)
+    fields = json.loads((tmp_path / "config.json").read_text())
+    key = next(own for own in ("num_hidden_layers", "num_layers", "n_layer", "n_layers") if own in fields)
+    fewer = {key: fields[key] - 1} | ({"layer_types": fields["layer_types"][:-1]} if "layer_types" in fields else {})
+    _configure(tmp_path, **fewer)
+    _refused(tmp_path, r"layers that its configuration leaves out, such as .*\.2\.")
+    with pytest.raises(ModelError, match="leaves out"):
+        load_base(str(tmp_path), {"id2label": {0: "a", 1: "b"}, "label2id": {"a": 0, "b": 1}})
+
+
+def test_what_a_classifier_never_had_may_be_left_over(folder: Path) -> None:
+    """Heads of the training before, and positions, which are no weights."""
+    before = load_model(str(folder), device="cpu")
+    weights = load_file(folder / "model.safetensors")
+    other = {"cls.predictions.bias": torch.ones(3), "bert.embeddings.position_ids": torch.arange(9),
+             "cls.predictions.transform.dense.weight": torch.ones(2, 2), "extra.0.weight": torch.ones(1)}  # fmt: skip
+    save_file({**weights, **other}, folder / "model.safetensors", {"format": "pt"})
+    after = load_model(str(folder), device="cpu")
+    assert after.predict(after.encode("a film")) == before.predict(before.encode("a film"))
 
 
 def test_weights_of_another_shape_are_refused(folder: Path) -> None:

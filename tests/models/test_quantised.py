@@ -182,7 +182,7 @@ def test_what_was_saved_in_one_format_opens_in_another(
     assert str(ours.dtype) == f"torch.{asked}"
     theirs = _unpack(ours, load_model(str(zoo_path(name)), device="cpu"))
     found, expected = ([*model.predict(model.encode(TEXT)).probabilities.values()] for model in (ours, theirs))
-    assert found == pytest.approx(expected, abs=0.02 if bits == 8 else 1e-3)  # 4 bits unpack in the format of the file
+    assert found == pytest.approx(expected, abs=0.02 if bits == 8 else 5e-3)  # 4 bits unpack in the format of the file
 
 
 def test_what_eight_bits_cannot_do_is_refused_with_its_reason(quantised: Quantised) -> None:

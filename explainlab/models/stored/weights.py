@@ -8,7 +8,8 @@ from __future__ import annotations
 import copy
 import json
 import logging
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from math import prod
@@ -19,6 +20,7 @@ from typing import Any
 import torch
 import transformers
 from safetensors import safe_open
+from torch import nn
 
 from explainlab.errors import ModelError, ResourceError
 from explainlab.limits import MAX_LAYERS
@@ -33,6 +35,8 @@ logging.getLogger("transformers.modeling_utils").addFilter(lambda said: "LOAD RE
 
 ADAPTER = "adapter_config.json"
 ADAPTER_WEIGHTS = "adapter_model.safetensors"
+_NUMBER = re.compile(r"\.\d+\.")
+"""The number of a layer in the name of a weight."""
 IN_ADAPTER = "base_model.model."
 """Begins the names of an adapter's weights: what follows is where they belong in the network."""
 
@@ -81,7 +85,7 @@ def read_network(model_id: str, factory: Any, directory: Path | None, **options:
     """What transformers' ``factory`` reads from ``directory``, with ``options``, and what it says about the weights.
 
     From safetensors on this machine alone, or without a directory from the option ``state_dict``; no code of a model is
-    run. Raises :class:`ModelError` if it cannot.
+    run. Raises :class:`ModelError` if it cannot, and for layers that the configuration leaves out.
     """
     try:
         with BUILDING:
@@ -95,7 +99,19 @@ def read_network(model_id: str, factory: Any, directory: Path | None, **options:
             )
     except Exception as error:
         raise ModelError(f"{model_id} cannot be loaded: {first_line(error)}") from error
+    _require_all_layers(model_id, network, info["unexpected_keys"])
     return network, info
+
+
+def _require_all_layers(model_id: str, network: nn.Module, unused: Iterable[str]) -> None:
+    """Raise for ``unused`` weights that differ from some in ``network`` in the number of their layer alone."""
+    alike = {_NUMBER.sub(".#.", name) for name in network.state_dict()}
+    lost = sorted(name for name in unused if _NUMBER.sub(".#.", name) in alike)
+    if lost:
+        raise ModelError(
+            f"The weights of {model_id} have layers that its configuration leaves out, such as {lost[0]}.",
+            "Correct the number of layers in its config.json, or save the model again with save_pretrained.",
+        )
 
 
 def load_weights(
