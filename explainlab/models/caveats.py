@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from explainlab.models.classifier import Classifier
+from explainlab.models.stored.tokenizer import SEGMENTS
 from explainlab.text.encoding import Encoding, unknown_count
 
 LEAST_LABEL_SHARE = 0.1
@@ -23,6 +24,7 @@ def caveats(classifier: Classifier, encoding: Encoding, label_share: float | Non
         *_cut(classifier, encoding),
         *_unknown(classifier, encoding),
         *_alone(classifier, encoding),
+        *_segments(classifier, encoding),
         *_unlikely(label_share),
         *caveats_of_model(classifier),
     ]
@@ -99,6 +101,18 @@ def _alone(classifier: Classifier, encoding: Encoding) -> list[str]:
     if not classifier.pairs or encoding.text_pair is not None:
         return []
     return ["The model was trained on pairs of texts, and this one has no second text: it never met such a text."]
+
+
+def _segments(classifier: Classifier, encoding: Encoding) -> list[str]:
+    """A warning where transformers, by the names that a tokenizer was made with, would leave out a pair's segments."""
+    tokenizer = classifier.tokenizer
+    names = tokenizer.init_kwargs.get("model_input_names", type(tokenizer).model_input_names)
+    if SEGMENTS in names or SEGMENTS not in tokenizer.model_input_names or not encoding.types.any():
+        return []
+    return [
+        "The model reads the second text as segment 1, as the template of its tokenizer says; transformers 5 leaves "
+        "segments out for such a tokenizer and gives other probabilities."
+    ]
 
 
 def _unlikely(label_share: float | None) -> list[str]:

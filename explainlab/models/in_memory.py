@@ -15,7 +15,7 @@ from explainlab.limits import Limits
 from explainlab.models.classifier import Classifier
 from explainlab.models.model_types import model_type_of
 from explainlab.models.stored.directory import doubled_in
-from explainlab.models.stored.tokenizer import most_tokens
+from explainlab.models.stored.tokenizer import ask_for_segments, most_tokens
 
 PREFIX = "memory:"
 """Begins the ids of models that were given in memory."""
@@ -95,6 +95,7 @@ def classifier_of(network: PreTrainedModel, tokenizer: Any, limits: Limits, labe
     """
     own, words = own_copy(network), own_tokenizer(tokenizer)
     config: Any = own.config
+    ask_for_segments(words, config)
     model_type, digest = model_type_of(config), digest_of(network, words)
     name = f"{PREFIX}{config.model_type}-{digest[:8]}"
     place = next(own.parameters()).device

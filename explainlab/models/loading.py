@@ -171,7 +171,7 @@ def _assembled(
     config = _config(model_id, files, template)
     model_type = model_type_of(config, speaks=template is not None)
     labels = tuple(template.labels) if template else _labels(model_id, config)
-    tokenizer = read_tokenizer(model_id, files)
+    tokenizer, notes = read_tokenizer(model_id, files, config)
     max_tokens = most_tokens(model_id, config, tokenizer)
     answers = answer_tokens(template, tokenizer, max_tokens) if template else {}
     network, device_of_inputs = read(config, template is not None)
@@ -191,7 +191,7 @@ def _assembled(
         limits=limits,
         prompt=template.prompt if template else prompt_in(model_id, config),
         pairs=bool(getattr(config, OF_PAIRS, False)),
-        notes=() if template else doubled_in(config),
+        notes=notes if template else (*notes, *doubled_in(config)),
     )
 
 
@@ -245,7 +245,8 @@ def answer_pieces(template: Template, model_id: str) -> dict[str, str] | None:
     files = files_here(model_id)
     if files is None:
         return None
-    config, tokenizer = _config(model_id, files, template), read_tokenizer(model_id, files)
+    config = _config(model_id, files, template)
+    tokenizer, _ = read_tokenizer(model_id, files, config)
     answers = answer_tokens(template, tokenizer, most_tokens(model_id, config, tokenizer))
     return dict(zip(answers, tokenizer.convert_ids_to_tokens(list(answers.values())), strict=True))
 

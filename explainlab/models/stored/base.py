@@ -63,7 +63,7 @@ def load_base(model_id: str, classes: dict[str, Any]) -> Base:
     if getattr(config, "quantization_config", None) is not None:
         raise ModelError(f"The weights of {model_id} are quantised.", "Give it in full precision to train it.")
     require_weights(model_id, files, config)
-    tokenizer = read_tokenizer(model_id, files)
+    tokenizer, _ = read_tokenizer(model_id, files, config)
     most = most_tokens(model_id, config, tokenizer)
     same = base_labels(model_id) == tuple(classes["id2label"].values())
     config.id2label, config.label2id = classes["id2label"], classes["label2id"]

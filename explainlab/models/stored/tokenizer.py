@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
 
+from tokenizers import Tokenizer
 from transformers import AutoTokenizer, PreTrainedConfig, PreTrainedTokenizerBase
 
 from explainlab.errors import ModelError
@@ -11,10 +16,20 @@ from explainlab.models.model_types import model_type_of
 from explainlab.models.stored.directory import VOCABULARIES
 from explainlab.models.stored.weights import Files, first_line
 
+FILE = "tokenizer.json"
+"""The file in which a tokenizer has all its parts."""
+SEGMENTS = "token_type_ids"
+"""The name by which a tokenizer hands out the segments of a pair."""
+PROBE = "Café Co-op, it's NO. 12 naïve\tÉTÉ's  good-bye 你好!"
+"""A text that tokenizers with other parts read otherwise: accents, capitals, hyphens, blanks and Chinese characters."""
 
-def read_tokenizer(model_id: str, files: Files) -> PreTrainedTokenizerBase:
-    """The tokenizer beside a model, or beside its adapter, padding on the right.
 
+def read_tokenizer(
+    model_id: str, files: Files, config: PreTrainedConfig
+) -> tuple[PreTrainedTokenizerBase, tuple[str, ...]]:
+    """The tokenizer beside a model, or beside its adapter, padding on the right; and what readers must know of it.
+
+    It reads by its ``tokenizer.json`` (:func:`_by_file`), and has the segments of pairs (:func:`ask_for_segments`).
     Raises :class:`ModelError` where there is none, or one that keeps no character offsets.
     """
     places = [part.directory for part in (files.adapter, files) if part]
@@ -31,7 +46,62 @@ def read_tokenizer(model_id: str, files: Files) -> PreTrainedTokenizerBase:
     if not tokenizer.is_fast:
         raise ModelError(f"The tokenizer of {model_id} keeps no character offsets.", "Save its tokenizer.json too.")
     tokenizer.padding_side = "right"
-    return tokenizer
+    ask_for_segments(tokenizer, config)
+    return tokenizer, _by_file(tokenizer, directory / FILE)
+
+
+def ask_for_segments(tokenizer: PreTrainedTokenizerBase, config: PreTrainedConfig) -> None:
+    """Let ``tokenizer`` hand out the segments of its template where the network of ``config`` embeds segments.
+
+    A generic tokenizer of transformers 5 keeps them to itself unless it is asked: all segments would be 0.
+    """
+    names = list(tokenizer.model_input_names)
+    if getattr(config, "type_vocab_size", 0) > 1 and SEGMENTS not in names:
+        tokenizer.model_input_names = [*names, SEGMENTS]
+
+
+def _by_file(tokenizer: Any, path: Path) -> tuple[str, ...]:
+    """Give ``tokenizer`` the normalizer and the pre-tokenizer of the file ``path``; a warning where that matters.
+
+    transformers 5 makes the tokenizers of some model types anew from their vocabulary, with the parts that the first
+    model of the type had. Parts of another kind than those in the file are replaced by these. Parts of the same kind
+    stay as transformers makes them, as tokenizer_config.json may set their options.
+    """
+    if not path.is_file():
+        return ()
+    own, backend = Tokenizer.from_file(str(path)), tokenizer.backend_tokenizer
+    theirs, files = _pieces(backend), _pieces(own)
+    parts, kept = json.loads(own.to_str()), json.loads(backend.to_str())
+    for name in ("normalizer", "pre_tokenizer"):
+        if list(_kinds(parts[name])) != list(_kinds(kept[name])):
+            setattr(backend, name, getattr(own, name))
+    if theirs == files:
+        return ()
+    seen = f'reads "{PROBE[:10]}" as {_spelled(theirs)}, its {FILE} as {_spelled(files)}'
+    if _pieces(backend) == theirs:
+        return (f"The tokenizer that transformers makes of this model {seen}: texts are read as transformers does.",)
+    return (f"The tokenizer that transformers makes of this model {seen}: texts are read by the file.",)
+
+
+def _pieces(backend: Tokenizer) -> list[str]:
+    tokens: list[str] = backend.encode(PROBE, add_special_tokens=False).tokens
+    return tokens
+
+
+def _spelled(pieces: Sequence[str]) -> str:
+    return " | ".join(pieces[:6])
+
+
+def _kinds(part: Any) -> Iterator[str]:
+    """The kinds of a part of a tokenizer.json and of the parts within it, in their order."""
+    if isinstance(part, dict):
+        if "type" in part:
+            yield part["type"]
+        for inner in part.values():
+            yield from _kinds(inner)
+    elif isinstance(part, list):
+        for inner in part:
+            yield from _kinds(inner)
 
 
 def most_tokens(model_id: str, config: PreTrainedConfig, tokenizer: PreTrainedTokenizerBase) -> int:

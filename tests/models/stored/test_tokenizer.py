@@ -1,0 +1,106 @@
+"""Tokenizers read by their own file, and segments of pairs come from their template."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from tokenizers import Tokenizer, normalizers, pre_tokenizers
+
+from explainlab.models.caveats import caveats
+from explainlab.models.loading import load_model
+from explainlab.models.reading import read_all
+from explainlab.models.stored.base import load_base
+from tests.zoo import LABELS, build, model_of, tokenizer_of
+
+TEXT, SECOND = "A FUNNY film", "it isn't good"
+
+
+def remade(folder: Path, name: str, kind: str, normalizer: object = None, pre_tokenizer: object = None) -> Path:
+    """Save the tiny model called ``name`` whose tokenizer of class ``kind`` has these parts in its file."""
+    build(name, folder)
+    core = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    core.normalizer = core.normalizer if normalizer is None else normalizer
+    core.pre_tokenizer = core.pre_tokenizer if pre_tokenizer is None else pre_tokenizer
+    core.save(str(folder / "tokenizer.json"))
+    options = json.loads((folder / "tokenizer_config.json").read_text())
+    (folder / "tokenizer_config.json").write_text(json.dumps(options | {"tokenizer_class": kind}))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "normalizer", "pre_tokenizer"),
+    [
+        ("bert", "BertTokenizerFast", normalizers.Lowercase(), pre_tokenizers.WhitespaceSplit()),
+        ("bert", "BertTokenizer", normalizers.NFC(), None),
+        ("distilbert", "BertTokenizer", None, pre_tokenizers.WhitespaceSplit()),
+        ("electra", "BertTokenizer", normalizers.Sequence([normalizers.NFKC(), normalizers.Lowercase()]), None),
+        ("roberta", "RobertaTokenizer", normalizers.Lowercase(), None),
+        ("gpt2", "GPT2Tokenizer", normalizers.Replace("N", "n"), None),
+    ],
+)
+def test_parts_of_another_kind_are_the_file_s(
+    name: str, kind: str, normalizer: object, pre_tokenizer: object, tmp_path: Path
+) -> None:
+    remade(tmp_path, name, kind, normalizer, pre_tokenizer)
+    expected = Tokenizer.from_file(str(tmp_path / "tokenizer.json")).encode(TEXT)
+    classifier = load_model(str(tmp_path), device="cpu")
+    own = classifier.encode(TEXT)
+    assert list(own.pieces) == expected.tokens
+    (reading,) = read_all(classifier, [(TEXT, None)])
+    assert list(reading.ids) == expected.ids
+    classes = {"id2label": dict(enumerate(LABELS)), "label2id": {label: i for i, label in enumerate(LABELS)}}
+    assert load_base(str(tmp_path), classes).tokenizer(TEXT)["input_ids"] == expected.ids
+    (note,) = classifier.notes
+    assert note.endswith("texts are read by the file.")
+    assert note in caveats(classifier, own, None)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "normalizer", "pre_tokenizer"),
+    [
+        ("bert", "BertTokenizer", normalizers.BertNormalizer(lowercase=False, strip_accents=False), None),
+        ("roberta", "RobertaTokenizer", None, pre_tokenizers.ByteLevel(add_prefix_space=True)),
+    ],
+)
+def test_options_of_the_same_part_are_those_of_transformers(
+    name: str, kind: str, normalizer: object, pre_tokenizer: object, tmp_path: Path
+) -> None:
+    remade(tmp_path, name, kind, normalizer, pre_tokenizer)
+    classifier = load_model(str(tmp_path), device="cpu")
+    own = classifier.encode(TEXT)
+    assert list(own.pieces) != Tokenizer.from_file(str(tmp_path / "tokenizer.json")).encode(TEXT).tokens
+    (note,) = classifier.notes
+    assert note.endswith("texts are read as transformers does.")
+
+
+@pytest.mark.parametrize("name", ["bert", "roberta", "t5", "gpt2", "llama", "qwen3"])
+def test_a_generic_tokenizer_is_its_file(name: str, tmp_path: Path) -> None:
+    assert load_model(str(build(name, tmp_path)), device="cpu").notes == ()
+
+
+@pytest.mark.parametrize("name", ["bert", "electra", "albert"])
+def test_segments_of_a_pair_are_those_of_the_template(name: str, tmp_path: Path) -> None:
+    network, tokenizer = model_of(name), tokenizer_of(name)
+    tokens = tokenizer(TEXT, SECOND, return_tensors="pt", return_token_type_ids=True)
+    assert tokens["token_type_ids"].any()
+    with torch.no_grad():
+        expected = network(**tokens).logits.softmax(-1)[0].tolist()
+    stored = load_model(str(build(name, tmp_path)), device="cpu")
+    for classifier in (stored, load_model(network, tokenizer=tokenizer)):
+        encoding = classifier.encode(TEXT, SECOND)
+        assert list(classifier.predict(encoding).probabilities.values()) == pytest.approx(expected, abs=1e-5)
+        (reading,) = read_all(classifier, [(TEXT, SECOND)])
+        assert list(reading.types) == encoding.types.tolist() == tokens["token_type_ids"][0].tolist()
+        assert ["segment 1" in note for note in caveats(classifier, encoding, None)] == [True]
+        assert caveats(classifier, classifier.encode(TEXT), None) == []
+    assert "token_type_ids" not in tokenizer.model_input_names, "the tokenizer in memory stays as it was"
+
+
+@pytest.mark.parametrize("name", ["distilbert", "roberta", "modernbert"])
+def test_a_network_without_segments_is_asked_for_none(name: str, tmp_path: Path) -> None:
+    classifier = load_model(str(build(name, tmp_path)), device="cpu")
+    assert "token_type_ids" not in classifier.tokenizer.model_input_names
+    assert caveats(classifier, classifier.encode(TEXT, SECOND), None) == []
