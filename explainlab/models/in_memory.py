@@ -4,34 +4,50 @@ from __future__ import annotations
 
 import copy
 import hashlib
-from typing import Any
+from dataclasses import replace
+from math import sqrt
+from typing import Any, get_args
+from uuid import uuid4
 
 import torch
-from torch import nn
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
+from torch import Tensor, nn
+from transformers import AutoModelForSequenceClassification, PreTrainedModel, PreTrainedTokenizerBase
 
 from explainlab.errors import ModelError, RequestError
 from explainlab.limits import Limits
+from explainlab.models.anatomy import PostNorm
+from explainlab.models.architectures import Architecture
 from explainlab.models.classifier import Classifier
+from explainlab.models.inputs import Unpadded
 from explainlab.models.model_types import model_type_of
+from explainlab.models.stored.building import BUILDING
 from explainlab.models.stored.directory import doubled_in
 from explainlab.models.stored.tokenizer import ask_for_segments, most_tokens
+from explainlab.models.stored.weights import first_line
+from explainlab.request import Dtype
+from explainlab.request import digest as digest_of_all
 
 PREFIX = "memory:"
 """Begins the ids of models that were given in memory."""
 SOURCE = "memory"
+_TEXT = "One text, of several different words."
+"""Read to compare a network's own call with our passes."""
 
 
 def own_copy(network: PreTrainedModel) -> PreTrainedModel:
     """The modules of ``network`` once more, in evaluation mode, around the same numbers, which need no gradients.
 
     Nothing of ``network`` is changed: its modes, hooks, gradients and flags are those of other objects. Tied weights
-    stay tied. Hooks that it has are part of what it computes, and are called here too.
+    stay tied. Hooks that it has are part of what it computes, and are called here too. Those on the way back are not:
+    gradients are those of what it computes.
     """
     shared: dict[int, Any] = {id(buffer): buffer for buffer in network.buffers()}
     shared |= {id(own): nn.Parameter(own.detach(), requires_grad=False) for own in network.parameters()}
     own = copy.deepcopy(network, shared)
     own.eval()
+    for module in own.modules():
+        module._backward_hooks.clear()
+        module._backward_pre_hooks.clear()
     return own
 
 
@@ -57,7 +73,8 @@ def own_tokenizer(tokenizer: Any) -> PreTrainedTokenizerBase:
 def require_usable(network: Any, device: str | None, dtype: str | None) -> None:
     """Raise for a network in memory that cannot be explained as it is.
 
-    :class:`ModelError` for what is no classifier of transformers, quantised, spread over devices or without weights;
+    :class:`ModelError` for what is no classifier of transformers, quantised, spread over devices, without weights or in
+    a number format that nothing is computed in;
     :class:`RequestError` for a ``device`` or ``dtype`` that is not its own: it is not moved.
     """
     name = type(network).__name__
@@ -69,7 +86,8 @@ def require_usable(network: Any, device: str | None, dtype: str | None) -> None:
     if not name.endswith("ForSequenceClassification"):
         raise ModelError(f"A {name} is no classifier.", "Give a model for sequence classification.")
     weights = list(network.parameters())
-    if any(type(own) is not nn.Parameter or not own.is_floating_point() for own in weights):
+    packed = any(not isinstance(own, Tensor) or own.is_quantized for own in network.state_dict().values())
+    if packed or any(type(own) is not nn.Parameter or not own.is_floating_point() for own in weights):
         raise ModelError(
             f"The weights of this {name} are quantised.", "Give the model in full precision, or load it by its id."
         )
@@ -84,7 +102,40 @@ def require_usable(network: Any, device: str | None, dtype: str | None) -> None:
         raise ModelError(
             f"This {name} mixes {', '.join(sorted(formats))}.", "Convert it to one format with .to(dtype)."
         )
-    _require_own("dtype", dtype, formats.pop(), "Convert the model with .to(dtype) before, or leave dtype out.")
+    own = formats.pop()
+    if own not in get_args(Dtype):
+        raise ModelError(f"This {name} is in {own}.", f"Convert it with .to(dtype) to {', '.join(get_args(Dtype))}.")
+    _require_own("dtype", dtype, own, "Convert the model with .to(dtype) before, or leave dtype out.")
+
+
+def require_as_called(classifier: Classifier) -> None:
+    """Raise :class:`ModelError` for a network that scores a text in another way when it is called than in our passes.
+
+    Its call reads the ids of a text. Our pass begins with the word embeddings of these, and reads the ids of another
+    text, which must not matter. Half of the digits must agree.
+    """
+    encoding = classifier.encode(_TEXT)
+    other = encoding.ids.copy()
+    other[encoding.content] = other[encoding.content][::-1]
+    inputs = classifier.inputs([encoding])
+    name = type(classifier.model.network).__name__
+    try:
+        with torch.no_grad():
+            output = classifier.model.network(input_ids=inputs.ids, attention_mask=inputs.attention.long())
+            called: Tensor = output.logits.float()
+            others = classifier.inputs([Unpadded(other, encoding.types)])
+            ours = classifier.logits(others, classifier.embed(inputs.ids))
+    except Exception as error:
+        raise ModelError(
+            f"This {name} cannot read a text: {first_line(error)}.",
+            "Give a network that is called as those of transformers are.",
+        ) from error
+    if (called - ours).abs().max() > sqrt(torch.finfo(classifier.dtype).eps) * called.abs().max():
+        raise ModelError(
+            f"This {name} gives other scores when it is called than from its word embeddings on: a hook, a wrapper or "
+            "a forward of its own changes them.",
+            "Remove it, or put a module that does the same into the network, such as into its head.",
+        )
 
 
 def classifier_of(network: PreTrainedModel, tokenizer: Any, limits: Limits, labels: tuple[str, ...]) -> Classifier:
@@ -97,13 +148,16 @@ def classifier_of(network: PreTrainedModel, tokenizer: Any, limits: Limits, labe
     config: Any = own.config
     ask_for_segments(words, config)
     model_type, digest = model_type_of(config), digest_of(network, words)
+    architecture = model_type.architecture
+    if not _as_built(own):  # no digest knows code
+        architecture, digest = _undecomposed(architecture), digest_of_all([digest, uuid4().hex])
     name = f"{PREFIX}{config.model_type}-{digest[:8]}"
     place = next(own.parameters()).device
     return Classifier(
         id=name,
         source=SOURCE,
         digest=digest,
-        model=model_type.adapter(own, model_type.architecture, place),
+        model=model_type.adapter(own, architecture, place),
         tokenizer=words,
         labels=labels,
         max_tokens=most_tokens(name, config, words),
@@ -111,6 +165,23 @@ def classifier_of(network: PreTrainedModel, tokenizer: Any, limits: Limits, labe
         limits=limits,
         notes=doubled_in(config),
     )
+
+
+def _as_built(network: PreTrainedModel) -> bool:
+    """Tell whether all modules are of the kinds that the configuration builds, with neither hooks nor own forwards."""
+    with BUILDING, torch.device("meta"):
+        built = AutoModelForSequenceClassification.from_config(copy.deepcopy(network.config))
+    mine, theirs = ({name: type(own) for name, own in every.named_modules()} for every in (network, built))
+    hooked = any(own._forward_hooks or own._forward_pre_hooks or "forward" in vars(own) for own in network.modules())
+    return mine == theirs and not hooked
+
+
+def _undecomposed(architecture: Architecture) -> Architecture:
+    """The same, whose blocks cannot be taken apart: they are not as the model type has them."""
+    if architecture.anatomy is None or not isinstance(architecture.anatomy.parts, PostNorm):
+        return architecture
+    parts = "its modules or their calls were changed in memory"
+    return replace(architecture, anatomy=replace(architecture.anatomy, parts=parts))
 
 
 def digest_of(network: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> str:

@@ -20,7 +20,7 @@ from explainlab.limits import DEFAULT_LIMITS, Limits
 from explainlab.models.architectures import Architecture
 from explainlab.models.classifier import Classifier
 from explainlab.models.devices import choose_device, is_out_of_memory
-from explainlab.models.in_memory import SOURCE, classifier_of, require_usable
+from explainlab.models.in_memory import SOURCE, classifier_of, require_as_called, require_usable
 from explainlab.models.model_types import model_type_of
 from explainlab.models.modes import own_modes
 from explainlab.models.speaking.completion import PREFIX as COMPLETION
@@ -108,8 +108,9 @@ def load_model(
 
     Raises :class:`ModelError` for a model that does not exist, has no safetensors, no tokenizer or no classification
     head, is of an unsupported type, or cannot be fetched, for label words that it cannot answer with, and for one in
-    memory that is quantised, spread over devices, or whose tokenizer keeps no offsets; :class:`RequestError` for an
-    unknown device or dtype, or one that is not that of a model in memory.
+    memory that is quantised, in float64, spread over devices, whose tokenizer keeps no offsets, or that is called in
+    another way than it is explained; :class:`RequestError` for an unknown device or dtype, or one that is not that of a
+    model in memory.
     """
     if not isinstance(model, str):
         return _in_memory(model, tokenizer, device, dtype, limits)
@@ -200,7 +201,7 @@ def _in_memory(network: Any, tokenizer: Any, device: str | None, dtype: str | No
     labels = _labels(type(network).__name__, network.config)
     classifier = classifier_of(network, tokenizer, limits, labels)
     _require_rows(classifier.id, classifier.tokenizer, classifier.model.word_embeddings.num_embeddings)
-    _require_working(classifier)
+    require_as_called(classifier)
     return classifier
 
 

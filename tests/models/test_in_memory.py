@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import hashlib
+import types
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ import torch
 import transformers
 
 from explainlab import ExplainLabError, explain, load_model, study
+from tests.tiers import first
+from tests.zoo import ZOO
 
 TEXT = "the film is good but the plot is bad"
 
@@ -100,6 +103,12 @@ def test_it_answers_studies(zoo_path: Callable[[str], Path]) -> None:
         (lambda n: n.to("meta"), {}, "has no weights"),
         (lambda n: _mixed(n), {}, "mixes bfloat16, float32"),
         (lambda n: _quantised(n), {}, "are quantised"),
+        (lambda n: _packed(n, torch.nn.Linear), {}, "are quantised"),
+        (lambda n: _packed(n, torch.nn.Embedding), {}, "are quantised"),
+        (lambda n: n.double(), {}, "is in float64"),
+        (lambda n: _closure(n), {}, "when it is called"),
+        (lambda n: _hooked(n, "bert.embeddings.word_embeddings", lambda own: own * 2), {}, "when it is called"),
+        (lambda n: setattr(n, "forward", lambda text: text) or n, {}, "cannot read a text"),
         (lambda n: setattr(n, "hf_device_map", {"": 0}) or n, {}, "is spread over"),
     ],
 )
@@ -110,6 +119,71 @@ def test_what_cannot_be_explained_is_told(
     with pytest.raises(ExplainLabError, match=said) as told:
         load_model(change(network), **{"tokenizer": tokenizer, **options})
     assert told.value.remedy
+
+
+@pytest.mark.parametrize("kind", ["hook", "forward", "subclass", "head", "hook below"])
+def test_a_network_is_explained_as_it_is_called(kind: str, zoo_path: Callable[[str], Path]) -> None:
+    network, tokenizer = read(zoo_path("bert"))
+    plain = load_model(network, tokenizer=tokenizer)
+    changed = CHANGES[kind](network)
+    classifier = load_model(changed.eval(), tokenizer=tokenizer)
+    with torch.no_grad():
+        called = changed(**tokenizer(TEXT, return_tensors="pt")).logits[0]
+    found, before = (list(own.predict(own.encode(TEXT)).probabilities.values()) for own in (classifier, plain))
+    np.testing.assert_allclose(found, called.softmax(-1), rtol=1e-5)
+    assert np.abs(np.subtract(found, before)).max() > 1e-3
+    result = explain(classifier, TEXT, "integrated_gradients", output="logit", target=0, baseline="zero")
+    assert result.logit == pytest.approx(float(called[0]), rel=1e-5)
+    assert result.completeness.approximation_error < 0.01
+    assert classifier.digest not in (plain.digest, load_model(changed, tokenizer=tokenizer).digest)
+    with pytest.raises(ExplainLabError, match="changed in memory"):
+        explain(classifier, TEXT, "alti")
+
+
+@pytest.mark.parametrize("kind", ["hook", "forward", "subclass"])
+def test_a_decoder_whose_call_changes_its_scores_is_told(kind: str, zoo_path: Callable[[str], Path]) -> None:
+    """Its head is applied by us, so that its own call is not run."""
+    network, tokenizer = read(zoo_path("gpt2"))
+    with pytest.raises(ExplainLabError, match="when it is called"):
+        load_model(CHANGES[kind](network), tokenizer=tokenizer)
+    network, _ = read(zoo_path("gpt2"))
+    network.score = torch.nn.Sequential(network.score, Halved())
+    found = load_model(network, tokenizer=tokenizer)
+    with torch.no_grad():
+        called = network.eval()(**tokenizer(TEXT, return_tensors="pt")).logits[0]
+    np.testing.assert_allclose(
+        list(found.predict(found.encode(TEXT)).probabilities.values()), called.softmax(-1), rtol=1e-5
+    )
+
+
+@pytest.mark.parametrize("name", first(["roberta", "bilstm"], ZOO, "loads every model"))
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_every_network_is_called_as_it_is_explained(
+    name: str, dtype: torch.dtype, zoo_path: Callable[[str], Path]
+) -> None:
+    network, tokenizer = read(zoo_path(name))
+    classifier = load_model(network.to(dtype), tokenizer=tokenizer)
+    assert classifier.architecture == load_model(str(zoo_path(name)), device="cpu").architecture
+
+
+def test_hooks_on_the_way_back_change_no_gradient(zoo_path: Callable[[str], Path]) -> None:
+    network, tokenizer = read(zoo_path("bert"))
+    expected = explain(load_model(network, tokenizer=tokenizer), TEXT, "gradient").scores
+    for module in network.modules():
+        if isinstance(module, torch.nn.LayerNorm):
+            module.register_full_backward_hook(lambda module, given, _: tuple(2 * own for own in given))
+            module.register_full_backward_pre_hook(lambda module, given: tuple(2 * own for own in given))
+    found = explain(load_model(network, tokenizer=tokenizer), TEXT, "gradient").scores
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+def test_a_network_that_was_read_in_inference_mode_has_gradients(zoo_path: Callable[[str], Path]) -> None:
+    with torch.inference_mode():
+        network, tokenizer = read(zoo_path("bert"))
+    expected = explain(load_model(str(zoo_path("bert")), device="cpu"), TEXT, "integrated_gradients").scores
+    np.testing.assert_allclose(
+        explain(load_model(network, tokenizer=tokenizer), TEXT, "integrated_gradients").scores, expected, rtol=1e-4
+    )
 
 
 def test_a_slow_tokenizer_is_told(zoo_path: Callable[[str], Path]) -> None:
@@ -138,3 +212,68 @@ def _quantised(network: Any) -> Any:
     whole = network.classifier.weight.detach().to(torch.int8)
     network.classifier.weight = torch.nn.Parameter(whole, requires_grad=False)
     return network
+
+
+def _packed(network: Any, kind: type[torch.nn.Module]) -> Any:
+    """As torch quantises for the time of a pass."""
+    ao: Any = torch.ao.quantization
+    how = ao.float_qparams_weight_only_qconfig if kind is torch.nn.Embedding else ao.default_dynamic_qconfig
+    return ao.quantize_dynamic(network, {kind: how}, dtype=torch.quint8)
+
+
+def _halve(output: Any) -> Any:
+    output.logits = output.logits / 2
+    return output
+
+
+def _closure(network: Any) -> Any:
+    """Its call goes to the modules of this very network, also in a copy."""
+    before = network.forward
+    network.forward = lambda *given, **named: _halve(before(*given, **named))
+    return network
+
+
+def _hooked(network: Any, path: str, change: Callable[[Any], Any]) -> Any:
+    network.get_submodule(path).register_forward_hook(lambda module, given, output: change(output))
+    return network
+
+
+def _method(network: Any) -> Any:
+    """Its call goes to the modules of its own, in a copy to the copy's."""
+
+    def forward(self: Any, *given: Any, **named: Any) -> Any:
+        return _halve(type(self).forward(self, *given, **named))
+
+    network.forward = types.MethodType(forward, network)
+    return network
+
+
+def _subclass(network: Any) -> Any:
+    class HalvedForSequenceClassification(type(network)):  # type: ignore[misc]
+        def forward(self, *given: Any, **named: Any) -> Any:
+            return _halve(super().forward(*given, **named))
+
+    network.__class__ = HalvedForSequenceClassification
+    return network
+
+
+class Halved(torch.nn.Module):
+    """A temperature of 2 as a module."""
+
+    def forward(self, logits: torch.Tensor) -> torch.Tensor:
+        return logits / 2
+
+
+def _head(network: Any) -> Any:
+    network.classifier = torch.nn.Sequential(network.classifier, Halved())
+    return network
+
+
+CHANGES: dict[str, Callable[[Any], Any]] = {
+    "hook": lambda network: _hooked(network, "", _halve),
+    "forward": _method,
+    "subclass": _subclass,
+    "head": _head,
+    "hook below": lambda network: _hooked(network, "bert.pooler", lambda pooled: pooled / 2),
+}
+"""Networks that say something else than their weights alone: half of their logits, or nearly so."""
