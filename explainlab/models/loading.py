@@ -26,7 +26,7 @@ from explainlab.models.modes import own_modes
 from explainlab.models.speaking.completion import PREFIX as COMPLETION
 from explainlab.models.speaking.completion import answer_tokens, split_id, take_head
 from explainlab.models.speaking.templates import Template, template_parts
-from explainlab.models.stored.directory import FILES, OF_PAIRS, doubled_in, labels_in, prompt_in, read_config
+from explainlab.models.stored.directory import FILES, OF_PAIRS, config_of, doubled_in, labels_in, prompt_in, read_config
 from explainlab.models.stored.places import PREFIX, files_here, files_of, locate
 from explainlab.models.stored.tokenizer import most_tokens, read_tokenizer
 from explainlab.models.stored.weights import (
@@ -296,7 +296,7 @@ def _stamp(directory: Path) -> _Stamp:
 
 
 def _config(model_id: str, files: Files, template: Template | None) -> PreTrainedConfig:
-    config, fields = read_config(model_id, files.configured)
+    config, fields = read_config(model_id, files.configured) if template else config_of(model_id, files)
     heads = fields.get("architectures") or [""]
     if not (isinstance(heads, list) and isinstance(heads[0], str)):
         raise ModelError(
@@ -312,7 +312,7 @@ def _config(model_id: str, files: Files, template: Template | None) -> PreTraine
     if not template and head and not head.endswith("ForSequenceClassification"):
         remedy = f"Ask it with a prompt, as {COMPLETION}TEMPLATE:{model_id}." if speaks else ""
         raise ModelError(
-            f"{model_id} is a {head}, not a classifier.",
+            f"{model_id} is a {head}, not a classifier{', and its adapter brings no head' if files.adapter else ''}.",
             remedy or "Give a model that was fine-tuned for sequence classification.",
         )
     return config

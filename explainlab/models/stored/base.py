@@ -14,7 +14,7 @@ from explainlab.models.anatomy import POOLER
 from explainlab.models.model_types import model_type_of
 from explainlab.models.speaking.completion import PREFIX as COMPLETION
 from explainlab.models.stored.building import BUILDING
-from explainlab.models.stored.directory import labels_in, read_config
+from explainlab.models.stored.directory import config_of, labels_in
 from explainlab.models.stored.places import files_of
 from explainlab.models.stored.tokenizer import most_tokens, read_tokenizer
 from explainlab.models.stored.weights import Files, load_weights, read_network, require_weights, untrained
@@ -43,7 +43,7 @@ def base_labels(model_id: str) -> tuple[str, ...]:
     Raises :class:`ModelError` for a model that does not exist or cannot be trained.
     """
     config: Any
-    config, fields = read_config(model_id, _files(model_id).configured)
+    config, fields = config_of(model_id, _files(model_id))
     heads = fields.get("architectures") or [""]
     if not str(heads[0]).endswith("ForSequenceClassification") or config.num_labels < 2:
         return ()
@@ -58,7 +58,7 @@ def load_base(model_id: str, classes: dict[str, Any]) -> Base:
     that is not supported, weights that are missing or no safetensors, and an adapter that cannot be merged.
     """
     files = _files(model_id)
-    config, _ = read_config(model_id, files.configured)
+    config, _ = config_of(model_id, files)
     model_type = model_type_of(config)
     if getattr(config, "quantization_config", None) is not None:
         raise ModelError(f"The weights of {model_id} are quantised.", "Give it in full precision to train it.")
@@ -108,7 +108,7 @@ def _network(
 
 def _merged(model_id: str, files: Files) -> dict[str, Tensor]:
     """The weights of a model into which its adapter is merged."""
-    config, _ = read_config(model_id, files.configured)
+    config, _ = config_of(model_id, files)
     network, _ = load_weights(
         model_id, files, config, language_model=False, dtype=torch.float32, device=torch.device("cpu")
     )

@@ -18,7 +18,7 @@ from transformers import AutoConfig, PreTrainedConfig
 from explainlab.errors import ModelError, RequestError
 from explainlab.limits import MAX_CLASSES, MAX_CONFIGURATION_MB, MAX_LAYERS, MAX_POSITIONS, MAX_VOCABULARY_MB
 from explainlab.models.networks.registration import OURS, register_networks
-from explainlab.models.stored.weights import first_line
+from explainlab.models.stored.weights import Files, first_line, head_brought
 from explainlab.text.prompt import Prompt, head_prompt
 
 OF_PAIRS = "explainlab_pairs"
@@ -92,6 +92,21 @@ def read_config(model_id: str, directory: Path) -> tuple[PreTrainedConfig, dict[
         raise
     except Exception as error:
         raise ModelError(f"The configuration of {model_id} cannot be read: {first_line(error)}") from error
+
+
+def config_of(model_id: str, files: Files) -> tuple[PreTrainedConfig, dict[str, Any]]:
+    """The same of a model; where its adapter brings a head, of the classifier with this head, and as many classes.
+
+    Such an adapter may change any kind of model: a classifier, a language model, or a body alone.
+    """
+    config, fields = read_config(model_id, files.configured)
+    brought = head_brought(files, config)
+    if brought is None:
+        return config, fields
+    classifier, classes = brought
+    if classes != config.num_labels:
+        config.num_labels = classes
+    return config, {**fields, "architectures": [classifier]}
 
 
 def labels_in(config: Any) -> tuple[str, ...]:

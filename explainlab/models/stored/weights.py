@@ -137,7 +137,7 @@ def load_weights(
     factory: Any = transformers.AutoModelForSequenceClassification
     if language_model:
         factory = transformers.AutoModelForCausalLM
-    replaced: dict[str, Any] = {"ignore_mismatched_sizes": True} if files.configured != files.directory else {}
+    replaced: dict[str, Any] = {"ignore_mismatched_sizes": True} if files.adapter is not None else {}
     model, info = read_network(
         model_id, factory, files.directory, config=config, dtype=dtype, device_map=placed, **replaced
     )
@@ -145,7 +145,7 @@ def load_weights(
     if files.adapter is not None:
         model = _adapted(model_id, model, files.adapter.directory, quantised)
         absent -= _brought(model, files.adapter.directory, absent)
-    _require_trained(model_id, absent, language_model)
+    _require_trained(model_id, absent, language_model, files.adapter is not None)
     if quantised:
         keep_layout(model)
         convert(model, dtype)
@@ -174,6 +174,31 @@ def empty_network(
         pack(network, files.directory)
     network.requires_grad_(False).eval()
     return network
+
+
+def head_brought(files: Files, config: Any) -> tuple[str, int] | None:
+    """The classifier of whose head the adapter in ``files`` has weights, and how many classes these tell apart.
+
+    None without an adapter, or where its file has none or cannot be read.
+    """
+    if files.adapter is None or type(config) not in transformers.MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING:
+        return None
+    network = empty_network(files, config, False, torch.float32)
+    own, stored = network.state_dict(), _shapes(files.adapter.directory)
+    body = f"{network.base_model_prefix}."
+    shapes = {name: stored[IN_ADAPTER + name] for name in own if IN_ADAPTER + name in stored}
+    head = {name: shape for name, shape in shapes.items() if not name.startswith(body)}
+    if not head:
+        return None
+    others = {shape[0] for name, shape in head.items() if shape != list(own[name].shape)}
+    return type(network).__name__, others.pop() if len(others) == 1 else config.num_labels
+
+
+def _shapes(adapter: Path) -> dict[str, list[int]]:
+    """The names of an adapter's weights with their shapes; none where its file cannot be read."""
+    with suppress(Exception), safe_open(adapter / ADAPTER_WEIGHTS, "pt") as file:  # loading tells it
+        return {name: file.get_slice(name).get_shape() for name in file.keys()}  # noqa: SIM118 (no mapping)
+    return {}
 
 
 def require_weights(model_id: str, files: Files, config: Any) -> None:
@@ -245,27 +270,22 @@ def untrained(info: dict[str, Any]) -> set[str]:
     return {str(key[0] if isinstance(key, tuple) else key) for key in keys}
 
 
-def _require_trained(model_id: str, absent: set[str], language_model: bool) -> None:
+def _require_trained(model_id: str, absent: set[str], language_model: bool, adapted: bool) -> None:
     if absent:
         purpose = "trained as a language model" if language_model else "fine-tuned for sequence classification"
+        remedy = "Save the adapter with them (modules_to_save in peft), or give" if adapted else "Give"
         raise ModelError(
             f"{model_id} lacks trained weights for {', '.join(sorted(absent)[:3])}.",
-            f"Give a model that was {purpose}.",
+            f"{remedy} a model that was {purpose}.",
         )
 
 
 def _brought(model: transformers.PreTrainedModel, adapter: Path, absent: set[str]) -> set[str]:
     """Those ``absent`` from a model's files that its adapter has, and that are in the model as they are there."""
-    own, names = model.state_dict(), _names(adapter)
+    own, names = model.state_dict(), _shapes(adapter)
     there = {name for name in absent & own.keys() if IN_ADAPTER + name in names}
     with safe_open(adapter / ADAPTER_WEIGHTS, "pt") as file:
         return {name for name in there if torch.equal(own[name], file.get_tensor(IN_ADAPTER + name).to(own[name]))}
-
-
-def _names(adapter: Path) -> set[str]:
-    """The names of an adapter's weights."""
-    with safe_open(adapter / ADAPTER_WEIGHTS, "pt") as file:
-        return set(file.keys())
 
 
 def _adapted(
@@ -284,7 +304,7 @@ def _adapted(
             f"The adapter {model_id} puts vectors before the text and changes no weights.",
             "Give one that changes weights, such as LoRA.",
         )
-    lost = sorted(name for name in wanted - _names(adapter) if "lora_" in name)
+    lost = sorted(name for name in wanted - _shapes(adapter).keys() if "lora_" in name)
     if lost:  # peft warns, and leaves them as they were drawn
         raise ModelError(f"The adapter {model_id} lacks {', '.join(lost[:3])}.", "Save it again.")
     if quantised:
