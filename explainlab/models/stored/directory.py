@@ -104,6 +104,7 @@ def config_of(model_id: str, files: Files) -> tuple[PreTrainedConfig, dict[str, 
     if brought is None:
         return config, fields
     classifier, classes = brought
+    _require_measure(model_id, {"num_labels": classes})
     if classes != config.num_labels:
         config.num_labels = classes
     return config, {**fields, "architectures": [classifier]}

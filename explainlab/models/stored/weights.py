@@ -181,24 +181,29 @@ def head_brought(files: Files, config: Any) -> tuple[str, int] | None:
 
     None without an adapter, or where its file has none or cannot be read.
     """
-    if files.adapter is None or type(config) not in transformers.MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING:
+    if files.adapter is None:
         return None
-    network = empty_network(files, config, False, torch.float32)
-    own, stored = network.state_dict(), _shapes(files.adapter.directory)
+    with suppress(Exception):  # loading tells which files are damaged
+        return _head_in(files.adapter.directory, empty_network(files, config, False, torch.float32))
+    return None
+
+
+def _head_in(adapter: Path, network: Any) -> tuple[str, int] | None:
+    """The same of an ``adapter`` of ``network``, a classifier that may have another number of classes."""
+    own, stored = network.state_dict(), _shapes(adapter)
     body = f"{network.base_model_prefix}."
     shapes = {name: stored[IN_ADAPTER + name] for name in own if IN_ADAPTER + name in stored}
     head = {name: shape for name, shape in shapes.items() if not name.startswith(body)}
     if not head:
         return None
     others = {shape[0] for name, shape in head.items() if shape != list(own[name].shape)}
-    return type(network).__name__, others.pop() if len(others) == 1 else config.num_labels
+    return type(network).__name__, others.pop() if len(others) == 1 else network.config.num_labels
 
 
 def _shapes(adapter: Path) -> dict[str, list[int]]:
-    """The names of an adapter's weights with their shapes; none where its file cannot be read."""
-    with suppress(Exception), safe_open(adapter / ADAPTER_WEIGHTS, "pt") as file:  # loading tells it
+    """The names of an adapter's weights with their shapes."""
+    with safe_open(adapter / ADAPTER_WEIGHTS, "pt") as file:
         return {name: file.get_slice(name).get_shape() for name in file.keys()}  # noqa: SIM118 (no mapping)
-    return {}
 
 
 def require_weights(model_id: str, files: Files, config: Any) -> None:

@@ -14,6 +14,7 @@ from transformers import AutoModel, AutoModelForCausalLM, AutoModelForMaskedLM, 
 
 from explainlab.attribution.explain import explain
 from explainlab.errors import ModelError
+from explainlab.limits import MAX_CLASSES
 from explainlab.models.loading import describe, load_model, outline
 from explainlab.models.stored.base import base_labels, load_base
 from tests.tiers import first
@@ -94,6 +95,22 @@ def test_an_adapter_with_its_own_head_is_read_as_peft_reads_it(case: Case, adapt
     found = classifier.predict(classifier.encode(TEXT)).probabilities
     assert list(found.values()) == pytest.approx(made.probabilities, rel=1e-4)
     assert explain(classifier, TEXT, "gradient").target.label == max(found, key=lambda label: found[label])
+
+
+@pytest.mark.parametrize("damage", ["half a file", "no numbers", "too many classes", "hidden size"])
+def test_a_damaged_adapter_is_told(damage: str, adapted: Callable[..., Adapted]) -> None:
+    folder = adapted("roberta", "classifier", 3).folder
+    path, place = folder / "adapter_model.safetensors", "base_model.model.classifier.out_proj.bias"
+    if damage == "half a file":
+        path.write_bytes(path.read_bytes()[:200])
+    elif damage == "hidden size":
+        config = folder.parent / "base" / "config.json"
+        config.write_text(config.read_text().replace('"hidden_size": 32', '"hidden_size": 31'))
+    else:
+        bias = torch.zeros(()) if damage == "no numbers" else torch.zeros(MAX_CLASSES + 1)
+        save_file({**load_file(path), place: bias}, path, {"format": "pt"})
+    with pytest.raises(ModelError):
+        load_model(str(folder), device="cpu")
 
 
 def test_training_goes_on_with_the_head_of_an_adapter(adapted: Callable[..., Adapted]) -> None:
