@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from explainlab.errors import ModelError, UnsupportedError
 from explainlab.limits import DEFAULT_LIMITS, Limits
@@ -23,6 +23,7 @@ from explainlab.models.inputs import Inputs, Tokens
 from explainlab.models.model import Model
 from explainlab.models.modes import own_modes, rounding
 from explainlab.models.speaking.prefix import Cache, Prefix
+from explainlab.models.stored.quantised import is_quantised
 from explainlab.text.encoding import Encoding
 from explainlab.text.prompt import Prompt, encode_prompted
 
@@ -109,8 +110,7 @@ class Classifier:
     @property
     def quantised(self) -> bool:
         """Whether some weights are no plain numbers, but in 8 or 4 bits."""
-        weights = self.model.network.parameters()
-        return any(type(own) is not nn.Parameter or not own.is_floating_point() for own in weights)
+        return is_quantised(self.model.network)
 
     @property
     def spread(self) -> bool:

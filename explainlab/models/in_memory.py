@@ -22,6 +22,7 @@ from explainlab.models.inputs import Unpadded
 from explainlab.models.model_types import model_type_of
 from explainlab.models.stored.building import BUILDING
 from explainlab.models.stored.directory import doubled_in
+from explainlab.models.stored.quantised import is_quantised
 from explainlab.models.stored.tokenizer import ask_for_segments, most_tokens
 from explainlab.models.stored.weights import first_line
 from explainlab.request import Dtype
@@ -86,8 +87,7 @@ def require_usable(network: Any, device: str | None, dtype: str | None) -> None:
     if not name.endswith("ForSequenceClassification"):
         raise ModelError(f"A {name} is no classifier.", "Give a model for sequence classification.")
     weights = list(network.parameters())
-    packed = any(not isinstance(own, Tensor) or own.is_quantized for own in network.state_dict().values())
-    if packed or any(type(own) is not nn.Parameter or not own.is_floating_point() for own in weights):
+    if is_quantised(network):
         raise ModelError(
             f"The weights of this {name} are quantised.", "Give the model in full precision, or load it by its id."
         )

@@ -30,6 +30,12 @@ def require_quantiser(model_id: str, config: Any) -> None:
     require_library("bitsandbytes", f"The weights of {model_id} are quantised")
 
 
+def is_quantised(network: nn.Module) -> bool:
+    """Tell whether some weights of ``network`` are no plain numbers, but packed into 8 or 4 bits."""
+    packed = any(type(own) is not nn.Parameter or not own.is_floating_point() for own in network.parameters())
+    return packed or any(not isinstance(own, Tensor) or own.is_quantized for own in network.state_dict().values())
+
+
 def keep_layout(network: nn.Module) -> None:
     """Have the 4-bit layers of ``network`` stay as they are stored.
 
