@@ -194,10 +194,14 @@ def _spec(name: str, info: FieldInfo) -> ParameterSpec:
 
 
 def assignments(pairs: list[str] | None, option: str = "--set") -> dict[str, Any]:
-    """``["name=value", ...]`` as a mapping; raises :class:`RequestError` for one without ``=`` or given twice."""
+    """Return ``["name=value", ...]`` as a mapping, each parted at its first ``=``: a value may have more of them.
+
+    A label of a file is a name that may have more of them, so ``--label`` is parted at the last ``=``. Raises
+    :class:`RequestError` for one without ``=`` or given twice.
+    """
     values: dict[str, Any] = {}
     for pair in pairs or []:
-        name, equals, value = pair.partition("=")
+        name, equals, value = pair.rpartition("=") if option == "--label" else pair.partition("=")
         if not equals or not name.strip():
             raise RequestError(f"{option} {pair} is not of the form name=value.")
         if name.strip() in values:

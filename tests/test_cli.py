@@ -292,6 +292,19 @@ def test_three_commands_lead_from_a_file_to_ground_truth(run: Run, tmp_path: Pat
     assert "Ground-truth overlap" not in shown.out
 
 
+def test_a_label_may_have_an_equals_sign(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("text,label\na stirring film,x=1\na dull film,x=0\na film,x=\n", encoding="utf-8")
+    asked = ["study", "predictions", "--model", "embedded:bert-mini-sst2", "--data", path, "--json"]
+    found = run(*asked, "--label", "x=1=positive", "--label", "x=0=negative", "--label", "x==").json
+    assert [(row["text"], row["label"]) for row in found["rows"]] == [
+        ("a stirring film", "positive"),
+        ("a dull film", "negative"),
+    ]
+    assert found["classes"] == {"x=1": "positive", "x=0": "negative", "x=": ""}
+    refused(run(*asked, "--label", "x=1=positive", "--label", "x=1=negative"), "--label x=1 is given twice")
+
+
 # Bad input -----------------------------------------------------------------------------------------------------------
 
 
