@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import shlex
 import shutil
 import subprocess
 import sys
@@ -303,6 +304,20 @@ def test_a_label_may_have_an_equals_sign(run: Run, tmp_path: Path) -> None:
     ]
     assert found["classes"] == {"x=1": "positive", "x=0": "negative", "x=": ""}
     refused(run(*asked, "--label", "x=1=positive", "--label", "x=1=negative"), "--label x=1 is given twice")
+
+
+@pytest.mark.parametrize("command", ["study predictions", "evaluate --methods gradient --metrics comprehensiveness"])
+def test_labels_with_two_readings_are_asked_for_by_a_line_to_paste(run: Run, tmp_path: Path, command: str) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("text,label\na stirring film,1\na dull film,-1\n", encoding="utf-8")
+    asked = [*command.split(), "--model", "embedded:bert-mini-sst2", "--data", path]
+    ended = run(*asked)
+    refused(ended, "Row 1 of rows.csv", "(-1, 1)")
+    line = ended.err[ended.err.index("--label") :]
+    assert line == "--label 1=positive --label -1=negative\n"
+    rows = run(*asked, "--json", *shlex.split(line)).json
+    listed = rows["rows" if command.startswith("study") else "texts"]
+    assert {row["text"]: row["label"] for row in listed} == {"a stirring film": "positive", "a dull film": "negative"}
 
 
 # Bad input -----------------------------------------------------------------------------------------------------------

@@ -1,20 +1,12 @@
 """Data sets to explain and evaluate on: embedded examples, files, uploads and those of the hub."""
 
 from explainlab.data.examples import EXAMPLES, TO_LEARN, ExampleSet, embedded_examples, examples_for
-from explainlab.data.files import (
-    LEFT_OUT,
-    NO_CLASS,
-    ROLES,
-    Dataset,
-    leaves_out,
-    read_dataset,
-    require_columns,
-    without_marks,
-)
+from explainlab.data.files import ROLES, Dataset, leaves_out, read_dataset, require_columns, without_marks
+from explainlab.data.labels import LEFT_OUT, NO_CLASS, Classes, nearest, proposed
 from explainlab.data.plant import Planted, is_planted, plant
 from explainlab.data.rows import Row
 from explainlab.data.sources import source_digest, source_state
-from explainlab.data.survey import Misfit, Preview, Survey, Written, misfit, nearest, preview, survey
+from explainlab.data.survey import Misfit, Preview, Survey, Written, misfit, preview, survey
 from explainlab.data.uploads import keep_upload
 from explainlab.reader import Reader
 
@@ -24,6 +16,7 @@ __all__ = [
     "NO_CLASS",
     "ROLES",
     "TO_LEARN",
+    "Classes",
     "Dataset",
     "ExampleSet",
     "Misfit",
@@ -42,6 +35,7 @@ __all__ = [
     "nearest",
     "plant",
     "preview",
+    "proposed",
     "read_dataset",
     "require_columns",
     "source_digest",

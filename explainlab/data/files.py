@@ -14,18 +14,19 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from itertools import islice
 from pathlib import Path
 from reprlib import repr as quote
 from typing import Any
 
 from explainlab.data.formats import Record
+from explainlab.data.labels import LEFT_OUT, LONGEST_LABEL, Classes, LeftOut, Unclear, label_of
 from explainlab.data.rows import Row, Rows, Span
 from explainlab.data.sampling import Sample
 from explainlab.data.sources import locate, source_state
 from explainlab.errors import DataError
-from explainlab.limits import Limits
+from explainlab.limits import MAX_CLASSES, Limits
 from explainlab.reader import ANYBODY, Reader
 
 ROLES = ("text", "label", "text_b", "rationale", "rationale_b", "paraphrase")
@@ -39,15 +40,7 @@ MARKS: Mapping[str, str] = {
 _LOOKED_AT = 1_000
 """Further records in which such a column is looked for: those of a JSONL file may have different ones."""
 
-NO_CLASS = "is not a class of the model"
-"""In the reason why a row cannot be used: its label names none of the classes."""
-LEFT_OUT = ""
-"""What a label means whose rows are left out of the data set."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
-
-
-class LeftOut(DataError):
-    """A row that is left out for its label, as was asked."""
 
 
 @dataclass(frozen=True)
@@ -84,8 +77,8 @@ def read_dataset(
 ) -> Dataset:
     """Read the data set at ``path``: a file, or what else :func:`explainlab.data.sources.locate` knows by an id.
 
-    ``labels`` are the model's class names in order: every row then needs a label, and it becomes the name it matches
-    (exactly, else in another case, else as an index from 0). Without ``labels`` the label column may be missing or
+    ``labels`` are the model's class names in order: every row then needs a label, and it becomes the name that
+    :class:`explainlab.data.labels.Classes` finds. Without ``labels`` the label column may be missing or
     empty, and labels stay as written. ``limit`` ends the reading after that many good rows; with a ``seed`` the whole
     source is read instead, and so many good rows are drawn at random (see :class:`explainlab.data.sampling.Sample`).
     ``skip_bad`` collects bad rows in ``Dataset.skipped`` instead of raising. ``columns`` maps roles (see ``ROLES``) to
@@ -93,27 +86,30 @@ def read_dataset(
     with such a label are always in ``Dataset.skipped``, and never raise.
 
     Raises :class:`DataError` for a file that is missing, malformed, empty or not UTF-8, for missing columns, for the
-    first bad row (unless skipped) with its number, for classes that are none of the model's, and beyond the limits of
-    the ``reader``, whose uploads are read.
+    first bad row (unless skipped) with its number, for the first number whose column has no clear meaning (also where
+    bad rows are skipped), for classes that are none of the model's, and beyond the limits of the ``reader``, whose
+    uploads are read.
     """
     if limit is not None and limit < 1:
         raise DataError(f"The limit of {limit} rows leaves no data.", "Use a limit of at least 1.")
     name = locate(path, reader).name
     rows = Rows()
     skipped: list[tuple[int, str]] = []
+    remedy = ""
     sample = None if seed is None or limit is None else Sample(limit, seed)
     for number, _, row in stream_rows(path, labels, columns, classes, reader):
         if isinstance(row, Row):
             (rows.append if sample is None else sample.see)(row)
-        elif skip_bad or isinstance(row, LeftOut):
+        elif isinstance(row, LeftOut) or (skip_bad and not isinstance(row, Unclear)):
             skipped.append((number, row.problem))
+            remedy = remedy or row.remedy
         else:
             raise DataError(f"Row {number} of {name}: {row.problem}", row.remedy)
         if sample is None and len(rows) == limit:
             return Dataset(name, rows, tuple(skipped))
     total = len(rows) if sample is None else sample.seen
     if not total:
-        raise _nothing_left(name, skipped)
+        raise _nothing_left(name, skipped, remedy)
     return Dataset(name, rows if sample is None else sample.rows(), tuple(skipped), total)
 
 
@@ -124,18 +120,21 @@ def stream_rows(
     classes: Mapping[str, str] | None = None,
     reader: Reader = ANYBODY,
 ) -> Iterator[tuple[int, Record, Row | DataError]]:
-    """For each row its number, its cells by column, and the row or why it cannot be used; nothing is held.
+    """Yield for each row its number, its cells by column, and the row or why it cannot be used; nothing is held.
 
-    The arguments and the errors are those of :func:`read_dataset`, but for those of a bad row.
+    The arguments and the errors are those of :func:`read_dataset`, but for those of a bad row. Where labels are numbers
+    of classes, the whole column is read before the first row.
     """
     source = locate(path, reader)
-    names, known = column_names(columns), Classes(labels, classes or {})
+    names = column_names(columns)
+    known = Classes(labels, classes or {}, partial(_labels, str(path), names["label"], reader))
     for number, record in enumerate(source.records(reader), start=1):
         if number == 1:
             _check_columns(source.name, record, columns or {}, labels is not None or leaves_out(classes or {}))
         if number > reader.limits.max_rows:
             problem = f"{source.name} has more than {reader.limits.max_rows:,} rows."
             raise DataError(problem, "Split it, or take only its first rows.")
+        known.find(record.get(names["label"]))  # at the first number the column is read: its errors end the reading
         try:
             yield number, record, _row(number, record, names, known, reader.limits)
         except DataError as error:
@@ -222,63 +221,32 @@ def _check_columns(name: str, record: Record, columns: Mapping[str, str], needs_
         )
 
 
-def _nothing_left(name: str, skipped: list[tuple[int, str]]) -> DataError:
-    """The error of a source without a single good row."""
+def _nothing_left(name: str, skipped: list[tuple[int, str]], remedy: str) -> DataError:
+    """The error of a source without a single good row; the ``remedy`` is that of the first bad one."""
     if not skipped:
         return DataError(f"{name} has no data rows.", "A data file needs a text column and at least one row.")
     number, reason = skipped[0]
-    return DataError(f"No row of {name} can be used; row {number}: {reason}", "Correct the file.")
+    return DataError(f"No row of {name} can be used; row {number}: {reason}", remedy or "Correct the file.")
 
 
 # ---- one row's cells
 
 
-class Classes:
-    """The classes of a file's labels: ``meant`` translates them, then each is matched with a class, if there are any.
-
-    Those that mean :data:`LEFT_OUT` are in ``left_out``.
-    Raises :class:`DataError` if ``meant`` maps a label to something that is not a class.
-    """
-
-    def __init__(self, names: Sequence[str] | None, meant: Mapping[str, str]) -> None:
-        self.names = None if names is None else list(names)
-        self.by_case = {name.casefold(): name for name in reversed(self.names or [])}
-        self.left_out = {str(written).strip() for written, label in meant.items() if label == LEFT_OUT}
-        self.meant = {str(name).strip(): self._named(label) for name, label in meant.items() if label != LEFT_OUT}
-
-    def require_kept(self, written: Any) -> None:
-        """Raise :class:`LeftOut` for a cell whose row is left out."""
-        label = label_of(written)
-        if label in self.left_out:
-            raise LeftOut(f"The label {quote(label)} is left out." if label else "Rows without a label are left out.")
-
-    def match(self, written: Any) -> str | None:
-        """The class of a cell, a name or an index from 0; without classes the cell's text; None if empty.
-
-        Raises :class:`DataError` if there are classes and it is none of them.
-        """
-        label = label_of(written)
-        if self.names is not None and label not in self.meant:
-            self.meant[label] = self._named(label)
-        return self.meant.get(label, label or None)
-
-    def _named(self, label: str) -> str:
-        if self.names is None or label in self.names:
-            return label
-        if label.casefold() in self.by_case:
-            return self.by_case[label.casefold()]
-        index = re.fullmatch(r"(\d{1,9})(\.0+)?", label, re.ASCII)
-        if index and int(index[1]) < len(self.names):
-            return self.names[int(index[1])]
-        raise DataError(
-            f"The label {quote(label)} {NO_CLASS}." if label else "The label is missing.",
-            f"Use {' or '.join(self.names)}, or an index from 0 to {len(self.names) - 1}; or skip bad rows.",
-        )
+def _labels(path: str, column: str, reader: Reader) -> Collection[str]:
+    """Return the different labels in a column of a data set; a file is read for them once, until it changes."""
+    return _different(path, source_state(path, reader), column, reader)
 
 
-def label_of(cell: Any) -> str:
-    """A label as the file writes it; empty if it has none."""
-    return "" if cell is None else str(cell).strip()
+@lru_cache(maxsize=16)
+def _different(path: str, _state: object, column: str, reader: Reader) -> Collection[str]:
+    labels: dict[str, None] = {}
+    for record in islice(locate(path, reader).records(reader), reader.limits.max_rows):
+        label = label_of(record.get(column))
+        if len(label) <= LONGEST_LABEL:
+            labels[label] = None
+        if len(labels) > MAX_CLASSES:
+            break
+    return tuple(labels)
 
 
 def _row(number: int, record: Record, columns: Mapping[str, str], classes: Classes, limits: Limits) -> Row:

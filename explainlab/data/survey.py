@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from itertools import chain, islice
 from pathlib import Path
 from reprlib import repr as quote
 from typing import Any
 
-from explainlab.data.files import Classes, column_names, label_of, missing_columns, stream_rows
+from explainlab.data.files import column_names, missing_columns, stream_rows
+from explainlab.data.labels import LONGEST_LABEL, Classes, label_of, nearest
 from explainlab.data.rows import Row
 from explainlab.data.sources import locate
 from explainlab.errors import DataError
@@ -25,8 +25,6 @@ LOOKED_AT = 1_000
 """First records whose names are held against those expected."""
 LISTED_NAMES = 5
 """Names that a sentence lists."""
-LONGEST_LABEL = 200
-"""Characters of a label, or of a name, that is held against others."""
 SHOWN = 500
 """Characters of a cell that a preview shows."""
 
@@ -121,16 +119,9 @@ def survey(
         bad += 1
         if len(skipped) < LISTED:
             skipped.append((number, row.problem))
-    known = Classes(labels, classes or {})
-    counts = tuple(Written(label, n, _named(known, label)) for label, n in written.most_common())
+    known = Classes(labels, classes or {}, lambda: written)
+    counts = tuple(Written(label, n, known.find(label)) for label, n in written.most_common())
     return Survey(locate(path, reader).name, good, bad, tuple(skipped), counts)
-
-
-def _named(classes: Classes, label: str) -> str | None:
-    try:
-        return classes.match(label)
-    except DataError:
-        return None
 
 
 def misfit(
@@ -154,21 +145,17 @@ def misfit(
         name = nearest(column, [other for other in first if other not in taken])
         near |= {role: name} if name else {}
     problems = [f"{source.name} has no column {_quoted(missing.values())}."] if missing else []
-    known, column = Classes(labels, classes or {}), column_names({**(columns or {}), **near})["label"]
+    column = column_names({**(columns or {}), **near})["label"]
     written = dict.fromkeys(label_of(record.get(column))[:SHOWN] for record in chain([first], records))
-    strange = [label for label in written if label and label not in known.left_out and _named(known, label) is None]
-    if strange:
-        problems.append(f"No class of the model is called {_quoted(strange)}.")
+    known = Classes(labels, classes or {}, lambda: written)
+    strange = [label for label in written if label and label not in known.left_out and known.find(label) is None]
+    doubts = {label: doubt for label in strange if (doubt := known.doubt(label))}
+    if len(doubts) < len(strange):
+        problems.append(
+            f"No class of the model is called {_quoted(label for label in strange if label not in doubts)}."
+        )
+    problems += [f"The labels may mean other classes: {doubt}." for doubt in set(doubts.values())]
     return Misfit(" ".join(problems), near, bool(strange)) if problems else None
-
-
-def nearest(name: str, known: Sequence[str]) -> str | None:
-    """The name among ``known`` that is most like ``name``, in any case; None if none is like it, and for long names."""
-    if len(name) > LONGEST_LABEL:
-        return None
-    folded = {other.casefold(): other for other in reversed(known) if len(other) <= LONGEST_LABEL}
-    near = get_close_matches(name.casefold(), folded, n=1, cutoff=0.4)
-    return folded[near[0]] if near else None
 
 
 def _quoted(names: Iterable[str]) -> str:

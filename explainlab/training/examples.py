@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from explainlab.data import Reader, read_dataset
+from explainlab.data import Classes, Reader, read_dataset
+from explainlab.data.labels import label_of
 from explainlab.errors import DataError
 from explainlab.reader import ANYBODY
 from explainlab.request import digest
@@ -16,7 +17,7 @@ from explainlab.request import digest
 
 @dataclass(frozen=True)
 class Examples:
-    """Labelled texts: a label is a class name or its index; ``pairs`` are the second texts, or empty.
+    """Labelled texts; ``pairs`` are the second texts, or empty. :class:`explainlab.data.Classes` reads the labels.
 
     ``left_out``: how many rows of their file were left out for their label. ``rows``: their numbers in the file,
     counted from 1; empty: as they come.
@@ -51,11 +52,16 @@ class Examples:
         count = max(1, round(share * len(self)))
         return self.take(sorted(order[count:])), self.take(sorted(order[:count]))
 
-    def classes(self, names: Sequence[str], like: Examples | None = None) -> Tensor:
-        """Class indices, int64 [n], of the labels among ``names``.
+    def read_as(self, names: Sequence[str], like: Examples | None = None) -> Classes:
+        """Return the reader of these labels as classes ``names``, in one column with those of ``like``."""
+        column = {label_of(label) for examples in (self, like) if examples for label in examples.labels}
+        return Classes(names, {}, lambda: column)
 
-        Raises DataError for no or empty texts, for unknown labels, and where not both these examples and those they
-        are used with (``like``) are pairs.
+    def classes(self, names: Sequence[str], like: Examples | None = None) -> Tensor:
+        """Return the class indices, int64 [n], of the labels among ``names``.
+
+        The labels are read as :meth:`read_as` does, where ``like`` are the examples that these are used with.
+        Raises DataError for no or empty texts, for unknown labels, and where only one of both has pairs.
         """
         if not self.texts or len(self.texts) != len(self.labels):
             raise DataError(f"{len(self.texts)} texts with {len(self.labels)} labels.", "Give every text one label.")
@@ -66,15 +72,18 @@ class Examples:
                 "Pairs of texts and single texts are mixed: a file of the two has no second texts.",
                 "Give a second text (text_b) in all files, or in none.",
             )
-        known = {str(i): i for i in range(len(names))} | {name: i for i, name in enumerate(names)}
+        known = self.read_as(names, like)
+        indices = []
         for place, (text, label) in enumerate(zip(self.texts, self.labels, strict=True)):
             if not text.strip():
                 raise DataError(f"The text of row {self.row(place)} is empty.", "Remove it.")
-            if str(label) not in known:
+            name = known.find(label)
+            if name is None:
                 raise DataError(
                     f"Row {self.row(place)} has the unknown label {label!r}.", f"Known: {', '.join(names)}."
                 )
-        return torch.tensor([known[str(label)] for label in self.labels])
+            indices.append(names.index(name))
+        return torch.tensor(indices)
 
     @property
     def _parts(self) -> tuple[Sequence[str], Sequence[str], Sequence[str]]:

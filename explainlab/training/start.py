@@ -77,8 +77,9 @@ def class_names(base: str, examples: Examples, settings: TrainingSettings) -> tu
     """The classes to learn: those of the settings, else a base model's where they name all labels, else the labels."""
     labels = {str(label) for label in examples.labels}
     own = () if base in ARCHITECTURES else base_labels(base)
-    known = labels <= set(own) or labels <= {str(number) for number in range(len(own))}
-    return settings.label_names or (own if known else tuple(sorted(labels)))
+    known = examples.read_as(own)
+    named = all(known.find(label) is not None for label in labels)
+    return settings.label_names or (own if named else tuple(sorted(labels)))
 
 
 def note_pairs(config: PretrainedConfig, pairs: bool) -> None:

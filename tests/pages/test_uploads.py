@@ -177,6 +177,23 @@ def test_another_model_has_other_classes(tmp_path: Path) -> None:
     assert not app.exception
 
 
+def test_numbers_with_two_readings_are_asked_for_and_one_is_proposed(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("text,label\nA lovely film.,2\nDull and slow.,1\nBoring.,1\n")
+    app = opened("errors")
+    following(app, errors_view(), source=str(path))
+    assert "The labels may mean other classes: the numbers of the column (1, 2) are neither" in words(app.warning)
+    assert "check them" in words(app.warning)
+    assert (box(app, "1 (2 rows)").value, box(app, "2 (1 row)").value) == ("negative", "positive")
+    press(app, "Predict")
+    metrics = {metric.label: metric.value for metric in app.metric}
+    assert (metrics["Mistakes"], metrics["Accuracy"]) == ("0", "100.0%")
+    for label in ("1 (2 rows)", "2 (1 row)"):
+        answered(box(app, label).set_value("").run())
+    press(app, "Predict")
+    assert "'2' is not a class of the model for certain" in words(app.error)
+
+
 @pytest.mark.parametrize("page", ["activation", "integration", "candidates"])
 def test_a_page_with_a_data_set_reads_other_columns(page: str, tmp_path: Path) -> None:
     module = import_module(f"explainlab.analyses.{page}.page.view")

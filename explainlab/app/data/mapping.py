@@ -15,7 +15,7 @@ from explainlab.app import session
 from explainlab.app.data.reading import draw_answer, is_there
 from explainlab.app.question import Question
 from explainlab.app.text import plain
-from explainlab.data import LEFT_OUT, NO_CLASS, Misfit, Preview, Survey, nearest
+from explainlab.data import LEFT_OUT, NO_CLASS, Misfit, Preview, Survey, proposed
 from explainlab.data.hub import PREFIX as HUB
 from explainlab.errors import ExplainLabError
 from explainlab.request import digest
@@ -126,14 +126,14 @@ def _fill_in(question: Question, classes: Classes, misfit: Misfit) -> None:
 
 
 def _match(question: Question, classes: Classes) -> None:
-    """Open the labels of the whole file; those without a class will be matched with the nearest (also a callback)."""
+    """Open the labels of the whole file; those without a class are matched with a likely one (also a callback)."""
     st.session_state[_key(question)] = True
     for name in ("surveyed", "matching"):
         question.set(name, _survey_inputs(question, classes))
 
 
 def _match_surveyed(question: Question, classes: Classes) -> None:
-    """Match labels without a class with the nearest, if that waited for the labels of the file, and they are there."""
+    """Match labels without a class with a likely one, if that waited for the file's labels, and they are there."""
     if classes is None or st.session_state.get(question.key("matching")) != _survey_inputs(question, classes):
         return
     look = _survey(question, classes)
@@ -141,10 +141,10 @@ def _match_surveyed(question: Question, classes: Classes) -> None:
         return
     question.set("matching", None)
     known = question.reading()["classes"]
-    labels = [written.label for written in look.answer().mismatched if written.label not in known]
-    near = {label: nearest(label, classes) for label in labels[:_MOST_MATCHED]}
+    labels = [written.label for written in look.answer().mismatched if known.get(written.label) != LEFT_OUT]
+    likely = proposed(labels, classes)
     before, filled = question.reading(), _filled(question)
-    _read(question, "classes", near)
+    _read(question, "classes", {**likely, **known})
     if filled and filled.reading == before:
         question.set("filled", filled._replace(reading=question.reading()))
 
