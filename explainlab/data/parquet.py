@@ -7,8 +7,11 @@ Apache Parquet). Strings stay in their dictionaries until the length of every ce
 from __future__ import annotations
 
 import io
+import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
 from typing import Any, BinaryIO, NamedTuple
 
 import pyarrow as pa
@@ -36,11 +39,15 @@ _UNREADABLE = (6, 7)
 """DELTA_LENGTH_BYTE_ARRAY and DELTA_BYTE_ARRAY: only their packed values say what they unpack to."""
 _PARTS = {5: 2, 7: 2, 8: 4}
 """The parts of a page header that have the number of values, by kind of page, and where in them the encoding is."""
+_DATASETS = b"huggingface"
+"""Where the metadata of a schema have the features of the library datasets."""
 _DAMAGE = (pa.ArrowException, OSError, ValueError, OverflowError, KeyError, EOFError)
 
 
 def records(file: BinaryIO, budget: Budget) -> Iterator[dict[str, Any]]:
-    """The records of a Parquet ``file``; dates and times as text.
+    """Yield the records of a Parquet ``file``; dates and times as text, and cells of JSON as their values.
+
+    Numbers whose names the file gives, as the library datasets does, are these names.
 
     Raises :class:`DataError` for a file that is damaged, that cannot be read in parts, or is beyond the budget.
     """
@@ -56,6 +63,7 @@ def _records(file: BinaryIO, budget: Budget) -> Iterator[dict[str, Any]]:
     groups = _footer(file)
     opened = _open(file, budget)
     columns = [opened.schema.column(place) for place in range(len(opened.schema))]
+    meant = _meant(opened, columns)
     if opened.num_row_groups != len(groups):
         raise Malformed
     for place, group in enumerate(groups):
@@ -63,7 +71,10 @@ def _records(file: BinaryIO, budget: Budget) -> Iterator[dict[str, Any]]:
         for batch in opened.iter_batches(size, row_groups=[place], use_threads=False):
             budget.check()
             for part in _parts(batch, budget.name):
-                yield from _plain(part).to_pylist()
+                for record in _plain(part).to_pylist():
+                    for name, mean in meant.items():
+                        record[name] = mean(record[name])
+                    yield record
 
 
 def _footer(file: BinaryIO) -> list[Fields]:
@@ -151,6 +162,48 @@ def _header(file: BinaryIO, place: int) -> tuple[Fields, int]:
         except EOFError:
             continue
     raise Malformed
+
+
+# The meaning of cells by the schema ----------------------------------------------------------------------------------
+
+
+def _meant(file: parquet.ParquetFile, columns: list[parquet.ColumnSchema]) -> dict[str, Callable[[Any], Any]]:
+    """Return, by column, the functions that turn cells into their meaning: names of classes, or values of JSON."""
+    meant: dict[str, Callable[[Any], Any]] = {
+        column.path: _value for column in columns if column.logical_type.type == "JSON" and "." not in column.path
+    }
+    schema = file.schema_arrow
+    for name, names in _class_names((schema.metadata or {}).get(_DATASETS, b"")).items():
+        if name in schema.names and types.is_integer(schema.field(name).type):
+            meant[name] = partial(_name, names)
+    return meant
+
+
+def _class_names(metadata: bytes) -> dict[str, list[str]]:
+    """Return the names of classes by column, in the order of their numbers: ``ClassLabel`` of the library datasets."""
+    try:
+        features = json.loads(metadata)["info"]["features"].items()
+    except (ValueError, RecursionError, LookupError, TypeError, AttributeError):
+        return {}
+    kinds = [(name, kind) for name, kind in features if isinstance(kind, dict) and kind.get("_type") == "ClassLabel"]
+    names = {name: kind.get("names") for name, kind in kinds}
+    return {
+        name: own for name, own in names.items() if isinstance(own, list) and all(isinstance(one, str) for one in own)
+    }
+
+
+def _name(names: list[str], number: int | None) -> str | int | None:
+    """Return the name of a class; None for -1, by which datasets means no label; other numbers as they are."""
+    if number is None or number == -1:
+        return None
+    return names[number] if number in range(len(names)) else number
+
+
+def _value(cell: Any) -> Any:
+    """Return the value of a cell that is JSON, and any other cell as it is."""
+    with suppress(ValueError, RecursionError, TypeError):
+        return json.loads(cell)
+    return cell
 
 
 # What it holds -------------------------------------------------------------------------------------------------------
