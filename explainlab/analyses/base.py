@@ -15,13 +15,14 @@ from explainlab.attribution.explain import versions_with
 from explainlab.attribution.method import Extent
 from explainlab.attribution.registry import MethodRequest, get_method
 from explainlab.data import leaves_out, source_digest
+from explainlab.data.examples import PREFIX as EMBEDDED
 from explainlab.declared import Parameters, parse
 from explainlab.errors import RequestError, UnsupportedError
 from explainlab.models import loading
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import PassCount, RunContext
 from explainlab.reader import Reader
-from explainlab.request import RECORD_VERSION, CompleteRequest, Kind, Output, Request, digest
+from explainlab.request import GOLD, RECORD_VERSION, CompleteRequest, Kind, Output, Request, digest
 from explainlab.result import PART, Cost, Result, StoredPart
 from explainlab.spill import Packable, Packed
 from explainlab.training import ARCHITECTURES
@@ -332,6 +333,9 @@ class Analysis(ABC):
             body["parameters"].pop(name, None)
         data = source_digest(request.data, reader) if request.data is not None else ""
         data += "left out" * leaves_out(request.classes)  # once an empty class meant another thing
+        matched = (self.labelled and not isinstance(self, ModelFree)) or request.target == GOLD
+        if matched and request.data is not None and not request.data.startswith(EMBEDDED):
+            data += "column"  # once each label of a file was matched with a class without the others
         read = data + self.fingerprint(self.parameters(request), reader)
         return digest([body, model_digest, self.version, RECORD_VERSION, read])
 
