@@ -192,6 +192,21 @@ def test_numbers_with_two_readings_are_asked_for_and_one_is_proposed(tmp_path: P
         answered(box(app, label).set_value("").run())
     press(app, "Predict")
     assert "'2' is not a class of the model for certain" in words(app.error)
+    press(app, "Match the labels")
+    assert box(app, "2 (1 row)").value == "positive"
+
+
+def test_a_conflict_that_only_the_whole_file_shows_is_mended_by_a_button(tmp_path: Path) -> None:
+    """The first 1,000 labels, at which the page looks before, are indexes."""
+    path = tmp_path / "rows.csv"
+    path.write_text("text,label\n" + "Dull and slow.,1\n" * 1_000 + "A lovely film.,2\n")
+    app = opened("errors")
+    following(app, errors_view(), source=str(path))
+    assert not app.warning
+    press(app, "Predict")
+    assert "(1, 2) are neither names nor indexes" in words(app.error)
+    press(app, "Match the labels")
+    assert (box(app, "1 (1,000 rows)").value, box(app, "2 (1 row)").value) == ("negative", "positive")
 
 
 @pytest.mark.parametrize("page", ["activation", "integration", "candidates"])

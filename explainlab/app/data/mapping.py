@@ -13,6 +13,7 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 from explainlab.analyses.wording import counted
 from explainlab.app import session
 from explainlab.app.data.reading import draw_answer, is_there
+from explainlab.app.place import Answer
 from explainlab.app.question import Question
 from explainlab.app.text import plain
 from explainlab.data import LEFT_OUT, NO_CLASS, Misfit, Preview, Survey, proposed
@@ -77,9 +78,11 @@ def draw_mapping(question: Question, classes: Classes, roles: Mapping[str, str] 
             st.error(plain(str(error)), icon=":material/error:")
 
 
-def draw_cure(question: Question, classes: Sequence[str], skipped: Sequence[Sequence[Any]]) -> None:
-    """A button that opens the labels, where rows were ``skipped`` (number, reason) because theirs is no class."""
-    if any(NO_CLASS in reason for _, reason in skipped):
+def draw_cure(question: Question, classes: Classes, answer: Answer) -> None:
+    """Draw a button that opens the labels, if the ``answer`` lacks rows, or is missing, for a label without a class."""
+    failed = answer.job.progress.error if answer.job else ""
+    reasons = [answer.problem, failed] if answer.result is None else [reason for _, reason in answer.result.skipped]
+    if classes is not None and any(NO_CLASS in reason for reason in reasons):
         st.button("Match the labels", icon=":material/rule:", on_click=_match, args=(question, classes))
 
 

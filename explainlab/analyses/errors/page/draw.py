@@ -57,17 +57,18 @@ def _draw_one(service: Service, view: ErrorsView) -> None:
     predictions = errors_page.find(service, view)
     above = st.container()  # the answer comes before its warnings
     PAGE.draw_state(service, [predictions.answer])
+    card = card_of(view.model)
+    draw_cure(errors_controls.question, card.labels if card else None, predictions.answer)
     if predictions.table is not None:
         with above:
             draw_headline(predictions.answer.result)
-        draw_cure(errors_controls.question, predictions.answer.result.body.labels, predictions.answer.result.skipped)
         errors_results.draw_summary(view, predictions.answer.result)
         st.divider()
         with st.container(key=errors_controls.ROWS):
             st.header("Rows", anchor=False, help="Pick a row to see why the model says what it says.")
         order = errors_list.draw_choice(view, predictions.table, predictions.answer.result.body.labels)
         if len(order):
-            errors_row.draw(service, view, card_of(view.model), predictions.table, order)
+            errors_row.draw(service, view, card, predictions.table, order)
         else:
             links.draw(PAGE.link(service, view))
         if predictions.table.rows.wrong.any():

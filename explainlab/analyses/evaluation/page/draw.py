@@ -79,12 +79,11 @@ def _draw_one(service: Service, view: BenchmarkView, answer: Answer, card: Model
     """One model on one data set."""
     above = st.container()  # the answer comes before its warnings
     PAGE.draw_state(service, [answer])
+    draw_cure(benchmark_controls.question, card.labels if card else None, answer)
     result = result_of(answer)
     if result is not None:
         with above:
             draw_answer(result)
-        if card is not None:
-            draw_cure(benchmark_controls.question, card.labels, result.skipped)
         draw_results(service, view, result)
         draw_published(evaluated_set(view, [answer]))
         draw_precision(service, view)

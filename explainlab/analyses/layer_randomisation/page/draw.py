@@ -67,15 +67,14 @@ def _draw_one(service: Service, view: SanityView) -> None:
     answer = PAGE.answer(service, view.request())
     above = st.container()  # the answer comes before its warnings
     PAGE.draw_state(service, [answer])
+    card = card_of(view.model)
+    draw_cure(sanity_controls.question, card.labels if card else None, answer)
     if answer.result is None:
         if answer.running:
             st.skeleton(height=320)
         return
     with above:
         _draw_answer(service, view, answer.result)
-    card = card_of(view.model)
-    if card is not None:
-        draw_cure(sanity_controls.question, card.labels, answer.result.skipped)
     sanity_results.draw_randomisation(answer.result)
     st.divider()
     sanity_results.draw_text(service, view, answer.result)
