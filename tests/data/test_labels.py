@@ -68,7 +68,7 @@ def read(path: Path, names: tuple[str, ...], **how: Any) -> list[str | None]:
         (("New York", "Sci/Tech"), ["newyork", "Sci / Tech"], [0, 1]),
         (("x", "X", "y"), ["X", "x", "y"], [1, 0, 2]),
         (('"a"', "a"), ["a", '"a"'], [1, 0]),
-        (("0", "positive"), ["0", "positive"], [0, 1]),
+        (("0", "positive"), ["-0.0", "positive"], [0, 1]),
         (("a=b", "c"), ["A=B", "c"], [0, 1]),
     ],
 )
@@ -93,6 +93,7 @@ def test_a_column_is_read(tmp_path: Path, names: tuple[str, ...], labels: list[s
         (STARS, ["1", "2", "3", "4"], "'1=1 star' '2=2 stars' '3=3 stars' '4=4 stars'"),
         (NUMBERED, ["0", "1", "2"], "0=1 1=2 2=3"),
         (NUMBERED, ["1", "2", "3", "9"], "1=1 2=2 3=3 9="),
+        (NUMBERED, ["1", "2", "9"], "1=1 2=2 9="),
         (("0", "1"), ["1", "2"], "1=0 2=1"),
         (UNNAMED, ["1", "2"], "1=LABEL_0 2=LABEL_1"),
         (("no", "maybe", "yes"), ["-1", "0", "1", "2"], "-1= 0=no 1=maybe 2=yes"),
@@ -130,7 +131,7 @@ def _with_left_out(classes: dict[str, str], wanted: list[str]) -> list[str]:
     [
         (BINARY, ["pos", "neg"], "--label pos=positive --label neg=negative"),
         (BINARY, ["True", "False"], "--label True=positive --label False=negative"),
-        (BINARY, ["x=pos", "the neg"], "--label x=pos=positive --label 'the neg=negative'"),
+        (BINARY, ["x=pos", "the  neg"], "--label x=pos=positive --label 'the neg=negative'"),
         (("World", "Sports"), ["sport", "worlds", "world"], "--label sport=Sports --label worlds=World"),
         (BINARY, ["pos", "unsure"], "--label pos=positive --label unsure="),
     ],
@@ -164,14 +165,19 @@ def test_the_whole_column_decides_also_of_the_first_rows(tmp_path: Path) -> None
 
 def test_a_damaged_column_of_numbers_ends_the_reading_and_of_names_does_not(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv.gz"
-    for label, good in (("1", False), ("positive", True)):
-        rows = ["text,label", *[f"a film,{label}"] * 50, "a film"]
-        path.write_bytes(gzip.compress("\n".join(rows).encode()))
-        if good:
-            assert len(read(path, BINARY, limit=9)) == 9
-        else:
-            with pytest.raises(DataError, match=r"^Line 52 of"):
-                read(path, BINARY, limit=9, skip_bad=True)
+
+    def write_damaged(label: str) -> None:
+        path.write_bytes(gzip.compress("\n".join(["text,label", *[f"a film,{label}"] * 50, "a film"]).encode()))
+
+    write_damaged("1")
+    for skip_bad in (False, True):
+        with pytest.raises(DataError, match=r"^Line 52 of"):
+            read(path, BINARY, limit=9, skip_bad=skip_bad)
+    write_damaged("positive")
+    assert len(read(path, BINARY, limit=9)) == 9
+    write_damaged("pos")
+    with pytest.raises(DataError, match=r"^Row 1 of .* 'pos' is not a class of the model\. Use negative or positive"):
+        read(path, BINARY, limit=9)
 
 
 def test_numbers_that_somebody_has_matched_leave_the_others_unread(tmp_path: Path) -> None:
@@ -182,8 +188,8 @@ def test_numbers_that_somebody_has_matched_leave_the_others_unread(tmp_path: Pat
     assert [number for number, _ in data.skipped] == [2]
     assert read(write(path, ["2", "0", "1"]), BINARY, classes={"2": LEFT_OUT}) == ["negative", "positive"]
     assert read(write(path, ["1", "2"]), BINARY, skip_bad=True, classes={"2": "positive"}) == ["positive"]
-    with pytest.raises(DataError, match=r"--label 1=negative$"):
-        read(path, BINARY, classes={"2": "positive"})
+    with pytest.raises(DataError, match=r"--label -1=negative$"):
+        read(write(path, ["1", "-1"]), BINARY, classes={"1": "positive"})
 
 
 def test_a_reader_may_mean_a_class_by_its_index(tmp_path: Path) -> None:
@@ -272,6 +278,7 @@ def test_names_are_for_numbers_only(tmp_path: Path) -> None:
     feature = {"names": ["positive", "negative"], "_type": "ClassLabel"}
     assert read(named_file(tmp_path / "a.parquet", pa.array(["negative"]), feature), BINARY) == ["negative"]
     assert read(named_file(tmp_path / "b.parquet", pa.array([1], pa.uint8()), feature), BINARY) == ["negative"]
+    assert read(named_file(tmp_path / "c.parquet", pa.array([1.0]), feature), BINARY) == ["positive"]
 
 
 def test_a_column_of_json_has_its_values(tmp_path: Path) -> None:
