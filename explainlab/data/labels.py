@@ -47,9 +47,9 @@ class Classes:
     JSON, or how a number is written.
 
     All numbers of a column are read alike; ``column`` gives its different labels, and is called when the first number
-    is met. Either all numbers are names, or all are indexes from 0 (``LABEL_1`` is 1): each is below the number of
-    classes, no class is named by a number, and 0 is among them, as several could count from 1 without it. Numbers in
-    ``meant`` count too, unless they are left out.
+    is met. Either all numbers are names, or all are indexes from 0: each is below the number of classes, no class is
+    named by a number, and 0 is among them, as several could count from 1 without it. ``LABEL_1`` is the number 1; where
+    all are written so, they count from 0. Numbers in ``meant`` count too, unless they are left out.
 
     Raises :class:`DataError` if ``meant`` maps a label to something that is not a class.
     """
@@ -133,9 +133,10 @@ class Classes:
         listed = ", ".join([*islice(sorted(values, key=values.__getitem__), _LISTED), "..."][: len(values)])
         if any(value not in range(len(names)) for value in values.values()):
             return {}, f"the numbers of the column ({listed}) are neither names nor indexes from 0 to {len(names) - 1}"
-        if self._has_numbers:
+        plain = any(_number(label) is not None for label in values)  # transformers counts from 0
+        if plain and self._has_numbers:
             return {}, f"the numbers of the column ({listed}) may be names of classes, or indexes from 0"
-        if 0 not in values.values() and len(set(values.values())) > 1:
+        if plain and 0 not in values.values() and len(set(values.values())) > 1:
             return {}, f"the numbers of the column ({listed}) may count the classes from 0 or from 1"
         return {label: names[int(value)] for label, value in values.items()}, ""
 

@@ -61,6 +61,8 @@ def read(path: Path, names: tuple[str, ...], **how: Any) -> list[str | None]:
         (UNNAMED[::-1], ["LABEL_1", "LABEL_0"], [0, 1]),
         (STARS, ["0", "4"], [0, 4]),
         (STARS, ["4", "4.0", "LABEL_4"], [4, 4, 4]),
+        (STARS, ["LABEL_4", "LABEL_1"], [4, 1]),
+        (NUMBERED, ["LABEL_2", "label_0"], [2, 0]),
         (STARS, ["1 star", "2STARS", "5  stars"], [0, 1, 4]),
         (NUMBERED, ["1", "3"], [0, 2]),
         (NUMBERED, ["1.0", "2.0", "03"], [0, 1, 2]),
@@ -91,6 +93,7 @@ def test_a_column_is_read(tmp_path: Path, names: tuple[str, ...], labels: list[s
         (BINARY, ["LABEL_1", "LABEL_2"], "LABEL_1=negative LABEL_2=positive"),
         (STARS, ["1.0", "5.0", "3.0"], "'1.0=1 star' '5.0=5 stars' '3.0=3 stars'"),
         (STARS, ["1", "2", "3", "4"], "'1=1 star' '2=2 stars' '3=3 stars' '4=4 stars'"),
+        (STARS, ["LABEL_1", "2"], "'LABEL_1=1 star' '2=2 stars'"),
         (NUMBERED, ["0", "1", "2"], "0=1 1=2 2=3"),
         (NUMBERED, ["1", "2", "3", "9"], "1=1 2=2 3=3 9="),
         (NUMBERED, ["1", "2", "9"], "1=1 2=2 9="),
@@ -353,9 +356,10 @@ def slowly(labels: list[str], names: list[str]) -> dict[str, str | None] | None:
     for value in values.values():
         if value != int(value) or value < 0 or value >= len(names):
             return None
-    if any(isinstance(plainest(name), Decimal) for name in names):
+    plain = any(isinstance(plainest(label), Decimal) for label in labels)
+    if plain and any(isinstance(plainest(name), Decimal) for name in names):
         return None
-    if len({*values.values()}) > 1 and all(value != 0 for value in values.values()):
+    if plain and len({*values.values()}) > 1 and all(value != 0 for value in values.values()):
         return None
     for label, value in values.items():
         found[label] = names[int(value)]
