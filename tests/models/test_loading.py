@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import os
+import resource
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -34,7 +35,7 @@ from explainlab.testing.observation import unchanged
 from tests.conftest import Zoo
 from tests.tiers import first
 from tests.toys import with_network
-from tests.zoo import LABELS, RECURRENT, ZOO, model_of
+from tests.zoo import LABELS, RECURRENT, ZOO, build, model_of
 
 
 @pytest.fixture
@@ -455,3 +456,14 @@ def test_no_room_for_another_format_is_told(zoo: Zoo, monkeypatch: pytest.Monkey
     monkeypatch.setattr(loading, "load_weights", full)
     with pytest.raises(MemoryShortage, match=r"no memory .* float16"):
         in_dtype(zoo("bert"), "float16")
+
+
+@pytest.mark.parametrize("field", ["type_vocab_size", "intermediate_size", "max_position_embeddings"])
+def test_a_size_that_the_weights_do_not_have_is_refused_before_it_is_allocated(field: str, tmp_path: Path) -> None:
+    build("bert", tmp_path)
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {field: 16_000_000}))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(ModelError, match="numbers; its weights are"):
+        load_model(str(tmp_path), device="cpu")
+    assert (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 < 100 * 2**20

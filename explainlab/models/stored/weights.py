@@ -35,6 +35,9 @@ logging.getLogger("transformers.modeling_utils").addFilter(lambda said: "LOAD RE
 
 ADAPTER = "adapter_config.json"
 ADAPTER_WEIGHTS = "adapter_model.safetensors"
+MOST_GROWTH, MOST_NEW = 8, 10**7
+"""A network may hold so many times the numbers of its files (weights in 4 bits are two in a byte, and tied ones are
+there twice), and so many new ones, such as a head's."""
 _NUMBER = re.compile(r"\.\d+\.")
 """The number of a layer in the name of a weight."""
 IN_ADAPTER = "base_model.model."
@@ -164,12 +167,7 @@ def empty_network(
     files: Files, config: transformers.PreTrainedConfig, language_model: bool, dtype: torch.dtype
 ) -> transformers.PreTrainedModel:
     """The network of ``config`` on torch's ``meta`` device: it has shapes, those of ``files``, and no weights."""
-    factory: Any = transformers.AutoModelForSequenceClassification
-    if language_model:
-        factory = transformers.AutoModelForCausalLM
-    network: transformers.PreTrainedModel
-    with BUILDING, torch.device("meta"):
-        network = factory.from_config(copy.deepcopy(config), dtype=dtype)
+    network = _on_meta(config, language_model, dtype=dtype)
     if getattr(config, "quantization_config", None) is not None:
         pack(network, files.directory)
     network.requires_grad_(False).eval()
@@ -217,7 +215,11 @@ def require_weights(model_id: str, files: Files, config: Any) -> None:
 
 
 def _require_fitting(model_id: str, directory: Path, config: Any) -> None:
-    """Raise for a configuration that asks for other sizes than its weights have, before anything is allocated."""
+    """Raise for a configuration that asks for other sizes than its weights have, before anything is allocated.
+
+    transformers allocates what a configuration asks for before it compares the sizes: a damaged one could take all
+    memory. A network without weights, on torch's ``meta`` device, shows how many numbers it would hold.
+    """
     try:
         sizes = {size for path in directory.glob("*.safetensors") for size in _sizes(path)}
     except Exception as error:
@@ -235,6 +237,29 @@ def _require_fitting(model_id: str, directory: Path, config: Any) -> None:
                 f"The weights of {model_id} do not have the {name} of its configuration, {quote(value)}.",
                 "Save the configuration and the weights together with save_pretrained.",
             )
+    stored = sum(_count(path) for path in directory.glob("*.safetensors"))
+    try:
+        asked = sum(own.numel() for own in _on_meta(config, language_model=False).state_dict().values())
+    except Exception as error:
+        raise ModelError(f"{model_id} cannot be loaded: {first_line(error)}") from error
+    if asked > MOST_GROWTH * stored + MOST_NEW:
+        raise ModelError(
+            f"The configuration of {model_id} asks for {asked:,} numbers; its weights are {stored:,}.",
+            "Save the configuration and the weights together with save_pretrained.",
+        )
+
+
+def _on_meta(
+    config: transformers.PreTrainedConfig, language_model: bool, **options: Any
+) -> transformers.PreTrainedModel:
+    """The network of ``config`` without weights, on torch's ``meta`` device."""
+    factory: Any = transformers.AutoModelForSequenceClassification
+    if language_model:
+        factory = transformers.AutoModelForCausalLM
+    network: transformers.PreTrainedModel
+    with BUILDING, torch.device("meta"):
+        network = factory.from_config(copy.deepcopy(config), **options)
+    return network
 
 
 def _sizes(path: Path) -> Iterator[int]:
