@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from explainlab.analyses.records import Directed, Interval
 
@@ -37,7 +38,8 @@ class Measure(Directed):
 class Number:
     """A value of a ``measure`` with its interval, over ``n`` texts.
 
-    ``of`` is the method or the rule that it is about, which readers call ``label``; empty: the model itself.
+    ``of`` is the method or the rule that it is about, which readers call ``label``; empty: the model itself. ``values``
+    [n] are those of the texts, in the order of the result; empty where they are not known.
     """
 
     measure: Measure
@@ -45,3 +47,4 @@ class Number:
     n: int
     of: str = ""
     label: str = ""
+    values: Sequence[float] = field(default=(), compare=False, repr=False)

@@ -1,4 +1,4 @@
-"""How the sentences of answers spell numbers and names, and which names their intervals allow to put first."""
+"""How the sentences of answers spell numbers and names."""
 
 from __future__ import annotations
 
@@ -72,28 +72,8 @@ def size_words(size: float) -> str:
     return f"{max(1, round(size / 1e6)):,} MB" if size < 1e9 else f"{size / 1e9:,.1f} GB"
 
 
-def leaders(values: Mapping[str, Interval], higher: bool = True) -> list[str]:
-    """The name with the best mean, and after it all whose intervals overlap its own; none if no name has a mean.
-
-    A mean without an interval is told apart from none.
-    """
-    sign = 1 if higher else -1
-    known = {name: value for name, value in values.items() if value.mean is not None}
-    ordered = sorted(known, key=lambda name: -sign * (known[name].mean or 0.0))
-    return [name for name in ordered if _overlap(known[ordered[0]], known[name])]
-
-
-def ahead(values: Mapping[str, Interval], higher: bool = True) -> str:
-    """``A is ahead with 0.812 (0.790 to 0.833)``, or that the intervals of the first overlap."""
-    first = leaders(values, higher)
-    if len(first) == 1:
-        return f"{first[0]} is ahead with {mean_words(values[first[0]])}"
-    listed = joined([f"{name} {mean_words(values[name])}" for name in first])
-    return f"none of these is ahead, as their intervals overlap: {listed}"
-
-
 def ahead_on_a_text(values: Mapping[str, float], higher: bool = True) -> str:
-    """The same of single values, which have no interval; equal ones share the place, and where all are, none has it."""
+    """``A is ahead with 0.812`` of the values of one text; equal ones share the place, unless all are equal."""
     best = max(values.values()) if higher else min(values.values())
     first = [name for name, value in values.items() if abs(value - best) <= TIE]
     if 1 < len(first) == len(values):
@@ -110,9 +90,3 @@ def mean_words(value: Interval, spec: str = ".3f") -> str:
 def interval_words(value: Interval, spec: str = ".3f") -> str:
     """``0.790 to 0.833``, or ``none``; ``spec`` is the format of a number."""
     return "none" if value.low is None or value.high is None else f"{value.low:{spec}} to {value.high:{spec}}"
-
-
-def _overlap(first: Interval, second: Interval) -> bool:
-    if first.low is None or first.high is None or second.low is None or second.high is None:
-        return True
-    return first.low <= second.high and second.low <= first.high

@@ -1,4 +1,4 @@
-"""How sentences spell numbers and names, and that no name is put before another whose interval overlaps its own."""
+"""How sentences spell numbers and names."""
 
 from __future__ import annotations
 
@@ -6,13 +6,11 @@ import pytest
 
 from explainlab.analyses.records import Interval
 from explainlab.analyses.wording import (
-    ahead,
     ahead_on_a_text,
     capital,
     counted,
     interval_words,
     joined,
-    leaders,
     mean_words,
     quoted,
     whole_percent,
@@ -21,10 +19,6 @@ from explainlab.analyses.wording import (
 
 def around(mean: float, low: float | None, high: float | None) -> Interval:
     return Interval(mean=mean, low=low, high=high)
-
-
-APART = {"a": around(0.9, 0.8, 1.0), "b": around(0.5, 0.4, 0.6)}
-CLOSE = {"a": around(0.9, 0.6, 1.0), "b": around(0.5, 0.4, 0.6), "c": around(0.1, 0.0, 0.2)}
 
 
 @pytest.mark.parametrize(
@@ -66,19 +60,6 @@ def test_a_long_quote_is_cut_and_counts_have_their_number() -> None:
     assert quoted("so") == "“so”"
     assert capital("aN") == "AN"
     assert (counted(1, "word"), counted(1200, "word")) == ("1 word", "1,200 words")
-
-
-def test_overlapping_intervals_are_not_ranked() -> None:
-    assert leaders(APART) == ["a"]
-    assert leaders(APART, higher=False) == ["b"]
-    assert leaders(CLOSE) == ["a", "b"]
-    assert leaders(CLOSE, higher=False) == ["c"]
-    assert leaders({**APART, "c": around(0.2, None, None)}) == ["a", "c"], "without an interval nothing is told apart"
-    assert leaders({"a": Interval(mean=None, low=None, high=None)}) == []
-    assert ahead(APART) == "a is ahead with 0.900 (0.800 to 1.000)"
-    assert ahead(CLOSE) == (
-        "none of these is ahead, as their intervals overlap: a 0.900 (0.600 to 1.000) and b 0.500 (0.400 to 0.600)"
-    )
 
 
 def test_equal_values_of_a_text_share_the_place() -> None:

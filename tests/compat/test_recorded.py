@@ -23,7 +23,7 @@ IGNORED = {"definition", "seconds", "device", "torch", "transformers", "tokenize
 """Sentences, and fields that say how long a result took, on which device and by which libraries."""
 GONE = {"warned"}
 """Fields that nothing read: what they held is among the warnings."""
-RAISED = {"rpi_candidates": "2", "ablation": "3", "evaluation": "2"}
+RAISED = {"rpi_candidates": "2", "ablation": "3", "evaluation": "3", "mistake_drivers": "2"}
 """Versions of studies that have risen since; what they printed stays the same but for :data:`CHOICES`."""
 CHOICES = {"held_out", "agreement"}
 """What other metrics choose: since then nothing where they cannot tell the maps of a text apart."""
@@ -125,6 +125,11 @@ def test_a_command_prints_what_it_printed(
     if recorded.get("study") == "evaluation":
         printed = without_controls(printed)
         recorded["cost"]["forward"] = printed["cost"]["forward"]  # what the controls need more
+    if recorded.get("study") == "mistake_drivers":  # since version 2 fewer drivers are clear, and these stand first
+        recorded, printed = without({"clear"}, recorded), without({"clear"}, printed)
+        for part in (recorded, printed):
+            for kind in ("words", "pairs"):
+                part[kind].sort(key=lambda driver: (driver["words"], driver["predicted"]))
     if recorded.get("study") == "judged_map":
         recorded["cost"]["forward"] -= 1  # the pass over the text, which a metric counted again
     assert differences(recorded, printed) == []

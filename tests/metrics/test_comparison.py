@@ -9,9 +9,22 @@ import pytest
 from scipy.stats import friedmanchisquare, rankdata, wilcoxon
 
 from explainlab.metrics import comparison, summary
-from explainlab.metrics.comparison import compare, critical_difference, holm, means_of, signed_rank_p
+from explainlab.metrics.comparison import (
+    CriticalDifference,
+    compare,
+    critical_differences,
+    holm,
+    means_of,
+    signed_rank_p,
+)
 from explainlab.metrics.summary import bootstrap
 from tests.failures import check_each
+
+
+def critical_difference(values: np.ndarray, higher: bool) -> CriticalDifference:
+    """That of a single metric."""
+    (tested,) = critical_differences([values], [higher])
+    return tested
 
 
 def rng(seed: int = 0) -> np.random.Generator:
@@ -59,6 +72,9 @@ def test_holm_worked_by_hand() -> None:
     assert not holm(np.array([])).size
 
 
+PAIRS = list(combinations(range(4), 2))
+
+
 # Against the best ----------------------------------------------------------------------------------------------------
 
 
@@ -68,7 +84,6 @@ def test_differences_to_the_best_are_those_of_a_slow_loop(higher: bool) -> None:
     values = sign * (rng(4).normal(size=(5, 60)) + np.array([0, 0.1, 1, 0.9, 5])[:, None])
     (compared,) = compare([values], [higher], 4)
     assert compared.best == 2, "the last row is a control"
-    ps = {}
     for i, row in enumerate(values):
         means, to_best = compared.means, compared.to_best
         assert (means.mean[i], means.low[i], means.high[i]) == pytest.approx(bootstrap(row))
@@ -76,12 +91,14 @@ def test_differences_to_the_best_are_those_of_a_slow_loop(higher: bool) -> None:
             continue
         difference = [sign * (a - b) for a, b in zip(values[2], row, strict=True)]
         assert (to_best.mean[i], to_best.low[i], to_best.high[i]) == pytest.approx(bootstrap(difference))
-        ps[i] = wilcoxon(difference, zero_method="zsplit").pvalue
-    corrected, largest = {}, 0.0
-    for place, i in enumerate(sorted(ps, key=ps.__getitem__)):
-        largest = max(largest, min(1.0, ps[i] * (len(ps) - place)))
-        corrected[i] = largest
-    assert {i: compared.p[i] for i in ps} == pytest.approx(corrected)
+    pairs = {pair: wilcoxon(values[pair[0]] - values[pair[1]], zero_method="zsplit").pvalue for pair in PAIRS}
+    tested, largest = {}, 0.0
+    for place, pair in enumerate(sorted(pairs, key=pairs.__getitem__)):
+        largest = max(largest, min(1.0, pairs[pair] * (len(pairs) - place)))
+        tested[pair] = max(largest, friedmanchisquare(*values[:4]).pvalue)
+    corrected = {i: tested[min(i, 2), max(i, 2)] for i in (0, 1, 3)}
+    corrected[4] = wilcoxon(values[2] - values[4], zero_method="zsplit").pvalue
+    assert {i: compared.p[i] for i in corrected} == pytest.approx(corrected)
     assert [compared.told_apart(i) for i in range(5)] == [
         None if i == 2 else bool(corrected[i] < 0.05) for i in range(5)
     ]
@@ -120,13 +137,20 @@ def test_no_value_at_all() -> None:
     assert [compared.told_apart(i) for i in range(2)] == [None, None]
 
 
-def test_metrics_do_not_change_each_other() -> None:
-    first, second = rng(6).normal(size=(2, 3, 25))
+def test_metrics_share_the_correction_and_nothing_else() -> None:
+    first, second = rng(6).normal(size=(2, 3, 25)) + np.array([0, 0.4, 0.8])[None, :, None]
     second[0, 0] = np.nan
     together = compare([first, second], [True, False], 3)
-    for compared, alone in zip(together, (compare([first], [True], 3), compare([second], [False], 3)), strict=True):
-        np.testing.assert_allclose(compared.to_best.low, alone[0].to_best.low)
-        np.testing.assert_allclose(compared.p, alone[0].p)
+    alone = [*compare([first], [True], 3), *compare([second], [False], 3)]
+    for compared, single in zip(together, alone, strict=True):
+        np.testing.assert_allclose(compared.to_best.low, single.to_best.low)
+        np.testing.assert_allclose(compared.critical.ranks, single.critical.ranks)
+    pairs = list(combinations(range(3), 2))
+    raw = [signed_rank_p(np.array([values[i] - values[j] for i, j in pairs])) for values in (first, second)]
+    own = [[compared.critical.p[pair] for pair in pairs] for compared in together]
+    floor = [[compared.critical.friedman] * 3 for compared in together]
+    np.testing.assert_allclose(np.concatenate(own), np.maximum(holm(np.concatenate(raw)), np.concatenate(floor)))
+    assert own[0][1] > alone[0].critical.p[0, 2], "six tests are corrected for, not three"
 
 
 # Critical difference -------------------------------------------------------------------------------------------------
@@ -184,8 +208,29 @@ def test_noise_is_one_group() -> None:
 def test_too_little_for_a_diagram_is_told(shape: tuple[int, int], why: str) -> None:
     tested = critical_difference(rng(9).normal(size=shape), True)
     assert why in tested.none
-    assert (tested.groups, tested.p) == ((), None)
+    assert tested.groups == ()
     assert len(tested.ranks) == shape[0]
+    values, pairs = rng(9).normal(size=shape), list(combinations(range(shape[0]), 2))
+    expected = holm(signed_rank_p(np.array([values[i] - values[j] for i, j in pairs])))
+    np.testing.assert_allclose([tested.p[pair] for pair in pairs], expected)
+
+
+def test_pairs_are_tested_over_the_texts_that_both_have() -> None:
+    """The third method has a value of four texts: the first two are told apart all the same."""
+    values = rng(12).normal(size=(3, 30)) + np.array([1.5, 0, 0])[:, None]
+    values[2, 4:] = np.nan
+    tested = critical_difference(values, True)
+    assert (tested.texts, tested.friedman) == (4, None)
+    raw = [wilcoxon(values[0] - values[1]).pvalue, *(wilcoxon(values[i, :4] - values[2, :4]).pvalue for i in (0, 1))]
+    np.testing.assert_allclose([tested.p[pair] for pair in combinations(range(3), 2)], holm(np.array(raw)))
+    assert tested.p[0, 1] < 0.05 < tested.p[0, 2]
+
+
+def test_noise_tells_no_pair_apart_in_19_of_20_tables() -> None:
+    """Whatever number of metrics a table has: here 5 methods by 3 metrics over 20 texts, in 100 tables."""
+    random = rng(13)
+    tables = (critical_differences([*random.normal(size=(3, 5, 20))], [True] * 3) for _ in range(100))
+    assert sum(any((tested.p < 0.05).any() for tested in table) for table in tables) <= 8
 
 
 # Some at a time ------------------------------------------------------------------------------------------------------

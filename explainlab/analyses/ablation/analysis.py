@@ -11,9 +11,11 @@ from pydantic import Field
 
 from explainlab import declared
 from explainlab.analyses.ablation.result import (
+    CHOICES,
     AblationData,
     AblationRow,
     AblationText,
+    Choice,
     MeanMethodChoices,
     MethodChoices,
     Summary,
@@ -23,6 +25,7 @@ from explainlab.analyses.base import AnalysisResult, method_passes
 from explainlab.analyses.candidates.choice import mean_selection, selection
 from explainlab.analyses.candidates.result import Selection
 from explainlab.analyses.evaluation.analysis import EVALUATIONS
+from explainlab.analyses.groups import groups_of
 from explainlab.analyses.numbers import Measure, Number
 from explainlab.analyses.parameters import (
     Methods,
@@ -37,7 +40,7 @@ from explainlab.analyses.parameters import (
 from explainlab.analyses.records import MetricFacts, Passes, text_fields
 from explainlab.analyses.summary import spelled, table
 from explainlab.analyses.text_analysis import TextAnalysis
-from explainlab.analyses.wording import ahead, ahead_on_a_text, counted
+from explainlab.analyses.wording import ahead_on_a_text, counted
 from explainlab.attribution.baselines import data_digest
 from explainlab.attribution.method import Candidates, Extent, Method
 from explainlab.attribution.methods.randomized import BestOfMany
@@ -147,22 +150,31 @@ class Ablation(TextAnalysis[AblationText, AblationData]):
         """By every metric the first map of each method, and the best of all its maps."""
         body, n = result.body, result.body.summary.n
         return [
-            Number(_measure(metric, choice), getattr(own.selection[metric.key], choice), n, own.method, own.label)
+            Number(
+                _measure(metric, choice),
+                getattr(own.selection[metric.key], choice),
+                n,
+                own.method,
+                own.label,
+                body.values(own.method, metric.key, choice),
+            )
             for metric in body.metrics
-            for choice in ("first", "best")
+            for choice in CHOICES
             for own in body.methods
         ]
 
     def headline(self, result: AnalysisResult[AblationText | AblationData]) -> str:
-        """Who is ahead by the first metric with a single attribution, and who with the best of all."""
+        """Who is told apart by the first metric with a single attribution, and who with the best of all."""
         body = result.body
         metric = body.metrics[0]
-        higher, selections = metric.sign > 0, {method.label: method.selection[metric.key] for method in body.methods}
-        first, best = ({name: getattr(v, kind) for name, v in selections.items()} for kind in ("first", "best"))
         if isinstance(body, AblationText):
-            alone, chosen, of = ahead_on_a_text(first, higher), ahead_on_a_text(best, higher), "on this text"
+            own = [{m.label: getattr(m.selection[metric.key], choice) for m in body.methods} for choice in CHOICES]
+            alone, chosen = (ahead_on_a_text(values, metric.higher_is_better) for values in own)
+            of = "on this text"
         else:
-            alone, chosen, of = ahead(first, higher), ahead(best, higher), f"over {counted(body.summary.n, 'text')}"
+            columns = ({m.label: body.values(m.method, metric.key, choice) for m in body.methods} for choice in CHOICES)
+            alone, chosen = (groups_of(values, metric.higher_is_better, len(CHOICES)).words() for values in columns)
+            of = f"over {counted(body.summary.n, 'text')}"
         return f"By {metric.label} {of}, with their first maps {alone}; with the best of all their maps {chosen}."
 
     def lines(self, result: AnalysisResult[AblationText | AblationData]) -> list[str]:
@@ -184,7 +196,7 @@ class Ablation(TextAnalysis[AblationText, AblationData]):
         return [table(rows)]
 
 
-def _measure(metric: MetricFacts, choice: str) -> Measure:
+def _measure(metric: MetricFacts, choice: Choice) -> Measure:
     """A metric of the ``first`` map or of the ``best``."""
     return Measure(f"{metric.key}:{choice}", f"{metric.label} of the {choice} map", metric.higher_is_better)
 

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from explainlab.analyses.base import Record
 from explainlab.analyses.candidates.result import MeanSelection, Selection
 from explainlab.analyses.records import MetricFacts, Passes, TextBody
+
+Choice = Literal["first", "best"]
+"""A single map, or the best of all that a method has by the metric itself."""
+CHOICES: tuple[Choice, ...] = ("first", "best")
 
 
 class MethodChoices(Record):
@@ -56,3 +62,8 @@ class AblationData(Record):
     methods: list[MeanMethodChoices]
     summary: Summary
     texts: list[AblationRow]
+
+    def values(self, method: str, metric: str, choice: Choice) -> list[float]:
+        """[n]: of every text the value by the ``metric`` (its key) of a map of ``method``."""
+        place = [own.method for own in self.methods].index(method)
+        return [getattr(text.methods[place].selection[metric], choice) for text in self.texts]

@@ -154,9 +154,11 @@ class Activation(TextAnalysis[ActivationText, ActivationData]):
 
     def numbers(self, result: AnalysisResult[ActivationData]) -> list[Number]:
         """Both mean areas of every method."""
-        rows = result.body.rows
+        body = result.body
         return [
-            Number(area, row.area(way), row.n, row.method, row.label) for way, area in _AREAS.items() for row in rows
+            Number(area, row.area(way), row.n, row.method, row.label, body.areas(row.method, way))
+            for way, area in _AREAS.items()
+            for row in body.rows
         ]
 
     def headline(self, result: AnalysisResult[ActivationText] | AnalysisResult[ActivationData]) -> str:

@@ -137,3 +137,7 @@ class ActivationData(Record):
     reference: str
     similarity: dict[str, Similarity]
     texts: list[TextAreas]
+
+    def areas(self, method: str, direction: Direction) -> list[float]:
+        """[n]: the area of every text."""
+        return [text.auc[method][direction] for text in self.texts]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from explainlab.analyses.activation.result import ActivationData, ActivationText
+from explainlab.analyses.groups import groups_of
 from explainlab.analyses.parameters import RANDOM
-from explainlab.analyses.wording import counted, joined, leaders, mean_words, quoted
+from explainlab.analyses.wording import counted, joined, mean_words, quoted
 from explainlab.metrics.trust import TIE
 from explainlab.request import Unit
 
@@ -31,21 +32,16 @@ def text_verdict(body: ActivationText, unit: Unit) -> str:
 
 
 def data_verdict(body: ActivationData) -> str:
-    """The methods with the largest mean area; those whose intervals overlap the best one's are not put behind it."""
-    areas = {row.method: row.activation for row in body.rows}
-    labels = {row.method: row.label for row in body.rows}
-    first, over = leaders(areas), counted(body.n, "text")
-    best = first[0]
+    """Name the groups of methods by a paired test of their areas; a single best one has its mean."""
+    rows, over = {row.method: row for row in body.rows}, counted(body.n, "text")
+    groups = groups_of({name: body.areas(name, "activation") for name in rows})
+    first, others = max(body.rows, key=lambda row: row.activation.mean), groups.others(lambda name: rows[name].label)
     if body.n == 1:
-        return f"One text ranks nothing: {labels[best]} has the largest area, {areas[best].mean:.2f}."
-    if RANDOM in first:
-        return (
-            f"Over {over} no method tells the target clearly sooner than a random order ({mean_words(areas[RANDOM])})."
-        )
-    beside = f"; a random order has {mean_words(areas[RANDOM])}" if RANDOM in areas else ""
-    if len(first) == 1:
-        return (
-            f"Over {over} {labels[best]} tells the target soonest, with an area of {mean_words(areas[best])}{beside}."
-        )
-    rest = joined([f"{labels[name]} {mean_words(areas[name])}" for name in first])
-    return f"Over {over} the intervals of the first {len(first)} overlap, so that none is ahead: {rest}{beside}."
+        return f"One text ranks nothing: {first.label} has the largest area, {first.activation.mean:.2f}."
+    mean = mean_words(first.activation)
+    if groups.winner == RANDOM:
+        return f"Over {over} no method tells the target sooner than a random order ({mean}){others}."
+    beside = f"; a random order has {mean_words(rows[RANDOM].activation)}" if RANDOM in rows else ""
+    if groups.winner:
+        return f"Over {over} {first.label} tells the target soonest, with an area of {mean}{others}{beside}."
+    return f"Over {over} {groups.words(lambda name: rows[name].label)}{beside}."

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from explainlab.analyses.candidates.result import CandidatesData, CandidatesText, Selection
-from explainlab.analyses.records import Interval, MetricFacts, metric_of
+from explainlab.analyses.groups import groups_of
+from explainlab.analyses.records import MetricFacts, metric_of
 from explainlab.analyses.summary import interval
 from explainlab.analyses.wording import counted, interval_words
 from explainlab.metrics.trust import TIE
@@ -38,7 +39,7 @@ def text_verdict(body: CandidatesText, key: str = "") -> str:
 
 
 def data_verdict(body: CandidatesData, key: str = "") -> str:
-    """The same over a data set; what is left of the gain has its interval, by the bootstrap over texts."""
+    """Say the same over a data set; the rest of the gain has its interval, and a paired test compares it with zero."""
     key = key or next(iter(body.selection))
     means, metric, over = body.selection[key], metric_of(body.metrics, key), counted(body.summary.n, "text")
     others = _others(body.selection, body.metrics, key)
@@ -47,8 +48,8 @@ def data_verdict(body: CandidatesData, key: str = "") -> str:
     if gain <= TIE:
         return f"{metric.label} cannot tell the maps of the {over} apart, so nothing is chosen."
     moves = _moves(metric, means.mean.mean or 0.0, means.best.mean or 0.0)
-    left = interval([metric.sign * _held_out_gain(text, others) for text in texts]) if others else None
-    rest = _ALONE if left is None else f"{_chosen_by(len(others))} {_mean_left(left, gain)}"
+    left = [metric.sign * _held_out_gain(text, others) for text in texts] if others else []
+    rest = f"{_chosen_by(len(others))} {_mean_left(left, gain)}" if left else _ALONE
     undecided = body.undecided(key)
     after = f" In {undecided:,} of them it cannot tell the maps apart." if undecided else ""
     return f"Choosing among {body.draws[-1]:,} {moves} over {over}; {rest}.{after}"
@@ -74,14 +75,17 @@ def _chosen_by(metrics: int) -> str:
     return "chosen by another metric," if metrics == 1 else f"chosen by {metrics} other metrics,"
 
 
-def _mean_left(left: Interval, gain: float) -> str:
-    """What is left of a gain, as far as its interval allows."""
-    if left.mean is None or left.low is None or left.high is None:
-        return _left((left.mean or 0.0) / gain)
-    share = f"{left.mean:+.3f} of {gain:+.3f} ({interval_words(left, '+.3f')})".replace("-", "−")
-    if left.low <= 0 <= left.high:
+def _mean_left(left: Sequence[float], gain: float) -> str:
+    """Say what is left of a gain, as far as a paired test tells it from zero."""
+    mean = interval(left)
+    if mean.mean is None or mean.low is None:
+        return _left((mean.mean or 0.0) / gain)
+    share = f"{mean.mean:+.3f} of {gain:+.3f} ({interval_words(mean, '+.3f')})".replace("-", "−")
+    groups = groups_of({"chosen": left, "without a choice": [0.0] * len(left)})
+    if not groups.winner:
         return f"nothing certain is left of it: {share}"
-    return f"{'some of it is left' if left.low > 0 else 'the maps are worse than without a choice'}: {share}"
+    some = "some of it is left" if groups.winner == "chosen" else "the maps are worse than without a choice"
+    return f"{some}: {share}"
 
 
 def _left(share: float) -> str:

@@ -128,7 +128,7 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
     label = "Evaluation"
     source = "Methods by metrics; the metrics' definitions name their papers"
     definition = "mean over texts of metric(method(text)), percentile bootstrap"
-    version = 2
+    version = 3
     labelled = True
     TextBody = EvaluationText
     DataBody = EvaluationData
@@ -204,7 +204,8 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
         names, metrics = parameters.names, metric_requests(parameters.metrics)
         all_names, asked = [*names, *parameters.reversed], [metric.name for metric in metrics]
         values = statistics.columns(metrics, bodies["values"])
-        ranks, critical = statistics.ranked(names, metrics, values)
+        comparisons = statistics.compared(len(names), metrics, values)
+        ranks, critical = statistics.ranked(names, metrics, comparisons)
         passes = bodies["passes"].sum(axis=0).tolist()
         cost = {
             method: Passes[int](forward=forward, backward=backward)
@@ -214,7 +215,7 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
         silent = bodies["silent"].sum(axis=0).tolist()
         return EvaluationData(
             n=len(rows),
-            rows=statistics.method_rows(all_names, len(names), metrics, values, bodies),
+            rows=statistics.method_rows(all_names, metrics, comparisons, bodies),
             cost_by_method=cost,
             texts=EvaluatedTexts(all_names, asked, bodies["values"], without_values(_others(rows, bodies, compares))),
             agreement=statistics.agreements(names, _signed(parameters, bodies), rows, bodies),
@@ -244,7 +245,7 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
         return headline_numbers(result.body)
 
     def headline(self, result: AnalysisResult[Any]) -> str:
-        """Who is best by the first metric, who is not told apart from it, and how far it is above random."""
+        """Which methods the first metric tells apart, and how far a single best one is above random."""
         body = result.body
         metrics = [parse_metric(name) for name in result.request.parameters["metrics"]]
         if isinstance(body, EvaluationText):

@@ -42,7 +42,7 @@ class _OfMethod(Record):
 class Difference(Interval):
     """The mean difference to the best, positive where the best is better, over the texts that have both values.
 
-    ``p`` of Wilcoxon's signed-rank test, two-sided, corrected by Holm for all methods of the metric; None where no text
+    ``p`` as in :class:`Pair`; of a reversed control corrected by Holm for all controls and metrics. None where no text
     differs.
     """
 
@@ -121,7 +121,11 @@ class Rank(Record):
 
 
 class Pair(Record):
-    """The corrected ``p`` of the difference between two methods; None where all values are equal."""
+    """The ``p`` of the difference between two methods; None where all values are equal.
+
+    That of Wilcoxon's signed-rank test, two-sided, over the texts for which both have a value, corrected by Holm for
+    all pairs of all metrics, and never below that of Friedman's test.
+    """
 
     first: str
     second: str
@@ -131,8 +135,9 @@ class Pair(Record):
 class CriticalDifferences(Record):
     """Which methods a metric (its ``key``) does not tell apart over the ``texts`` for which all have a value.
 
-    ``friedman``: p of Friedman's test. ``groups``: methods none of whose pairs differs, in the order of their ranks.
-    ``none`` says why there is nothing to tell; else it is empty.
+    ``friedman``: p of Friedman's test; None where all values are equal, and without a diagram. ``groups``: methods
+    none of whose pairs differs, in the order of their ranks.
+    ``none`` says why there is no diagram; else it is empty.
     """
 
     metric: str

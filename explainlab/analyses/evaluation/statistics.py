@@ -24,7 +24,7 @@ from explainlab.analyses.evaluation.result import (
     TextAgreement,
 )
 from explainlab.data import Row
-from explainlab.metrics.comparison import Means, compare, critical_difference, means_of
+from explainlab.metrics.comparison import Comparison, Means, compare, means_of
 from explainlab.metrics.registry import MetricRequest
 
 FEW = 20
@@ -43,15 +43,15 @@ def columns(metrics: Sequence[MetricRequest], values: np.ndarray) -> Columns:
     return {request.name: column for request, column in zip(metrics, values.T, strict=True)}
 
 
+def compared(candidates: int, metrics: Sequence[MetricRequest], values: Columns) -> list[Comparison]:
+    """The comparison by every metric; the first ``candidates`` are no reversed controls."""
+    return compare([*values.values()], [metric.higher_is_better for metric in metrics], candidates)
+
+
 def method_rows(
-    names: Sequence[str],
-    candidates: int,
-    metrics: Sequence[MetricRequest],
-    values: Columns,
-    texts: Facts,
+    names: Sequence[str], metrics: Sequence[MetricRequest], comparisons: Sequence[Comparison], texts: Facts
 ) -> list[MethodMetric]:
-    """The table, by method and then by metric; the best of a metric is among the first ``candidates``."""
-    compared = compare([*values.values()], [metric.higher_is_better for metric in metrics], candidates)
+    """The table, by method and then by metric."""
     facts = [metric.facts for metric in metrics]
     counted = texts["selects"].sum(axis=0).tolist()
     return [
@@ -68,28 +68,30 @@ def method_rows(
             told_apart=comparison.told_apart(i),
         )
         for i, name in enumerate(names)
-        for m, comparison in enumerate(compared)
+        for m, comparison in enumerate(comparisons)
     ]
 
 
 def ranked(
-    names: Sequence[str], metrics: Sequence[MetricRequest], values: Columns
+    names: Sequence[str], metrics: Sequence[MetricRequest], comparisons: Sequence[Comparison]
 ) -> tuple[list[Rank], list[CriticalDifferences]]:
     """The average ranks of the methods ``names`` by every metric, and which of them it does not tell apart."""
     ranks, critical = [], []
-    for metric in metrics:
-        tested = critical_difference(values[metric.name][: len(names)], metric.higher_is_better)
+    for metric, comparison in zip(metrics, comparisons, strict=True):
+        tested = comparison.critical
         ranks += [
             Rank(metric=metric.key, method=name, rank=_known(rank))
             for name, rank in zip(names, tested.ranks, strict=True)
         ]
-        pairs = [] if tested.p is None else [(i, j, tested.p[i, j]) for i, j in combinations(range(len(names)), 2)]
         critical.append(
             CriticalDifferences(
                 metric=metric.key,
                 texts=tested.texts,
                 friedman=tested.friedman,
-                pairs=[Pair(first=names[i], second=names[j], p=_known(p)) for i, j, p in pairs],
+                pairs=[
+                    Pair(first=names[i], second=names[j], p=_known(tested.p[i, j]))
+                    for i, j in combinations(range(len(names)), 2)
+                ],
                 groups=[[names[i] for i in group] for group in tested.groups],
                 none=tested.none,
             )

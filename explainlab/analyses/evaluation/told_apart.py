@@ -42,7 +42,10 @@ def differences(body: EvaluationData, metric: str) -> Chart:
         none = "No two methods have values for the same texts, or the result is older than its tests."
         return Chart("differences", title, f"{title}. {none}", figure, [], (none,))
     words = f"{title}. Best: {shown_name(best.method)}, {mean_words(best.interval)}. {_told_words(listed)}"
-    notes = (CHOSEN_HERE, "p: Wilcoxon's signed-rank test, corrected by Holm; told apart: p < 0.05.")
+    notes = (
+        CHOSEN_HERE,
+        "p: Wilcoxon's signed-rank test, corrected by Holm for all pairs and metrics; told apart: p < 0.05.",
+    )
     return Chart("differences", title, words, figure, [_difference_row(row) for row in listed], notes)
 
 

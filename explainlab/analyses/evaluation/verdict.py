@@ -1,15 +1,19 @@
-"""Which method a metric puts first, which it does not tell apart from that, and how far above random that is."""
+"""The methods that a metric separates, and the distance of the best one from random, in words."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Collection, Sequence
+
+import numpy as np
 
 from explainlab.analyses.evaluation.result import REVERSED, EvaluationData, EvaluationText, MethodMetric
-from explainlab.analyses.evaluation.table import best_row
+from explainlab.analyses.evaluation.table import metric_row
 from explainlab.analyses.evaluation.truth import said_by
+from explainlab.analyses.groups import Groups, grouped
 from explainlab.analyses.numbers import Measure, Number
 from explainlab.analyses.parameters import RANDOM
-from explainlab.analyses.wording import ahead, ahead_on_a_text, counted, joined, mean_words
+from explainlab.analyses.wording import ahead_on_a_text, counted, joined, mean_words
 from explainlab.attribution.registry import chosen_by, label_of
 from explainlab.metrics.registry import MetricRequest, parse_metric
 from explainlab.text.rationale import ABSENCES
@@ -47,54 +51,60 @@ def text_verdict(body: EvaluationText, metric: MetricRequest) -> str:
     return ahead_on_a_text(values, metric.higher_is_better)
 
 
-def data_verdict(body: EvaluationData, metric: MetricRequest) -> str:
-    """The best method, those that are not told apart from it, and its difference to random.
+def metric_groups(body: EvaluationData, metric: str, of: int = 1, without: Collection[str] = ()) -> Groups | None:
+    """Group the methods by a metric (its name ``asked``), by the test whose diagram the page draws.
 
-    Of a result without tests, which is older than these, what its intervals allow. Methods that pick their map by this
-    very metric are named, and where one of them is best, the best of the others.
+    ``of`` as for :func:`explainlab.analyses.groups.grouped`. ``without``: methods to leave out. None for a result that
+    is older than the test.
     """
-    return _compared(body, metric) + _flattered(body, metric)
+    key = metric_row(body, metric).key
+    tested = next((each for each in body.critical if each.metric == key), None)
+    rows = [row for row in _candidates(body, metric) if row.method not in without]
+    if tested is None or (len(rows) > 1 and not tested.pairs):
+        return None
+    ranks = {rank.method: rank.rank for rank in body.ranks if rank.metric == key}
+    pairs = {frozenset((pair.first, pair.second)): pair.p for pair in tested.pairs}
+    p = [[pairs.get(frozenset((a.method, b.method))) for b in rows] for a in rows]
+    means = {row.method: _number(row.mean) for row in rows}
+    return grouped(
+        means,
+        np.array(p, dtype=np.float64),
+        [_number(ranks[name]) for name in means],
+        rows[0].higher_is_better,
+        of,
+    )
 
 
-def _compared(body: EvaluationData, metric: MetricRequest) -> str:
-    rows = [row for row in _candidates(body, metric.name) if row.mean is not None]
-    if not rows:
-        return "no method has a value"
-    best = next((row for row in rows if row.to_best is None), None)
-    others = [row for row in rows if row.to_best is not None]
-    if best is None or not others:
-        return ahead({shown_name(row.method): row.interval for row in rows}, metric.higher_is_better)
-    tied = [row for row in others if not row.told_apart]
-    if not tied:
-        return f"{_best(best, others)}, and all others are told apart from it"
-    return f"{_best(best, others)}; {_untold(tied)} not told apart from it"
+def data_verdict(body: EvaluationData, metric: MetricRequest) -> str:
+    """Name the groups of methods; a single best one has its mean and its difference to random.
+
+    Methods that pick their map by this very metric are named, and where one of them is among the first, so are the
+    groups of the others.
+    """
+    groups = metric_groups(body, metric.name)
+    if groups is None or not groups.first:
+        return _words(groups)
+    chosen = [name for name in (*groups.first, *groups.between, *groups.worse) if chosen_by(name) == metric.metric]
+    return f"{_best(body, metric.name, groups)}{_flattered(body, metric, groups, chosen) if chosen else ''}"
 
 
-def _flattered(body: EvaluationData, metric: MetricRequest) -> str:
-    rows = [row for row in _candidates(body, metric.name) if row.mean is not None]
-    flattered = {row.method for row in rows if chosen_by(row.method) == metric.metric}
-    if not flattered:
-        return ""
-    names = joined([shown_name(row.method) for row in rows if row.method in flattered])
-    words = f"; {names} {'picks its map' if len(flattered) == 1 else 'pick their maps'} by this very metric"
-    first, *others = sorted(rows, key=lambda row: -row.sign * (row.mean or 0.0))
-    best = next((row for row in others if row.method not in {*flattered, RANDOM}), None)
-    if first.method not in flattered or best is None:
+def _flattered(body: EvaluationData, metric: MetricRequest, groups: Groups, chosen: Sequence[str]) -> str:
+    names = joined([shown_name(name) for name in chosen])
+    words = f"; {names} {'picks its map' if len(chosen) == 1 else 'pick their maps'} by this very metric"
+    others = metric_groups(body, metric.name, without=chosen)
+    if others is None or not {*chosen} & {*groups.first} or not {*others.first, *others.worse} - {RANDOM}:
         return words
-    return f"{words}, of the others {shown_name(best.method)} is first with {mean_words(best.interval)}"
+    return f"{words}, and of the others {_words(others)}"
 
 
 def overview(body: EvaluationData) -> str:
-    """Who is best by which metrics, in one sentence."""
-    best_by: dict[str, list[str]] = {}
-    for metric in _metrics(body):
-        if best := best_row(body, metric):
-            best_by.setdefault(best.method, []).append(best.label)
-    beaten = best_by.pop(RANDOM, [])
-    every = len(_metrics(body))
-    parts = [f"{shown_name(name)} is best by {_listed(labels, every)}" for name, labels in best_by.items()]
-    parts += [f"no method is better than a random one by {_listed(beaten, every)}"] if beaten else []
-    return f"Over {counted(body.n, 'text')}, {'; '.join(parts) or 'no method has a value'}."
+    """Name the groups of methods by every metric; metrics with the same groups stand together."""
+    metrics = [metric_row(body, name) for name in _metrics(body)]
+    alike: dict[str, list[str]] = {}
+    for metric in metrics:
+        alike.setdefault(_words(metric_groups(body, metric.asked)), []).append(metric.label)
+    told = (f"{_listed(labels, len(metrics))}, {words}" for words, labels in alike.items())
+    return f"Over {counted(body.n, 'text')}, by {'. By '.join(told)}."
 
 
 def paragraphs(body: EvaluationData) -> list[str]:
@@ -126,13 +136,29 @@ def _passes(passes: float) -> str:
     return f"{passes:,.0f}" if passes >= 10 or passes == round(passes) else f"{passes:.1f}"
 
 
-def _best(best: MethodMetric, others: Sequence[MethodMetric]) -> str:
-    if best.method == RANDOM:
-        return f"no method is better than a random one ({mean_words(best.interval)})"
-    random = next((row.to_best for row in others if row.method == RANDOM), None)
+def _words(groups: Groups | None) -> str:
+    """Name the groups without numbers."""
+    if groups is None:
+        return "nothing is told apart, as the result is older than the test"
+    if not groups.first:
+        return "no method has a value"
+    if groups.winner == RANDOM:
+        return f"no method is better than a random one{groups.others(shown_name)}"
+    return groups.words(shown_name)
+
+
+def _best(body: EvaluationData, metric: str, groups: Groups) -> str:
+    """Name the groups; a single best method has its mean, and its difference to random."""
+    rows = {row.method: row for row in _candidates(body, metric)}
+    if not groups.winner:
+        return _words(groups)
+    mean = mean_words(rows[groups.winner].interval)
+    if groups.winner == RANDOM:
+        return f"no method is better than a random one ({mean}){groups.others(shown_name)}"
+    random = rows[RANDOM].to_best if RANDOM in rows else None
     beside = "" if random is None else f", {mean_words(random)} better than random"
-    return f"{shown_name(best.method)} is best with {mean_words(best.interval)}{beside}"
+    return f"{shown_name(groups.winner)} is best with {mean}{beside}{groups.others(shown_name)}"
 
 
-def _untold(rows: Sequence[MethodMetric]) -> str:
-    return f"{joined([shown_name(row.method) for row in rows])} {'is' if len(rows) == 1 else 'are'}"
+def _number(value: float | None) -> float:
+    return math.nan if value is None else value

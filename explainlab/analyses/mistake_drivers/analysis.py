@@ -35,6 +35,7 @@ from explainlab.attribution.passes import masked
 from explainlab.attribution.registry import MethodRequest, get_method, member_versions, parse_method
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
+from explainlab.metrics.comparison import LEVEL, holm, signed_rank_p
 from explainlab.metrics.summary import bootstrap
 from explainlab.models.batching import HALVED, Batcher
 from explainlab.models.context import FORWARD, PassCount
@@ -46,7 +47,7 @@ TOGETHER = 32
 TESTED_PAIRS, TESTED_ROWS = 20, 10
 """The pairs whose interaction is measured, and in how many rows of each."""
 CLEAR_ROWS = 6
-"""In fewer rows, scores of random signs are all positive with a probability above 2.5%: 2⁻⁵."""
+"""In fewer rows, the two-sided test cannot tell a word: all signs are equal by chance with a probability of 2⁻⁴."""
 
 Words = tuple[str, ...]
 Key = tuple[Words, str]
@@ -96,10 +97,11 @@ class MistakeDrivers(DataAnalysis[MistakeDriversData]):
     A word counts once a row, with the sum of its places. A pair is two neighbouring words; its score is the sum of
     both. Means have 95% bootstrap intervals over the rows, without correction for many words: some intervals miss.
 
-    Only what pushes toward the wrong class is listed. First what is ``clear``: its interval lies above zero in at least
-    six rows (in fewer, all scores are positive by chance in more than 1 of 40 cases). Then the rest, and last what is
-    in one row only (``once``) and has no interval. Each group is sorted by the mean times the rows. The correct rows
-    are ``right`` drawn at random from all.
+    Only what pushes toward the wrong class is listed. First what is ``clear``: Wilcoxon's signed-rank test separates
+    its scores from zero, and its interval lies above zero. Holm's correction is for all words, or all pairs, in at
+    least six misclassified rows (in fewer no test can separate them). Then the rest, and last what is in one
+    row only (``once``) and has no interval. Each group is sorted by the mean times the rows. The correct rows are
+    ``right`` drawn at random from all.
 
     The first pairs have an ``interaction``: F(x) - F(x without a) - F(x without b) + F(x without both), where F is the
     class's score and masks replace the words, in at most ten rows. It is their joint push beyond that of each alone.
@@ -118,6 +120,7 @@ class MistakeDrivers(DataAnalysis[MistakeDriversData]):
     label = "Mistake drivers"
     source = "Ours; interaction: Grabisch & Roubens 1999, of two features with all others present"
     definition = "mean over wrong rows x of φ_w(x; predicted class)"
+    version = 2
     labelled = True
     selects = True
     DataBody = MistakeDriversData
@@ -155,8 +158,8 @@ class MistakeDrivers(DataAnalysis[MistakeDriversData]):
         predictions = predicted(subject, following=reading_work(subject.rows))
         wrong, right = _selected(predictions, subject, parameters.right)
         attributions = list(_attributions(subject, method, [*wrong, *right]))
-        words = _ranked(attributions, len(wrong), WordAttribution.totals, parameters.most)
-        pairs = _ranked(attributions, len(wrong), WordAttribution.pair_totals, parameters.most)
+        words = ranked(attributions, len(wrong), WordAttribution.totals, parameters.most)
+        pairs = ranked(attributions, len(wrong), WordAttribution.pair_totals, parameters.most)
         tested = _interactions(subject, pairs[:TESTED_PAIRS], attributions[: len(wrong)])
         subject.warnings += _warned(attributions)
         return MistakeDriversData(
@@ -290,16 +293,32 @@ def _gathered(attributions: Sequence[WordAttribution], totals: Totals) -> Scores
     return scores
 
 
-def _ranked(attributions: Sequence[WordAttribution], n_wrong: int, totals: Totals, most: int) -> list[Driver]:
-    """What pushes toward the wrong class; ``totals`` sums the scores of an attribution."""
+def ranked(attributions: Sequence[WordAttribution], n_wrong: int, totals: Totals, most: int) -> list[Driver]:
+    """List what pushes toward the wrong class in the first ``n_wrong`` of the ``attributions``; the others are right.
+
+    ``totals`` sums the scores of an attribution. At most ``most`` are listed.
+    """
     wrong, right = _gathered(attributions[:n_wrong], totals), _gathered(attributions[n_wrong:], totals)
     push = {key: sum(score for _, score in places) for key, places in wrong.items()}
     order = sorted((key for key in push if push[key] > 0), key=lambda key: (len(wrong[key]) == 1, -push[key]))
-    drivers = [_driver(key, wrong[key], right.get(key, [])) for key in order[:most]]
+    told = _told_from_zero(wrong)
+    drivers = [_driver(key, wrong[key], right.get(key, []), key in told) for key in order[:most]]
     return sorted(drivers, key=lambda driver: (driver.once, not driver.clear))
 
 
-def _driver(key: Key, places: list[tuple[int, float]], right: list[tuple[int, float]]) -> Driver:
+def _told_from_zero(scores: Scores) -> set[Key]:
+    """Find the scores that differ from zero beyond chance, among those of :data:`CLEAR_ROWS` rows or more."""
+    by_rows: dict[int, list[Key]] = defaultdict(list)
+    for key, places in scores.items():
+        if len(places) >= CLEAR_ROWS:
+            by_rows[len(places)].append(key)
+    tested = [key for keys in by_rows.values() for key in keys]
+    p = [signed_rank_p(np.array([[score for _, score in scores[key]] for key in keys])) for keys in by_rows.values()]
+    corrected = holm(np.concatenate(p)) if p else ()
+    return {key for key, own in zip(tested, corrected, strict=True) if own < LEVEL}
+
+
+def _driver(key: Key, places: list[tuple[int, float]], right: list[tuple[int, float]], told: bool) -> Driver:
     words, label = key
     mean, low, high = bootstrap([score for _, score in places])
     right_mean, right_low, right_high = bootstrap([score for _, score in right])
@@ -308,7 +327,7 @@ def _driver(key: Key, places: list[tuple[int, float]], right: list[tuple[int, fl
         predicted=label,
         rows=len(places),
         once=len(places) == 1,
-        clear=low is not None and low > 0 and len(places) >= CLEAR_ROWS,
+        clear=told and low is not None and low > 0,
         mean=mean,
         low=low,
         high=high,

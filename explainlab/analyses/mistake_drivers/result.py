@@ -19,8 +19,9 @@ class Driver(Record):
 
     ``mean`` is that of their scores in ``rows`` misclassified rows, ``row_numbers`` in the file, with its 95% interval
     from ``low`` to ``high``; ``right_mean`` and its interval are of scores for the same class in ``right_rows`` rows
-    that are predicted right. ``once``: the words are in one misclassified row only. ``clear``: the interval is above
-    zero, in enough rows. Scores are in units of the model's output.
+    that are predicted right. ``once``: the words are in one misclassified row only. ``clear``: the scores are
+    above zero beyond chance, by a test that is corrected for all words or all pairs. Scores are in units of the model's
+    output.
     """
 
     words: list[str]

@@ -7,18 +7,16 @@ from explainlab.analyses.mistake_drivers.result import Driver, MistakeDriversDat
 from explainlab.analyses.wording import counted, joined, quoted
 
 MOST = 3
-BY_CHANCE = 0.025
-"""The share of words without any effect whose 95% intervals lie above zero."""
 
 
 def verdict(body: MistakeDriversData, least: int) -> str:
-    """The words whose interval lies above zero in ``least`` rows or more, content words first."""
+    """The words whose scores are clearly above zero in ``least`` rows or more, content words first."""
     wrong = counted(body.n_wrong, "misclassified row")
     if not body.n_wrong:
         return f"The model is right about each of the {counted(body.n_right, 'row')}: nothing drives a mistake."
     clear = sorted([word for word in body.words if word.clear], key=lambda word: is_function(word.words))
     if not clear:
-        why = f"none stands in {least} of them or more with an interval above zero"
+        why = f"none occurs in at least {least} of them with scores that are above zero beyond chance"
         return f"In {wrong} no word clearly pushes toward a wrong class: {why}."
     named = [
         f"{quoted(word.name)} toward {quoted(word.predicted)} ({counted(word.rows, 'row')})" for word in clear[:MOST]
@@ -26,16 +24,9 @@ def verdict(body: MistakeDriversData, least: int) -> str:
     more = f" and {len(clear) - MOST:,} more" if len(clear) > MOST else ""
     words = joined(named) if not more else f"{', '.join(named)}{more}"
     push = "this word pushes" if len(clear) == 1 else "these words push"
-    return f"In {wrong} {push} toward a wrong class: {words}{_chance(body, len(clear), least)}."
+    return f"In {wrong} {push} toward a wrong class: {words}."
 
 
 def folded(driver: Driver, hide_function_words: bool = False) -> bool:
-    """Whether a reader first sees the others: its interval holds zero, its rows are few, or it is grammar."""
+    """Whether a reader first sees the others: it is not clear, or it is grammar."""
     return not driver.clear or (hide_function_words and is_function(driver.words))
-
-
-def _chance(body: MistakeDriversData, clear: int, least: int) -> str:
-    """How many such words chance alone would give, where that is a good part of them."""
-    expected = BY_CHANCE * sum(word.rows >= least for word in body.words)
-    many = round(expected) >= 1 and 4 * expected >= clear
-    return f"; by chance alone there would be about {expected:.0f}" if many else ""

@@ -1,24 +1,22 @@
-"""Which part of the path holds the most of the gradient, in words; none where the intervals of several overlap."""
+"""Which part of the path holds the most of the gradient, in words; none where no test tells one apart."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from explainlab.analyses.groups import groups_of_intervals
 from explainlab.analyses.path_gradients.result import ShareSummary
-from explainlab.analyses.wording import leaders, whole_percent
+from explainlab.analyses.wording import counted, whole_percent
 
 
 def mean_verdict(summary: ShareSummary) -> str:
     """Over a data set, by the finest of its step counts."""
-    shares = dict(enumerate(list(summary.share.values())[-1]))
-    named = leaders({str(i): share for i, share in shares.items()})
-    if summary.n > 1 and len(named) != 1:
-        most = whole_percent(max(share.mean or 0.0 for share in shares.values()))
-        return (
-            f"No part of the path clearly holds more of the gradient than the others: the largest has {most}, and "
-            "intervals overlap."
-        )
-    return verdict([share.mean or 0.0 for share in shares.values()], f"of {summary.n:,} texts")
+    shares = list(summary.share.values())[-1]
+    groups = groups_of_intervals({str(i): (share, summary.n) for i, share in enumerate(shares)})
+    if summary.n > 1 and not groups.winner:
+        most = whole_percent(max(share.mean or 0.0 for share in shares))
+        return f"No part of the path clearly holds more of the gradient than the others: the largest has {most}."
+    return verdict([share.mean or 0.0 for share in shares], f"of {counted(summary.n, 'text')}")
 
 
 def verdict(shares: Sequence[float], whose: str = "of this text") -> str:

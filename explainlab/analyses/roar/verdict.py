@@ -9,10 +9,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from explainlab.analyses.groups import groups_of_intervals
 from explainlab.analyses.records import Interval
+from explainlab.analyses.roar.judging import known_seeds
 from explainlab.analyses.roar.result import Estimated, Faithfulness, RoarData
 from explainlab.analyses.summary import spelled, table
-from explainlab.analyses.wording import ahead, capital, counted, joined, mean_words
+from explainlab.analyses.wording import capital, counted, joined, mean_words
 
 METRICS = {"macro_f1": "macro F1", "micro_f1": "micro F1", "accuracy": "accuracy"}
 _FEWEST = 3
@@ -20,7 +22,7 @@ _FEWEST = 3
 
 
 def verdict(body: RoarData) -> str:
-    """The answer: what is missing first, then a sentence for each measure, and who is ahead."""
+    """The answer: what is missing first, then a sentence for each measure, and who is told apart."""
     return " ".join([*missing(body), *measure_sentences(body), *closing(body)])
 
 
@@ -48,8 +50,8 @@ def measure_sentences(body: RoarData) -> list[str]:
 
 
 def closing(body: RoarData) -> list[str]:
-    """What holds for all: whose faithfulness is ahead, where masks tell the class, and that seeds are too few."""
-    told = [_ahead(body, kind) for kind in body.recursive]
+    """What holds for all: whose faithfulness is told apart, where masks tell the class, and that seeds are too few."""
+    told = [_told_apart(body, kind) for kind in body.recursive]
     told.append(_leaks(body))
     if len(body.seeds) < _FEWEST:
         told.append("No interval: fewer than three seeds, so no measure is told apart from random words.")
@@ -137,14 +139,19 @@ def _sentence(body: RoarData, row: Faithfulness) -> str:
     return f"{label}: inconclusive{by}: {value}, not told apart from random words."
 
 
-def _ahead(body: RoarData, recursive: bool) -> str:
-    """Which of the faithful measures is ahead; empty for fewer than two."""
+def _told_apart(body: RoarData, recursive: bool) -> str:
+    """Which of the faithful measures are told apart; empty for fewer than two."""
     rows = [row for row in whole_areas(body) if row.recursive == recursive and row.verdict == "below random"]
     if len(rows) < 2:
         return ""
     labels = labels_of(body)
     by = f" by {kind_name(recursive)}" if len(body.recursive) > 1 else ""
-    return f"Of those faithful to a degree{by}, {ahead({labels[row.measure]: as_estimate(row) for row in rows})}."
+    values = {labels[row.measure]: (as_estimate(row), len(known_seeds(row))) for row in rows}
+    groups = groups_of_intervals(values)
+    if not groups.winner:
+        return f"Of those faithful to a degree{by}, {groups.words()}."
+    mean = mean_words(values[groups.winner][0])
+    return f"Of those faithful to a degree{by}, {groups.winner} is best with {mean}{groups.others()}."
 
 
 def _leaks(body: RoarData) -> str:

@@ -148,8 +148,9 @@ class StudySet:
             return None
         if len(group.models) == 1:
             return Mean(group, data, known[0], "texts")
-        value = interval([number.value.mean or 0.0 for number in known])
-        return Mean(group, data, replace(known[0], value=value, n=len(known)), "models")
+        values = [number.value.mean or 0.0 for number in known]
+        number = replace(known[0], value=interval(values), n=len(known), values=values)
+        return Mean(group, data, number, "models")
 
     def means(self, measure: str, data: str | None = None) -> list[Mean]:
         """All means of a measure (on ``data`` alone, unless None): by data set, then by series, then by model."""

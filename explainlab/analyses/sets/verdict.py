@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from explainlab.analyses.numbers import Measure
-from explainlab.analyses.records import Interval
+from explainlab.analyses.groups import Groups, groups_of, groups_of_intervals
+from explainlab.analyses.numbers import Measure, Number
 from explainlab.analyses.registry import get_analysis
 from explainlab.analyses.sets.records import Mean, SetCell, StudySet
-from explainlab.analyses.wording import counted, joined, leaders
+from explainlab.analyses.wording import counted, joined
 
 
 def overview(studies: StudySet, measure: str = "") -> str:
-    """How a measure (its key; empty: the first) runs over all cells, and what is ahead in how many of them."""
+    """Say how a measure (its key; empty: the first) runs over all cells, and what is best in how many of them."""
     if not studies.done:
         return none_done(studies)
     over = f"Over {cells_words(studies)}"
@@ -23,7 +23,7 @@ def overview(studies: StudySet, measure: str = "") -> str:
     means = studies.means(facts.key)
     if not means:
         return f"{over}, {inside(facts.label)} has no value."
-    return f"{over}, {'; '.join(filter(None, (_range(studies, facts, means), _ahead(studies, facts, means))))}."
+    return f"{over}, {'; '.join(filter(None, (_range(studies, facts, means), _told_apart(studies, facts, means))))}."
 
 
 def points(studies: StudySet) -> list[str]:
@@ -58,16 +58,13 @@ def _answer(cell: SetCell) -> str:
 
 
 def _range(studies: StudySet, facts: Measure, means: Sequence[Mean]) -> str:
-    """From the lowest to the highest value; where there are several methods, of the best in each cell."""
+    """Name the lowest and the highest value; where there are several methods, of the best value in each cell."""
     best: dict[str, Mean] = {}
     for mean in means:
         place = studies.place(mean.group, mean.data)
         best[place] = max(best.get(place, mean), mean, key=lambda own: own.merit)
     several = len(studies.series_of(facts.key)) > 1
-    words = {
-        place: _value(mean, facts, f"{mean.number.label}, {place}" if several else place)
-        for place, mean in best.items()
-    }
+    words = {place: _value(mean, facts, place) for place, mean in best.items()}
     ordered = sorted(best, key=lambda place: best[place].value.mean or 0.0)
     name = f"the {'highest' if facts.higher_is_better else 'lowest'} " if several else ""
     runs = f"is {words[ordered[0]]}" if len(best) == 1 else f"runs from {words[ordered[0]]} to {words[ordered[-1]]}"
@@ -78,32 +75,38 @@ def _value(mean: Mean, facts: Measure, where: str) -> str:
     return f"{facts.words(mean.value.mean)} ({'; '.join(filter(None, (facts.between(mean.value), where)))})"
 
 
-def _ahead(studies: StudySet, facts: Measure, means: Sequence[Mean]) -> str:
-    """In how many cells which method is ahead; of numbers that are the model's own, on how many data sets which model.
+def _told_apart(studies: StudySet, facts: Measure, means: Sequence[Mean]) -> str:
+    """Count in how many cells each method is the single best one; empty where there is nothing to compare.
 
-    Empty where there is nothing to compare.
+    Where numbers are the model's own, count on how many data sets each model is.
     """
     several = len(studies.series_of(facts.key)) > 1
-    contests: dict[str, dict[str, Interval]] = {}
+    contests: dict[str, dict[str, Number]] = {}
     for mean in means:
         place = studies.place(mean.group, mean.data) if several else studies.data[mean.data]
-        contests.setdefault(place, {})[mean.number.label if several else mean.group.name] = mean.value
-    held = {place: values for place, values in contests.items() if len(values) > 1}
-    if len(held) == 1:
-        (values,) = held.values()
-        first = leaders(values, facts.higher_is_better)
-        overlap = f"none is ahead, as the intervals of {joined(first)} overlap"
-        return f"{first[0]} is ahead" if len(first) == 1 else overlap
-    return _counts(held, facts, "cell" if several else "data set") if held else ""
+        contests.setdefault(place, {})[mean.number.label if several else mean.group.name] = mean.number
+    held = [numbers for numbers in contests.values() if len(numbers) > 1]
+    groups = [_groups(numbers, facts, several, len(held)) for numbers in held]
+    if len(groups) == 1:
+        return groups[0].words()
+    return _counts(groups, "cell" if several else "data set") if groups else ""
 
 
-def _counts(held: Mapping[str, Mapping[str, Interval]], facts: Measure, unit: str) -> str:
-    firsts = [leaders(values, facts.higher_is_better) for values in held.values()]
-    alone = Counter(first[0] for first in firsts if len(first) == 1).most_common()
-    untold = sum(len(first) > 1 for first in firsts)
-    words = [f"{name} is ahead {_in(times, len(held), unit)}" for name, times in alone]
+def _groups(numbers: Mapping[str, Number], facts: Measure, paired: bool, of: int) -> Groups:
+    """Group the names of one of ``of`` contests: ``paired`` numbers text by text, where all have values of texts."""
+    if paired and all(len(number.values) == number.n for number in numbers.values()):
+        return groups_of({name: number.values for name, number in numbers.items()}, facts.higher_is_better, of)
+    return groups_of_intervals(
+        {name: (number.value, number.n) for name, number in numbers.items()}, facts.higher_is_better, of
+    )
+
+
+def _counts(groups: Sequence[Groups], unit: str) -> str:
+    alone = Counter(each.winner for each in groups if each.winner).most_common()
+    untold = sum(not each.winner for each in groups)
+    words = [f"{name} is best {_in(times, len(groups), unit)}" for name, times in alone]
     if untold:
-        words.append(f"the intervals of the first overlap {_in(untold, len(held), unit)}")
+        words.append(f"the best ones cannot be distinguished {_in(untold, len(groups), unit)}")
     return joined(words)
 
 

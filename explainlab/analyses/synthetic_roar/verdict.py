@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from explainlab.analyses.groups import groups_of
 from explainlab.analyses.synthetic_roar.result import LABELS, OrderShare, SyntheticRoarData
-from explainlab.analyses.wording import counted, leaders, whole_percent
+from explainlab.analyses.wording import counted, whole_percent
 
 
 def verdict(body: SyntheticRoarData) -> str:
     """How often each finds the informative features, whether that differs, and what it costs the model."""
     recursive, plain = body.share("recursive_roar"), body.share("roar")
-    first = leaders({share.order: share for share in (recursive, plain)})
-    if len(first) == 1:
-        better, worse = (recursive, plain) if first == [recursive.order] else (plain, recursive)
-        apart = f"{LABELS[better.order]} finds them more often than {LABELS[worse.order]}"
+    found = {LABELS[own.order]: [float(draw.found[own.order]) for draw in body.draws] for own in (recursive, plain)}
+    groups = groups_of(found)
+    if groups.winner:
+        apart = f"{groups.winner} finds them more often than {groups.worse[0]}"
     else:
-        apart = "the intervals overlap, so that these draws do not tell the two apart"
+        apart = "these draws do not tell the two apart"
     among = f"{recursive.found} of {counted(recursive.draws, 'draw')}"
     return (
         f"Recursive ROAR masks the four informative features first in {among} ({_interval(recursive)}), ROAR in "

@@ -114,8 +114,9 @@ TERMS: Mapping[str, tuple[Term, ...]] = {
         Term(
             "interval",
             "Interval",
-            "The range in which a mean lies with 95% confidence, given the texts it was computed from. Where the "
-            "intervals of two methods overlap, the data do not say which one is better.",
+            "The range in which a mean lies with 95% confidence, given the texts it was computed from. Two "
+            "intervals may overlap although the difference is clear, as both are of the same texts: a test of the "
+            "differences, text by text, says which methods are better.",
         ),
         Term(
             "rationale",

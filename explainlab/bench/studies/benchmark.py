@@ -104,8 +104,9 @@ def _statistics() -> Row:
         for place, body in enumerate(bodies):
             facts[place] = facts_of(body)
         values = statistics.columns(metrics, facts["values"])
-        statistics.method_rows(table, METHODS, metrics, values, facts)
-        statistics.ranked(names, metrics, values)
+        comparisons = statistics.compared(METHODS, metrics, values)
+        statistics.method_rows(table, metrics, comparisons, facts)
+        statistics.ranked(names, metrics, comparisons)
         statistics.agreements(names, [True] * METHODS, texts, facts)
         statistics.slices(table, metrics, values, texts, facts)
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from statistics import fmean
+
+import numpy as np
 import pytest
 
 from explainlab.analyses.activation.result import (
@@ -11,6 +15,7 @@ from explainlab.analyses.activation.result import (
     MethodCost,
     MethodMeans,
     MethodScores,
+    TextAreas,
 )
 from explainlab.analyses.activation.verdict import data_verdict, text_verdict
 from explainlab.analyses.records import KnownInterval
@@ -71,28 +76,44 @@ def test_every_text_has_its_words(areas: dict[str, float], flip: int | None, sai
     assert text_verdict(text(areas, flip), "word") == said
 
 
-def data(n: int, **areas: tuple[float, float | None, float | None]) -> ActivationData:
-    rows = []
-    for method, (mean, low, high) in areas.items():
-        area = KnownInterval(mean=mean, low=low, high=high)
+def data(**areas: Sequence[float]) -> ActivationData:
+    """By method the area of every text; its interval is half as wide on both sides."""
+    n, rows = len(next(iter(areas.values()))), []
+    for method, values in areas.items():
+        mean = fmean(values)
+        area = KnownInterval(mean=mean, low=mean - 0.05, high=mean + 0.05)
         means = {"activation": area, "inverse_activation": area, **COST}
         rows.append(MethodMeans(method=method, id=method, label=LABELS[method], n=n, **means))
-    return ActivationData(n=n, baseline="mask", grid=[], curves=[], rows=rows, reference="", similarity={}, texts=[])
+    texts = [
+        TextAreas.model_construct(auc={method: {"activation": values[i]} for method, values in areas.items()})
+        for i in range(n)
+    ]
+    return ActivationData.model_construct(n=n, rows=rows, texts=texts)
 
 
-def test_a_data_set_ranks_only_intervals_that_do_not_overlap() -> None:
-    lime, near, far, random = (0.9, 0.88, 0.92), (0.87, 0.85, 0.89), (0.8, 0.78, 0.82), (0.6, 0.5, 0.7)
-    assert data_verdict(data(9, lime=lime, occlusion=far, random=random)) == (
-        "Over 9 texts LIME tells the target soonest, with an area of 0.900 (0.880 to 0.920); a random order has 0.600 "
-        "(0.500 to 0.700)."
+EASE = np.linspace(-0.3, 0.05, 12)
+"""How much easier one text is than another, for every method alike: far more than the methods differ."""
+
+
+def test_a_data_set_puts_methods_in_the_groups_of_a_paired_test() -> None:
+    lime, far, random = 0.9 + EASE, 0.8 + EASE, 0.6 + EASE
+    near = lime + np.tile([-0.03, 0.02], 6)
+    assert data_verdict(data(lime=lime, occlusion=far, random=random)) == (
+        "Over 12 texts LIME tells the target soonest, with an area of 0.775 (0.725 to 0.825); Occlusion and Random are "
+        "worse; a random order has 0.475 (0.425 to 0.525)."
     )
-    assert data_verdict(data(9, lime=lime, occlusion=near, random=random)) == (
-        "Over 9 texts the intervals of the first 2 overlap, so that none is ahead: LIME 0.900 (0.880 to 0.920) and "
-        "Occlusion 0.870 (0.850 to 0.890); a random order has 0.600 (0.500 to 0.700)."
+    assert data_verdict(data(lime=lime, occlusion=near, random=random)) == (
+        "Over 12 texts LIME and Occlusion cannot be distinguished; Random is worse; a random order has 0.475 (0.425 to "
+        "0.525)."
     )
-    assert data_verdict(data(9, lime=lime, random=near)) == (
-        "Over 9 texts no method tells the target clearly sooner than a random order (0.870 (0.850 to 0.890))."
+    assert data_verdict(data(lime=lime, random=near)) == (
+        "Over 12 texts LIME and Random cannot be distinguished; a random order has 0.770 (0.720 to 0.820)."
     )
-    assert data_verdict(data(9, lime=lime)).endswith("with an area of 0.900 (0.880 to 0.920).")
-    one = data_verdict(data(1, lime=(0.9, None, None), random=(0.6, None, None)))
-    assert one.startswith("One text ranks nothing: LIME")
+    assert data_verdict(data(lime=far, random=lime)) == (
+        "Over 12 texts no method tells the target sooner than a random order (0.775 (0.725 to 0.825)); LIME is worse."
+    )
+    assert data_verdict(data(lime=lime)) == "Over 12 texts LIME stands alone."
+    few = data_verdict(data(lime=lime[:5], random=random[:5]))
+    assert few.startswith("Over 5 texts LIME and Random cannot be distinguished"), "five signs are equal by chance"
+    one = data_verdict(data(lime=[0.9], random=[0.6]))
+    assert one == "One text ranks nothing: LIME has the largest area, 0.90."

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import combinations
 
 import pytest
 
 from explainlab import evaluate, load_model
 from explainlab.analyses.base import AnalysisResult
-from explainlab.analyses.evaluation.result import Difference, EvaluationData, MethodMetric
+from explainlab.analyses.evaluation.result import (
+    CriticalDifferences,
+    Difference,
+    EvaluationData,
+    MethodMetric,
+    Pair,
+    Rank,
+)
 from explainlab.metrics.registry import parse_metric
 
 HOSTILE = "<script>alert('x')</script> & \"quoted\" {_%$} \\ 50%"
@@ -49,6 +57,23 @@ def table() -> Callable[..., EvaluationData]:
                         told_apart=None if gap is None else method in told_apart,
                     )
                 )
-        return EvaluationData(n=10, rows=sorted(rows, key=lambda row: row.method), cost_by_method={}, texts=[])
+        return with_test(
+            EvaluationData(n=10, rows=sorted(rows, key=lambda row: row.method), cost_by_method={}, texts=[])
+        )
 
     return make
+
+
+def with_test(body: EvaluationData) -> EvaluationData:
+    """``body`` with the ranks of its means, and with a test that tells the best of a metric from what its rows say."""
+    ranks, critical = [], []
+    for key in dict.fromkeys(row.key for row in body.rows):
+        rows = [row for row in body.rows if row.key == key and not row.method.startswith("reversed:")]
+        order = sorted(rows, key=lambda row: (row.mean is None, -row.sign * (row.mean or 0.0)))
+        ranks += [Rank(metric=key, method=row.method, rank=float(i)) for i, row in enumerate(order, 1)]
+        pairs = [
+            Pair(first=a.method, second=b.method, p=0.001 if {a.told_apart, b.told_apart} == {None, True} else 0.5)
+            for a, b in combinations(rows, 2)
+        ]
+        critical.append(CriticalDifferences(metric=key, texts=10, friedman=0.01, pairs=pairs, groups=[], none=""))
+    return body.model_copy(update={"ranks": ranks, "critical": critical})

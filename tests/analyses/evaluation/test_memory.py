@@ -141,9 +141,11 @@ def _growth_of_statistics() -> dict[str, float]:
         facts["values"][:] = rng.normal(size=(n, 24, 2))
         rows = [Row(i, "", label="ab"[i % 2]) for i in range(n)]
         values = statistics.columns(metrics, facts["values"])
+        comparisons = statistics.compared(12, metrics, values)
         stages: dict[str, Callable[[], Any]] = {
-            "rows": lambda: statistics.method_rows(table, 12, metrics, values, facts),
-            "ranks": lambda: statistics.ranked(names, metrics, values),
+            "comparisons": lambda: statistics.compared(12, metrics, values),
+            "rows": lambda: statistics.method_rows(table, metrics, comparisons, facts),
+            "ranks": lambda: statistics.ranked(names, metrics, comparisons),
             "agreement": lambda: statistics.agreements(names, [True] * 12, rows, facts),
             "slices": lambda: statistics.slices(table, metrics, values, rows, facts),
         }

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import csv
 import math
+from itertools import combinations
 
 import numpy as np
 import pytest
-from scipy.stats import kendalltau, rankdata, wilcoxon
+from scipy.stats import friedmanchisquare, kendalltau, rankdata, wilcoxon
 
 from explainlab import evaluate, load_model, study
 from explainlab.analyses.evaluation.result import EvaluationData, EvaluationText
+from explainlab.metrics.comparison import holm
 from explainlab.metrics.summary import bootstrap
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
@@ -36,20 +38,29 @@ def values(body: EvaluationData, method: str, metric: str) -> np.ndarray:
 
 
 def test_every_row_says_how_far_it_is_from_the_best(body: EvaluationData) -> None:
-    for metric in {row.asked for row in body.rows}:
+    asked = dict.fromkeys(row.asked for row in body.rows)
+    pairs = {
+        (metric, pair): wilcoxon(
+            values(body, pair[0], metric) - values(body, pair[1], metric), zero_method="zsplit"
+        ).pvalue
+        for metric in asked
+        for pair in combinations(METHODS, 2)
+    }
+    corrected = dict(zip(pairs, holm(np.array([*pairs.values()])), strict=True))
+    for metric in asked:
         rows = {row.method: row for row in body.rows if row.asked == metric}
         sign = next(iter(rows.values())).sign
         best = max(METHODS, key=lambda method: sign * rows[method].mean)
         assert [name for name, row in rows.items() if row.to_best is None] == [best]
-        ps = {}
+        floor = friedmanchisquare(*(values(body, method, metric) for method in METHODS)).pvalue
         for method, row in rows.items():
-            if method != best:
+            if method != best and method in METHODS:
                 difference = sign * (values(body, best, metric) - values(body, method, metric))
                 assert row.to_best is not None
                 means = (row.to_best.mean, row.to_best.low, row.to_best.high)
                 assert means == pytest.approx(bootstrap(difference), abs=1e-12)
-                ps[method] = wilcoxon(difference, zero_method="zsplit").pvalue
-        assert rows[min(ps, key=ps.__getitem__)].to_best.p == pytest.approx(min(ps.values()) * len(ps))
+                pair = (best, method) if METHODS.index(best) < METHODS.index(method) else (method, best)
+                assert row.to_best.p == pytest.approx(max(corrected[metric, pair], floor))
         assert all(row.told_apart == (row.to_best.p < 0.05) for row in rows.values() if row.to_best)
 
 

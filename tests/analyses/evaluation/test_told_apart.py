@@ -62,7 +62,8 @@ def test_without_a_diagram_or_with_an_older_result_the_chart_says_why(body, tabl
     chart = critical_diagram(body.model_copy(update={"critical": [none]}), S)
     assert (chart.rows, chart.notes) == ([], ("A diagram needs at least 5 texts.",))
     older = table({S: {"lime": 0.1, "random": 0.6}})
-    older = older.model_copy(update={"rows": [row.model_copy(update={"to_best": None}) for row in older.rows]})
+    rows = [row.model_copy(update={"to_best": None}) for row in older.rows]
+    older = older.model_copy(update={"rows": rows, "critical": []})
     for draw in (differences, critical_diagram):
         assert draw(older, S).rows == []
         assert "older" in draw(older, S).notes[0]

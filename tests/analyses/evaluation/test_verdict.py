@@ -1,4 +1,4 @@
-"""What is said of the best method: who is not told apart from it, and how far it is above random."""
+"""The groups of methods that are told apart, and how far a single best one is above random."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ import pytest
 from explainlab.analyses.evaluation.result import Difference, EvaluationData, EvaluationText, MethodMetric
 from explainlab.analyses.evaluation.verdict import data_verdict, overview, paragraphs, shown_name, text_verdict
 from explainlab.analyses.records import Passes
+from explainlab.analyses.wording import joined
+from explainlab.attribution.registry import label_of
 from explainlab.metrics.registry import parse_metric
+from tests.analyses.evaluation.conftest import with_test
 
 METRIC = parse_metric("comprehensiveness")
 
@@ -28,7 +31,7 @@ def body(**rows: tuple[float, float | None, bool | None]) -> EvaluationData:
         )
         for method, (mean, behind, apart) in rows.items()
     ]
-    return EvaluationData(n=9, rows=table, cost_by_method={}, texts=[])
+    return with_test(EvaluationData(n=9, rows=table, cost_by_method={}, texts=[]))
 
 
 @pytest.mark.parametrize(
@@ -36,18 +39,24 @@ def body(**rows: tuple[float, float | None, bool | None]) -> EvaluationData:
     [
         (
             {"lime": (0.9, None, None), "occlusion": (0.8, 0.1, False), "random": (0.5, 0.4, True)},
-            "LIME is best with 0.900 (0.800 to 1.000), 0.400 (0.300 to 0.500) better than random; "
-            "Occlusion is not told apart from it",
+            "LIME and Occlusion cannot be distinguished; Random is worse than some of them only",
         ),
         (
             {"lime": (0.9, None, None), "random": (0.5, 0.4, True), "reversed:lime": (0.1, 0.8, False)},
-            "LIME is best with 0.900 (0.800 to 1.000), 0.400 (0.300 to 0.500) better than random, "
-            "and all others are told apart from it",
+            "LIME is best with 0.900 (0.800 to 1.000), 0.400 (0.300 to 0.500) better than random; Random is worse",
         ),
         (
             {"lime": (0.4, 0.1, False), "occlusion": (0.3, 0.2, False), "random": (0.5, None, None)},
-            "no method is better than a random one (0.500 (0.400 to 0.600)); "
-            "LIME and Occlusion are not told apart from it",
+            "LIME, Occlusion and Random cannot be distinguished",
+        ),
+        (
+            {"lime": (0.4, 0.1, True), "occlusion": (0.3, 0.2, True), "random": (0.5, None, None)},
+            "no method is better than a random one (0.500 (0.400 to 0.600)); LIME and Occlusion are worse",
+        ),
+        ({"random": (0.5, None, None)}, "Random stands alone"),
+        (
+            {"lime": (0.9, None, None), "random": (0.8, 0.1, False)},
+            "LIME and Random cannot be distinguished",
         ),
     ],
 )
@@ -65,15 +74,32 @@ def test_a_method_that_picks_its_map_by_the_metric_is_named(other: str, label: s
     )
     rpi = "Randomized path-integration"
     assert said.startswith(f"{rpi} is best with 0.900")
+    others = joined([label.format(rpi), label_of("gae"), "Random"])
     assert said.endswith(
-        f"; {rpi} picks its map by this very metric, "
-        f"of the others {label.format(rpi)} is first with 0.800 (0.700 to 0.900)"
+        f"; {rpi} picks its map by this very metric, and of the others {others} cannot be distinguished"
     )
 
 
 def test_who_is_first_without_being_chosen_by_the_metric_is_told_once() -> None:
     said = data_verdict(body(lime=(0.9, None, None), rpi=(0.8, 0.1, True), random=(0.5, 0.4, True)), METRIC)
-    assert said.endswith("told apart from it; Randomized path-integration picks its map by this very metric")
+    rpi = "Randomized path-integration"
+    assert said.endswith(f"; {rpi} and Random are worse; {rpi} picks its map by this very metric")
+
+
+def test_the_average_ranks_may_contradict_the_means() -> None:
+    """One text alone may decide a mean: then the two are not told apart, whatever the p of their ranks."""
+    made = body(lime=(0.9, None, None), random=(0.5, 0.4, True))
+    assert data_verdict(made, METRIC).startswith("LIME is best")
+    ranks = [rank.model_copy(update={"rank": 3 - (rank.rank or 0)}) for rank in made.ranks]
+    assert data_verdict(made.model_copy(update={"ranks": ranks}), METRIC) == "LIME and Random cannot be distinguished"
+
+
+def test_a_result_that_is_older_than_the_test_names_nobody() -> None:
+    made = body(lime=(0.9, None, None), occlusion=(0.3, 0.6, True), random=(0.2, 0.7, True))
+    without = made.model_copy(update={"critical": []})
+    assert overview(without) == (
+        "Over 9 texts, by Comprehensiveness (RPI), nothing is told apart, as the result is older than the test."
+    )
 
 
 def test_the_sentence_of_a_text_leaves_out_controls_and_what_is_undefined() -> None:
@@ -102,9 +128,11 @@ def several(**best: str) -> EvaluationData:
         facts = parse_metric(metric).facts
         for method in ("lime", "occlusion", "random"):
             mean = (0.9 if method == first else 0.5) * (1 if facts["higher_is_better"] else -1)
-            rows.append(MethodMetric(method=method, **facts, mean=mean, low=mean, high=mean, n=4, counted=4))
+            apart = None if method == first else True
+            means = {"mean": mean, "low": mean, "high": mean, "told_apart": apart}
+            rows.append(MethodMetric(method=method, **facts, **means, n=4, counted=4))
     costs = {"lime": Passes[int](forward=36, backward=0), "occlusion": Passes[int](forward=4, backward=4)}
-    return EvaluationData(n=4, rows=rows, cost_by_method=costs, texts=[])
+    return with_test(EvaluationData(n=4, rows=rows, cost_by_method=costs, texts=[]))
 
 
 @pytest.mark.parametrize(
@@ -112,21 +140,21 @@ def several(**best: str) -> EvaluationData:
     [
         (
             {"comprehensiveness": "lime", "sufficiency": "occlusion", "log_odds": "lime"},
-            "Over 4 texts, LIME is best by Comprehensiveness (RPI) and Log-odds (RPI); "
-            "Occlusion is best by Sufficiency (RPI).",
+            "Over 4 texts, by Comprehensiveness (RPI) and Log-odds (RPI), LIME is best; Occlusion and Random are "
+            "worse. By Sufficiency (RPI), Occlusion is best; LIME and Random are worse.",
         ),
         (
             {"comprehensiveness": "lime", "sufficiency": "lime", "log_odds": "lime"},
-            "Over 4 texts, LIME is best by all 3 metrics.",
+            "Over 4 texts, by all 3 metrics, LIME is best; Occlusion and Random are worse.",
         ),
         (
             {"comprehensiveness": "random", "sufficiency": "lime"},
-            "Over 4 texts, LIME is best by Sufficiency (RPI); "
-            "no method is better than a random one by Comprehensiveness (RPI).",
+            "Over 4 texts, by Comprehensiveness (RPI), no method is better than a random one; LIME and Occlusion are "
+            "worse. By Sufficiency (RPI), LIME is best; Occlusion and Random are worse.",
         ),
     ],
 )
-def test_the_overview_names_the_best_by_each_metric(best: dict, said: str) -> None:
+def test_the_overview_joins_the_metrics_that_say_the_same(best: dict, said: str) -> None:
     assert overview(several(**best)) == said
 
 

@@ -89,10 +89,10 @@ def test_nothing_differs_where_all_scores_are_zero():
     ("first", "said"),
     [
         ((0.7, 0.6, 0.8), "The largest part of the gradient of 9 texts lies from α = 0 to 0.5: 70% of it."),
-        ((0.7, 0.3, 0.8), "No part of the path clearly holds more"),
+        ((0.4, 0.3, 0.5), "No part of the path clearly holds more"),
     ],
 )
-def test_the_largest_part_is_named_only_where_its_interval_is_above_all_others(first, said):
+def test_the_largest_part_is_named_only_where_it_is_told_apart(first, said):
     shares = [dict(zip(("mean", "low", "high"), values, strict=True)) for values in (first, (0.3, 0.2, 0.4))]
     summary = {"n": 9, "bins": 2, "share": {"5": shares}}
     assert said in gradient_shares(PathGradientsData.model_validate({"texts": [], "summary": summary})).alt

@@ -46,15 +46,17 @@ def test_both_kinds_are_told_apart() -> None:
     assert [" by Recursive ROAR: " in sentence for sentence in sentences] == [True] * 3 + [False] * 3
 
 
-def test_none_is_put_before_another_whose_interval_overlaps() -> None:
+def test_measures_are_put_in_groups() -> None:
     names = list(MEASURES)[:3]
     near = dict(zip(names, ((0.5, 0.4, 0.6), (0.45, 0.35, 0.55), (0.1, 0.05, 0.15)), strict=True))
     (told,) = closing(with_values(roar_body(), near))
-    assert "none of these is ahead, as their intervals overlap: Attention, last layer 0.500" in told
-    assert "Integrated" not in told
-    far = {**near, names[0]: (0.8, 0.7, 0.9)}
+    first = "Attention, last layer"
+    assert told.endswith(f"{first} and Gradient (one-hot) cannot be distinguished; Integrated gradients is worse.")
+    far = {**near, names[0]: (0.8, 0.75, 0.85)}
     (told,) = closing(with_values(roar_body(), far))
-    assert told.endswith("Attention, last layer is ahead with 0.800 (0.700 to 0.900).")
+    assert told.endswith(
+        f"{first} is best with 0.800 (0.750 to 0.850); Gradient (one-hot) and Integrated gradients are worse."
+    )
 
 
 def test_what_is_missing_comes_first() -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 
-from explainlab.analyses.activation.result import ActivationData, MethodMeans
+from explainlab.analyses.activation.result import ActivationData, MethodMeans, TextAreas
 from explainlab.analyses.base import AnalysisResult, Record, Sampled
 from explainlab.analyses.errors.result import Accuracy, Calibration, PredictionsData
 from explainlab.analyses.records import KnownInterval
@@ -88,9 +89,24 @@ def _areas(column: dict[str, float], half: float) -> ActivationData:
         )
         for method, area in column.items()
     ]
-    return ActivationData(
-        n=10, baseline="mask", grid=[0.0, 1.0], curves=[], rows=rows, reference="", similarity={}, texts=[]
-    )
+    spread = 0.06 * np.linspace(-1, 1, 10)
+    shown = {"text": "", "text_pair": None, "label": None, "text_seed": 0, "target": "", "predicted": "", "features": 1}
+    texts = [
+        TextAreas(
+            row=t,
+            **shown,
+            auc={
+                method: {"activation": area + np.roll(spread, 3 * i)[t], "inverse_activation": 1 - area}
+                for i, (method, area) in enumerate(column.items())
+            },
+            flip={},
+            passes={},
+            similarity={},
+        )
+        for t in range(10)
+    ]
+    shared = {"baseline": "mask", "grid": [0.0, 1.0], "curves": [], "reference": "", "similarity": {}}
+    return ActivationData(n=10, rows=rows, texts=texts, **shared)
 
 
 def _predictions(accuracy: float) -> PredictionsData:

@@ -1,4 +1,4 @@
-"""What a set says in words: how far its numbers run, and what is ahead in how many cells."""
+"""What a set says in words: how far its numbers run, and what is told apart in how many cells."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ def test_methods_are_counted_over_cells(make_set: MakeSet) -> None:
     made = make_set({(SMALL, "d:a"): LIME, (SMALL, "d:b"): NEAR, (LARGE, "d:a"): OCCLUSION, (LARGE, "d:b"): None})
     assert overview(made) == (
         "Over 3 of 4 cells (2 models × 2 data sets), the highest AS AUC in a cell runs from 0.500 (0.450 to 0.550; "
-        "LIME, made:1 on a) to 0.600 (0.550 to 0.650; Occlusion, large on a); LIME is ahead in 1 cell, Occlusion is "
-        "ahead in 1 cell and the intervals of the first overlap in 1 cell."
+        "made:1 on a) to 0.600 (0.550 to 0.650; large on a); LIME is best in 1 cell, Occlusion is best in 1 cell and "
+        "the best ones cannot be distinguished in 1 cell."
     )
     assert "the lowest IAS AUC in a cell runs from 0.400" in overview(made, "inverse_activation")
     assert points(made)[-1] == "large on b: It <b>failed</b>."
@@ -24,8 +24,8 @@ def test_models_are_compared_on_each_data_set(make_accuracies: MakeAccuracies) -
     cells = {(SMALL, "d:a"): 0.7, (SMALL, "d:b"): 0.8, (LARGE, "d:a"): 0.9, (LARGE, "d:b"): 0.75}
     assert overview(make_accuracies(cells)) == (
         "Over 4 cells (2 models × 2 data sets), accuracy runs from 70.0% (65.0% to 75.0%; made:1 on a) to 90.0% "
-        "(85.0% to 95.0%; large on a); large is ahead on 1 data set and the intervals of the first overlap on 1 data "
-        "set."
+        "(85.0% to 95.0%; large on a); large is best on 1 data set and the best ones cannot be distinguished on 1 "
+        "data set."
     )
 
 
@@ -37,6 +37,8 @@ def test_a_cell_alone_is_compared_with_nothing(make_accuracies: MakeAccuracies, 
 
 
 def test_on_a_single_data_set_the_models_are_named(make_accuracies: MakeAccuracies) -> None:
-    assert overview(make_accuracies({(SMALL, "d:a"): 0.7, (LARGE, "d:a"): 0.9})).endswith("large); large is ahead.")
+    assert overview(make_accuracies({(SMALL, "d:a"): 0.7, (LARGE, "d:a"): 0.9})).endswith(
+        "large); large is best; made:1 is worse."
+    )
     near = overview(make_accuracies({(SMALL, "d:a"): 0.8, (LARGE, "d:a"): 0.85}))
-    assert near.endswith("; none is ahead, as the intervals of large and made:1 overlap.")
+    assert near.endswith("; made:1 and large cannot be distinguished.")

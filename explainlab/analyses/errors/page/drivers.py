@@ -141,7 +141,7 @@ def _draw_drivers(view: ErrorsView, result: AnalysisResult[MistakeDriversData], 
         st.info(f"No {_KINDS[kind]} clearly pushes toward a wrong class.", icon=":material/info:")
     rest = [driver for driver in listed if folded(driver, hide)]
     if rest:
-        few = f"in fewer than {CLEAR_ROWS} rows, or with an interval that holds 0"
+        few = f"in fewer than {CLEAR_ROWS} rows, or not clearly above zero"
         label = f"{len(rest):,} more: {few}{', or function words' if hide else ''}"
         more = st.expander(
             label, not shown, icon=":material/unfold_more:", key=f"errors_{kind}_folded", on_change="rerun"

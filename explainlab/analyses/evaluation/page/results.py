@@ -38,7 +38,7 @@ _TABLE_HELP = (
 
 
 def draw_answer(result: AnalysisResult[EvaluationData]) -> None:
-    """Who is best by which metric, who is not told apart from it, how far both are above random, and what they cost."""
+    """Which methods are told apart by which metric, how far a best one is above random, and what they cost."""
     lines = partial(get_analysis(result.request.question).lines, result)
     draw_words(overview(result.body), result, lines, paragraphs(result.body))
 

@@ -32,7 +32,8 @@ from explainlab.service.service import Service
 
 _HELP = {
     "differences": "The difference of each method to the best, text by text: positive where the best is better. p of "
-    "Wilcoxon's signed-rank test, corrected by Holm for all methods; below 0.05 they are told apart.",
+    "Wilcoxon's signed-rank test, corrected by Holm for all pairs of methods and all metrics, as the best is chosen on "
+    "the same texts; below 0.05 they are told apart.",
     "ranks": "Each text ranks the methods, 1 the best. A bar joins methods none of whose pairs is told apart.",
     "swept": "The means of the settings of one method that differ in one number; the dashed line is random.",
     "costs": "The Pareto front holds the methods that no other method beats at the same cost or less.",

@@ -19,7 +19,6 @@ from explainlab.analyses.evaluation.sets.records import EvaluatedSet, set_rows
 from explainlab.analyses.evaluation.sets.shares import set_shares, share_tables
 from explainlab.analyses.evaluation.sets.verdict import set_overview, set_paragraphs
 from explainlab.analyses.evaluation.share_figures import share_charts
-from explainlab.analyses.evaluation.table import best_row
 from explainlab.analyses.evaluation.truth import shown
 from explainlab.analyses.evaluation.verdict import shown_name
 from explainlab.analyses.sets.export import set_csv, set_html, set_json
@@ -107,6 +106,6 @@ def _share_charts(evaluated: EvaluatedSet) -> list[Chart]:
 
 
 def _best(evaluated: EvaluatedSet, cell: SetCell) -> str:
-    """The best method of a cell by the metric that is chosen."""
-    best = best_row(cell.result.body, question.now("by")) if cell.result else None
-    return "" if best is None else shown_name(best.method)
+    """The method of a cell that is told apart from all others by the metric that is chosen; empty for none."""
+    best = evaluated.winner(cell, question.now("by"))
+    return shown_name(best) if best else ""

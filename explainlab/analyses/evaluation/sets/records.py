@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from explainlab.analyses.evaluation.result import EvaluationData, MethodMetric
+from explainlab.analyses.evaluation.result import EvaluationData
 from explainlab.analyses.evaluation.table import best_row
 from explainlab.analyses.evaluation.truth import kind_of
-from explainlab.analyses.evaluation.verdict import shown_name
+from explainlab.analyses.evaluation.verdict import metric_groups, shown_name
 from explainlab.analyses.sets.records import SetCell, StudySet
 
 
@@ -27,10 +27,21 @@ class EvaluatedSet(StudySet):
         kinds = {row.asked: kind_of(body, row.metric) for body in self.bodies.values() for row in body.rows}
         return [name for name, kind in kinds.items() if kind != "plausibility"] or list(kinds)
 
-    def best(self, metric: str) -> list[MethodMetric]:
-        """The best row of ``metric`` in each cell that has one."""
-        rows = (best_row(body, metric) for body in self.bodies.values())
-        return [row for row in rows if row is not None]
+    def winner(self, cell: SetCell, metric: str) -> str | None:
+        """Name the method that ``metric`` separates from all others in a cell; empty for none, None without a value.
+
+        The test corrects for all cells and telling metrics.
+        """
+        body = self.bodies.get((cell.model.id, cell.data))
+        if body is None or best_row(body, metric) is None:
+            return None
+        groups = metric_groups(body, metric, len(self.bodies) * len(self.telling))
+        return groups.winner if groups else ""
+
+    def winners(self, metric: str) -> list[str]:
+        """List the :meth:`winner` of each cell that has a value."""
+        winners = (self.winner(cell, metric) for cell in self.cells)
+        return [name for name in winners if name is not None]
 
 
 def set_rows(evaluated: EvaluatedSet) -> list[dict[str, object]]:

@@ -22,7 +22,9 @@ MakeSet = Callable[..., EvaluatedSet]
 
 @pytest.fixture
 def make_set(evaluated: AnalysisResult, table) -> MakeSet:
-    """Makes a set of ``{(model, data): {method: value}}`` for two metrics; None is a cell that failed."""
+    """Makes a set of ``{(model, data): {method: value}}`` for two metrics; None is a cell that failed.
+
+    ``told_apart``: the methods that the test tells from the best."""
     return _maker(evaluated, table, [C, S])
 
 
@@ -33,10 +35,12 @@ def with_rationales(evaluated: AnalysisResult, table) -> MakeSet:
 
 
 def _maker(evaluated: AnalysisResult, table, metrics: list[str]) -> MakeSet:
-    def make(cells: dict[tuple[SetModel, str], dict[str, float] | None]) -> EvaluatedSet:
+    def make(
+        cells: dict[tuple[SetModel, str], dict[str, float] | None], told_apart: tuple[str, ...] = ()
+    ) -> EvaluatedSet:
         made = []
         for (model, data), column in cells.items():
-            result = column and replace(evaluated, body=table(dict.fromkeys(metrics, column)))
+            result = column and replace(evaluated, body=table(dict.fromkeys(metrics, column), told_apart))
             made.append(
                 SetCell(model, data, data.partition(":")[2], result or None, "" if column else "It <b>failed</b>.")
             )
