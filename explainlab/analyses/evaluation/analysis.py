@@ -26,7 +26,13 @@ from explainlab.analyses.evaluation.result import (
 from explainlab.analyses.evaluation.table import kinds_of
 from explainlab.analyses.evaluation.texts import EvaluatedRow, EvaluatedTexts, without_values
 from explainlab.analyses.evaluation.truth import TITLES, meaning, shown, withheld
-from explainlab.analyses.evaluation.verdict import data_verdict, headline_numbers, shown_name, text_verdict
+from explainlab.analyses.evaluation.verdict import (
+    data_verdict,
+    headline_numbers,
+    left_out,
+    shown_name,
+    text_verdict,
+)
 from explainlab.analyses.numbers import Number
 from explainlab.analyses.parameters import (
     RANDOM,
@@ -76,7 +82,8 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
 
     Of a data set: differences to the best method with corrected tests, ranks, agreement between methods, and slices
     (:mod:`explainlab.analyses.evaluation.statistics`). The best is chosen on the same texts, so that it looks better
-    than it is. Where rationales are planted words, the model is checked first
+    than it is. A text of which a metric can select no feature, as k% of it is less than one, has no value by this
+    metric: whatever the map, it would be the same. Where rationales are planted words, the model is checked first
     (:class:`explainlab.analyses.planted.analysis.Planted`).
     """
 
@@ -254,7 +261,8 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
         metric = next((metric for metric in metrics if metric.name in names), None)
         if metric is None:
             return withheld(body)
-        return f"By {metric.label} over {counted(body.texts_by(metric.name), 'text')}, {data_verdict(body, metric)}."
+        said = f"By {metric.label} over {counted(body.texts_by(metric.name), 'text')}, {data_verdict(body, metric)}."
+        return " ".join([said, *left_out(body, [metric.name])])
 
     def lines(self, result: AnalysisResult[Any]) -> list[str]:
         """A line a method and metric: the value of a text, or the mean of n texts with its interval."""
@@ -265,11 +273,11 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
             {"method": row.method, "metric": row.label, "mean": str(row.interval), "told apart": _told(row.told_apart)}
             for row in body.rows
         ]
-        left_out = f"; no rationale to compare with: {body.rationales}" if str(body.rationales or "") else ""
+        absent = f"; no rationale to compare with: {body.rationales}" if str(body.rationales or "") else ""
         told = "told apart: from the best of the metric, which these texts chose"
         failed = [f"{name} scored nothing in {counted(count, 'text')}" for name, count in body.failed.items()]
         kinds = [f"{TITLES[kind]}. {words}" for kind in kinds_of(body) if (words := meaning(body, kind))]
-        tables = [table(rows), *kinds, f"n = {body.n}{left_out}; {told}"] if rows else []
+        tables = [table(rows), *kinds, f"n = {body.n}{absent}; {told}", *left_out(body)] if rows else []
         return [*tables, *failed, *filter(None, [withheld(body)])]
 
 
@@ -331,9 +339,14 @@ def _body(
     for name, own in attributions.items():
         subject.warnings += [f"{shown_name(name)}: {warning}" for warning in own_warnings(subject, own.warnings)]
     names = [metric.name for metric in metric_requests(parameters.metrics)]
+    counted = {
+        metric: max(result.counted for result in column)
+        for metric, column in zip(names, zip(*evaluated, strict=True), strict=True)
+    }
     values = {
         method: {
-            metric: None if isnan(result.value) else result.value for metric, result in zip(names, row, strict=True)
+            metric: None if isnan(result.value) or not counted[metric] else result.value
+            for metric, result in zip(names, row, strict=True)
         }
         for method, row in zip([*scores, *parameters.reversed], evaluated, strict=True)
     }
@@ -341,7 +354,7 @@ def _body(
         **text_fields(subject),
         text_seed=text_seed(subject),
         values=values,
-        counted={metric: result.counted for metric, result in zip(names, evaluated[0], strict=True)},
+        counted=counted,
         scores={name: column.tolist() for name, column in scores.items()},
         costs={name: own.cost for name, own in attributions.items()},
         undefined=next((result.undefined for result in evaluated[0] if result.undefined), None),

@@ -8,7 +8,7 @@ from typing import Any
 from explainlab.analyses.evaluation.result import EvaluationData, MethodMetric
 from explainlab.analyses.evaluation.table import MetricTable, average_rank, table_of
 from explainlab.analyses.evaluation.truth import TITLES, Kind
-from explainlab.analyses.evaluation.verdict import shown_name
+from explainlab.analyses.evaluation.verdict import left_out, shown_name
 from explainlab.analyses.wording import counted
 from explainlab.figures.chart import Chart
 from explainlab.figures.matrix import WORSE, Cell, Matrix
@@ -102,7 +102,7 @@ def _absences(table: MetricTable, body: EvaluationData) -> list[str]:
     if not any(row.undefined for row in table.cells.values()):
         return []
     reasons = f": {body.rationales}" if body.rationales is not None and str(body.rationales) else ""
-    return [f"n: the texts for which the metric is defined, of {body.n:,}{reasons}."]
+    return [f"n: the texts for which the metric is defined, of {body.n:,}{reasons}.", *left_out(body, [*table.metrics])]
 
 
 def _rows(table: MetricTable, body: EvaluationData) -> list[dict[str, Any]]:

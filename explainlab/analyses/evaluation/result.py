@@ -21,8 +21,8 @@ class EvaluationText(TextBody):
     """The ``scores`` [n_features] of every method and file for one text, and their ``values`` by every metric.
 
     The ``values`` are also of the reversed scores. ``counted`` is, by metric, how many features are selected at the
-    highest level, or are in the rationale. ``costs`` is, by method, what the scores cost. ``undefined``: why there is
-    no rationale to compare with.
+    highest level (0: k% of the text is less than a feature, and no map has a value), or are in the rationale. ``costs``
+    is, by method, what the scores cost. ``undefined``: why there is no rationale to compare with.
     """
 
     text_seed: int
@@ -52,7 +52,8 @@ class Difference(Interval):
 class MethodMetric(MetricFacts, _OfMethod):
     """The mean of a metric over the ``n`` texts for one method, with its 95% interval (None for too few values).
 
-    ``counted``: texts with at least one feature selected. ``undefined``: texts without a value, left out of the mean.
+    ``counted``: texts with at least one feature selected. ``undefined``: texts without a value, left out of the mean,
+    such as those with no feature selected.
     ``to_best`` and ``told_apart`` from it beyond chance: None for the best itself, where no text has both values, and
     in results that are older than these fields.
     """

@@ -15,6 +15,7 @@ from explainlab.analyses.numbers import Measure, Number
 from explainlab.analyses.parameters import RANDOM
 from explainlab.analyses.wording import ahead_on_a_text, counted, joined, mean_words
 from explainlab.attribution.registry import chosen_by, label_of
+from explainlab.metrics.perturbation import PerturbationParameters
 from explainlab.metrics.registry import MetricRequest, parse_metric
 from explainlab.text.rationale import ABSENCES
 
@@ -47,7 +48,8 @@ def text_verdict(body: EvaluationText, metric: MetricRequest) -> str:
         if (value := row[metric.name]) is not None and not name.startswith(REVERSED)
     }
     if not values:
-        return f"no method has a value{f': {ABSENCES[body.undefined]}' if body.undefined else ''}"
+        why = ABSENCES[body.undefined] if body.undefined else "" if body.counted[metric.name] else _too_short(metric)
+        return f"no method has a value{f': {why}' if why else ''}"
     return ahead_on_a_text(values, metric.higher_is_better)
 
 
@@ -104,7 +106,28 @@ def overview(body: EvaluationData) -> str:
     for metric in metrics:
         alike.setdefault(_words(metric_groups(body, metric.asked)), []).append(metric.label)
     told = (f"{_listed(labels, len(metrics))}, {words}" for words, labels in alike.items())
-    return f"Over {counted(body.n, 'text')}, by {'. By '.join(told)}."
+    return " ".join([f"Over {counted(body.n, 'text')}, by {'. By '.join(told)}.", *left_out(body)])
+
+
+def left_out(body: EvaluationData, names: Collection[str] = ()) -> list[str]:
+    """Say of how many texts a metric can select no feature, so that they have no value; nothing where there are none.
+
+    ``names``: the metrics (their names ``asked``), all unless given. Metrics that leave out as many stand together.
+    """
+    alike: dict[str, list[str]] = {}
+    for name in names or _metrics(body):
+        row, short = metric_row(body, name), _too_short(parse_metric(name))
+        if short and (missing := body.n - row.counted):
+            words = f"{missing:,} of {counted(body.n, 'text')}, as {short}"
+            alike.setdefault(words, []).append(row.label)
+    return [f"Left out by {joined(labels)}: {words}." for words, labels in alike.items()]
+
+
+def _too_short(metric: MetricRequest) -> str:
+    """Say why ``metric`` may select no feature of a text, with the remedy; empty for one that selects no share."""
+    if not isinstance(metric.parameters, PerturbationParameters):
+        return ""
+    return f"{max(metric.parameters.levels)}% of a text is less than one feature: choose a larger share"
 
 
 def paragraphs(body: EvaluationData) -> list[str]:

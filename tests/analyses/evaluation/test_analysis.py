@@ -12,8 +12,10 @@ import explainlab
 from explainlab import cli
 from explainlab.analyses.attributions import text_seed
 from explainlab.analyses.base import AnalysisResult
+from explainlab.analyses.evaluation.verdict import overview
+from explainlab.analyses.figures import figures_of
 from explainlab.analyses.parameters import MOST_ROWS
-from explainlab.analyses.registry import complete, read_result
+from explainlab.analyses.registry import complete, get_study, read_result
 from explainlab.attribution.registry import get_method
 from explainlab.attribution.subject import Subject
 from explainlab.errors import DataError, RequestError
@@ -23,6 +25,7 @@ from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
 from explainlab.request import Request
+from tests.failures import check_each
 
 TEXTS = [("A funny and warm film, well worth the evening.", 1), ("A dull, lifeless and slow evening.", 0), ("Fine.", 1)]
 METRICS = ["comprehensiveness", "sufficiency:k=50", "log_odds:k=40"]
@@ -62,15 +65,72 @@ def test_means_are_those_of_a_plain_loop_and_controls_are_always_there(classifie
     controls = ["random", *(f"reversed:{method}" for method in methods)]
     assert [row.method for row in body.rows] == [m for m in [*methods, *controls] for _ in METRICS]
     for row in body.rows:
-        values = [plain_values(classifier, text, row.method, row.asked) for text, _ in TEXTS]
+        assert row.n == (3 if row.metric == "sufficiency" else 2), "less than half of two tokens is none"
+        values = [plain_values(classifier, text, row.method, row.asked) for text, _ in TEXTS[: row.n]]
         assert row.mean == pytest.approx(np.mean(values), abs=1e-6)
         assert row.preset == "rpi"
         assert row.low is None or row.low <= row.mean <= row.high
 
 
-def test_a_text_too_short_for_k_is_counted_apart(classifier, data) -> None:
-    row, *_ = explainlab.evaluate(classifier, data, ["occlusion"], ["comprehensiveness"]).body.rows
-    assert (row.n, row.counted) == (3, 2), "20% of the two tokens of 'Fine.' is no token"
+INTENTS = ["book a lovely table", "play some dull music", "set a warm alarm", "bad cold soup"]
+LEFT_OUT = "Left out by {}: {}, as {}% of a text is less than one feature: choose a larger share."
+
+
+def test_a_text_too_short_for_k_is_left_out_and_counted_in_words(classifier, data) -> None:
+    result = explainlab.evaluate(classifier, data, ["occlusion"], ["comprehensiveness"])
+    row, *_ = result.body.rows
+    assert (row.n, row.counted, row.undefined) == (2, 2, 1), "20% of the two tokens of 'Fine.' is no token"
+    assert row.mean == pytest.approx(
+        np.mean([plain_values(classifier, text, "occlusion", row.asked) for text, _ in TEXTS[:2]]), abs=1e-6
+    )
+    said, study = LEFT_OUT.format(row.label, "1 of 3 texts", 20), get_study("evaluation")
+    assert study.headline(result).startswith(f"By {row.label} over 2 texts, ")
+    for words in (study.headline(result), overview(result.body), study.lines(result)[-1]):
+        assert words.endswith(said)
+    assert any(said in chart.notes for chart in figures_of(result).charts.values())
+
+
+def test_texts_that_are_all_too_short_have_no_mean(classifier, tmp_path) -> None:
+    """Four words, of which a fifth is none: a mean of zeros would say that nothing was found."""
+
+    def check(case: tuple[list[str], str, int, str]) -> None:
+        texts, metric, read, said = case
+        path = write(tmp_path / "intents.csv", [(text, i % 2) for i, text in enumerate(texts)])
+        result = explainlab.evaluate(classifier, path, ["occlusion"], [metric], unit="word")
+        row, *_ = result.body.rows
+        assert (row.n, row.undefined, row.mean is None) == (read, len(texts) - read, not read)
+        words = overview(result.body)
+        assert words.endswith(LEFT_OUT.format(row.label, said[:-3], said[-2:]) if said else ".")
+        assert ("Left out" in words) == bool(said)
+        assert ("no method has a value" in words) == (not read)
+
+    longer = [*INTENTS, "book a lovely table for two of us"]
+    check_each(
+        check,
+        [
+            (INTENTS, "comprehensiveness", 0, "4 of 4 texts 20"),
+            (INTENTS, "sufficiency", 0, "4 of 4 texts 20"),
+            (INTENTS, "log_odds:k=24", 0, "4 of 4 texts 24"),
+            (INTENTS, "aopc_sufficiency:bins=1+5+10", 0, "4 of 4 texts 10"),
+            (INTENTS, "sufficiency:preset=eraser", 0, "4 of 4 texts 20"),
+            (longer, "comprehensiveness", 1, "4 of 5 texts 20"),
+            (INTENTS, "comprehensiveness:k=25", 3, "1 of 4 texts 25"),
+            (INTENTS, "comprehensiveness:k=34", 4, ""),
+            (INTENTS, "aopc_comprehensiveness", 4, ""),
+            (INTENTS, "aopc_comprehensiveness:preset=ferret", 4, ""),
+            (INTENTS, "comprehensiveness:preset=alti", 4, ""),
+        ],
+    )
+
+
+def test_a_single_text_too_short_for_k_says_so(classifier) -> None:
+    result = explainlab.study(
+        classifier, "evaluation", "bad cold", methods=["occlusion"], metrics=["comprehensiveness"]
+    )
+    assert get_study("evaluation").headline(result) == (
+        "By Comprehensiveness (RPI) on this text, no method has a value: 20% of a text is less than one feature: "
+        "choose a larger share."
+    )
 
 
 def test_texts_in_which_a_method_scores_nothing_are_counted(classifier, data) -> None:
@@ -87,7 +147,7 @@ def test_texts_in_which_a_method_scores_nothing_are_counted(classifier, data) ->
 def test_an_ensemble_is_judged_as_any_method(classifier, data) -> None:
     members = "input_x_gradient+lime:samples=20"
     body = explainlab.evaluate(classifier, data, [f"ensemble:members={members}"], ["comprehensiveness"]).body
-    values = [plain_values(classifier, text, "ensemble", "comprehensiveness", members=members) for text, _ in TEXTS]
+    values = [plain_values(classifier, text, "ensemble", "comprehensiveness", members=members) for text, _ in TEXTS[:2]]
     assert body.rows[0].mean == pytest.approx(np.mean(values), abs=1e-6)
     assert body.failed == {}
 
@@ -119,7 +179,7 @@ def test_two_settings_of_a_method_stand_in_one_table(classifier, data) -> None:
         if "integrated_gradients" in row.method:
             steps = {"rule": "midpoint", "steps": 3 if spec in row.method else 5, "baseline": "zero"}
             name = row.method.removesuffix(":rule=midpoint:steps=3")
-            values = [plain_values(classifier, text, name, row.asked, **steps) for text, _ in TEXTS]
+            values = [plain_values(classifier, text, name, row.asked, **steps) for text, _ in TEXTS[: row.n]]
             assert row.mean == pytest.approx(np.mean(values), abs=1e-6)
 
 
