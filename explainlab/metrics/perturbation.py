@@ -87,7 +87,7 @@ PerturbationParameters = Masked | Removed | Levels
 
 
 class Perturbation(Perturbing[PerturbationParameters]):
-    """What the five have in common: features ranked by signed score, ties in the order of the text.
+    """What the five have in common: features ranked by signed score, ties in the text's order or the preset's.
 
     ``keeps``: the selected features are those that stay. A difference is that of probabilities, p(x) - p(perturbed).
     """
@@ -95,6 +95,7 @@ class Perturbation(Perturbing[PerturbationParameters]):
     family: ClassVar = "Perturbation"
     keeps: ClassVar[bool] = False
     kind: ClassVar[Kind] = "one level"
+    version: ClassVar = 2
     formula: ClassVar[str]
     presets: ClassVar = PRESETS
     Parameters: ClassVar[type[PerturbationParameters]]
@@ -113,16 +114,18 @@ class Perturbation(Perturbing[PerturbationParameters]):
     def perturb(self, scores: np.ndarray, units: Units, parameters: PerturbationParameters) -> Perturbations:
         preset = PRESETS[parameters.preset]
         ranked = units.removable if preset.special else units.content
-        counts = np.tile(_selected(parameters.levels, len(ranked), preset.rounding, self.keeps), (len(scores), 1))
+        sizes = _selected(parameters.levels, len(ranked), preset.rounding, self.keeps)
+        counts = np.tile(sizes, (len(scores), 1))
         if preset.positive:
             counts = np.minimum(counts, (scores[:, ranked] > 0).sum(axis=1)[:, None])
-        chosen = places(scores[:, ranked])[:, None, :] < counts[:, :, None]
+        order = places(scores[:, ranked][:, ::-1])[:, ::-1] if preset.ties == "last" else places(scores[:, ranked])
+        chosen = order[:, None, :] < counts[:, :, None]
         left = chosen if self.keeps else ~chosen
         if preset.empty != "evaluate":
-            left |= (counts == 0)[:, :, None]
+            left |= (sizes == 0)[None, :, None]
         stays = np.ones((*counts.shape, len(units.features)), dtype=bool)
         stays[:, :, ranked] = left
-        meant = _meant(counts, preset)
+        meant = _meant(counts, sizes, preset)
         return Perturbations(parameters.levels, counts, meant, stays, parameters.removal, preset.retokenised)
 
     def inputs(self, parameters: PerturbationParameters, features: int) -> int:
@@ -242,13 +245,16 @@ def _rounds_up(rounding: Rounding, keeps: bool) -> bool:
     return rounding == "up" or (rounding == "removed_up" and not keeps)
 
 
-def _meant(counts: np.ndarray, preset: RemovalPreset) -> np.ndarray:
-    """bool [C, L]: the levels that count. Levels select nested sets, which are equal where their counts are."""
+def _meant(counts: np.ndarray, sizes: np.ndarray, preset: RemovalPreset) -> np.ndarray:
+    """bool [C, L]: the levels that count. Levels select nested sets, which are equal where their counts are.
+
+    ``sizes`` int64 [L] are the features that each level could select, whatever their scores.
+    """
     meant = np.ones(counts.shape, dtype=bool)
     if preset.empty == "skip":
-        meant &= counts > 0
+        meant &= sizes > 0
     if not preset.repeats:
-        meant[:, 1:] &= counts[:, 1:] > counts[:, :-1]
+        meant[:, 1:] &= (counts[:, 1:] > counts[:, :-1]) | ~meant[:, :-1]
     return meant
 
 
@@ -273,6 +279,8 @@ def _rules(preset: RemovalPreset, parameters: PerturbationParameters, keeps: boo
     ]
     if preset.positive:
         sentences.append("Features that score zero or less are never selected.")
+    if preset.ties == "last":
+        sentences.append("Of features with equal scores the last in the text is selected first.")
     if preset.absolute:
         sentences.append("Differences are counted without their sign.")
     if preset.envelope and several:

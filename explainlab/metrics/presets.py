@@ -13,6 +13,7 @@ Filler = Literal["mask", "pad", "unk"]
 Divisor = Literal["bins", "bins_plus_one"]
 Rounding = Literal["down", "up", "removed_up"]
 Empty = Literal["whole", "evaluate", "skip"]
+Ties = Literal["first", "last"]
 Kind = Literal["one level", "mean", "log-odds"]
 """Of a metric: the difference at one k, its mean over several, or the log-odds."""
 
@@ -32,8 +33,9 @@ class RemovalPreset(Preset):
 
     ``k``, ``bins`` (percentages), ``divisor`` and ``removal`` are defaults that a request may override. Special tokens
     that are ranked are removed too. ``positive``: features that score zero or less are never selected. ``rounding`` of
-    k% of n: ``removed_up`` rounds the removed features up, so the kept ones down. ``empty``, for a level without
-    features: the text stays ``whole`` (the metric is 0), the text is evaluated as it then is, or the level is left out.
+    k% of n: ``removed_up`` rounds the removed features up, so the kept ones down. ``empty``, for a level that
+    is less than a feature: the text stays ``whole`` (the metric is 0), the text is evaluated as it then is, or the
+    level is left out. ``ties``: of features with equal scores, the first or the last in the text is selected first.
     ``repeats`` False: a level with the selection of the level before is left out. ``retokenised``: the remaining ids
     are decoded and tokenised again. ``absolute``: differences lose their sign. ``envelope``: a level counts the extreme
     difference up to it (comprehensiveness: the largest; sufficiency: the smallest).
@@ -47,6 +49,7 @@ class RemovalPreset(Preset):
     positive: bool = False
     rounding: Rounding = "down"
     empty: Empty = "whole"
+    ties: Ties = "first"
     repeats: bool = True
     retokenised: bool = False
     absolute: bool = False
@@ -54,6 +57,10 @@ class RemovalPreset(Preset):
 
 
 _NO_LOG_ODDS = "has no log-odds; this ranks and counts as it does for its own metrics."
+
+_OPEN_TIES = (
+    "Their code leaves the order of equal scores to torch.topk, which promises none; here that in the text counts."
+)
 
 PRESETS: dict[str, RemovalPreset] = {
     "rpi": RemovalPreset(
@@ -65,8 +72,9 @@ PRESETS: dict[str, RemovalPreset] = {
         label="DIG/SIG",
         source="Sanyal & Ren 2021 and Enguehard 2023, their code",
         notes={
-            "mean": "Their code has no AOPC: this is the mean of its metric over ERASER's bins.",
-            "log-odds": "Their baseline may also be the padding token; here it is the mask token.",
+            "one level": _OPEN_TIES,
+            "mean": f"Their code has no AOPC: this is the mean of its metric over ERASER's bins. {_OPEN_TIES}",
+            "log-odds": f"Their baseline may also be the padding token; here it is the mask token. {_OPEN_TIES}",
         },
         special=True,
     ),
@@ -75,12 +83,16 @@ PRESETS: dict[str, RemovalPreset] = {
         source="Attanasio et al. 2023, the library's defaults",
         notes={
             "one level": "ferret only has the mean over several k; this is one of its terms, 0 where it leaves it out.",
-            "mean": "Where no level is left ferret has no value and this is 0.",
+            "mean": (
+                "A map without a positive score has one level, which selects nothing: its sufficiency is p(x) − p(no "
+                "feature of x). Where every k is too small for the text ferret has no value, and this is 0."
+            ),
             "log-odds": f"ferret {_NO_LOG_ODDS}",
         },
         bins=(10, 20, 30, 40, 50, 60, 70, 80, 90, 100),
         positive=True,
         empty="skip",
+        ties="last",
         repeats=False,
         retokenised=True,
     ),

@@ -61,7 +61,7 @@ def left(
 def selected(preset: str, level: int, scores: list[float], ranked: list[int], keeps: bool) -> list[int]:
     """The features of the level, best first."""
     n = len(ranked)
-    order = sorted(ranked, key=lambda i: -scores[i])
+    order = sorted(ranked, key=lambda i: (-scores[i], -i if preset == "ferret" else i))
     if preset == "alti" or (preset == "thesis" and not keeps):
         count = math.ceil(round(level * n / 100, 9))
     elif preset == "thesis":
@@ -95,7 +95,7 @@ def slow(
     effects, previous = [], None
     for level in LEVELS.get(preset, [1, 5, 10, 20, 50]) if metric.startswith("aopc") else [k]:
         top = selected(preset, level, scores, ranked, keeps)
-        if preset == "ferret" and (not top or set(top) == previous):
+        if preset == "ferret" and (level * len(ranked) < 100 or set(top) == previous):
             continue
         previous = set(top)
         gone = set(ranked) - set(top) if keeps else set(top)

@@ -17,6 +17,7 @@ from explainlab.text.units import Feature, Units
 from tests.attribution.conftest import Toys
 from tests.failures import check_each
 from tests.metrics.conftest import PERTURBING, TEXT, WITH_PRESETS, case_of, judged, value_of
+from tests.metrics.slow import log_probability
 from tests.toys import Linear
 
 every_metric = pytest.mark.parametrize("metric", PERTURBING)
@@ -150,8 +151,9 @@ def test_ties_go_by_position_and_signs_count(encoder: Classifier, preset: str) -
     scores[1, 5] = 2
     case = case_of(encoder, scores=scores)
     steps = [row[0].steps[0] for row in judged(encoder, [case], f"comprehensiveness:preset={preset}:k=10")[0]]
-    first = 0 if PRESETS[preset].special else 1
-    assert steps[0].removed == tuple(range(first, first + len(steps[0].removed)))
+    first, count = 0 if PRESETS[preset].special else 1, len(steps[0].removed)
+    start = n - 1 - count if preset == "ferret" else first
+    assert steps[0].removed == tuple(range(start, start + count))
     assert 5 in steps[1].removed
     assert 3 not in steps[1].removed
     if preset == "ferret":
@@ -194,7 +196,52 @@ def test_ferret_leaves_out_what_it_has_seen() -> None:
     found = np.log(np.linspace(0.85, 0.4, 10))[None]
     assert metric.value(perturbed, np.log(0.9), found, parameters) == pytest.approx(0.9 - (0.8 + 0.7) / 2)
     none = metric.perturb(-np.abs(scores), _line(5), parameters)
-    assert metric.value(none, np.log(0.9), found, parameters) == 0
+    assert none.meant.tolist() == [[False, True] + [False] * 8], "20% of five features is the first that is one"
+    assert metric.value(none, np.log(0.9), found, parameters) == pytest.approx(0.9 - 0.8)
+
+
+def _ferret(scores: list[float]) -> list[tuple[int, ...]]:
+    """The rationales that ferret's measures read one after another, by its rules as its code has them."""
+    read: list[tuple[int, ...]] = []
+    for tenth in range(1, 11):
+        size = tenth * len(scores) // 10
+        top = [i for i in np.argsort(scores, kind="stable")[::-1][:size] if scores[i] > 0]
+        if size and (not read or set(top) != set(read[-1])):
+            read.append(tuple(sorted(top)))
+    return read
+
+
+@pytest.mark.parametrize(
+    "scores",
+    [
+        [-1.0, -2.0, -3.0, -0.5, -1.5, -4.0, -2.5, -3.5],
+        [0.0] * 12,
+        [-1.0] * 3,
+        [1.0] * 9,
+        [0.5, -1.0, 0.5, 0.5, -1.0, 0.0, 0.5],
+        [2.0, 1.0, 1.0, 1.0, -1.0, 1.0, 0.0, 2.0, 2.0, 0.5, 0.5],
+        [-1.0],
+        [3.0],
+    ],
+)
+def test_ferret_reads_the_last_of_equal_scores_and_nothing_of_a_map_without_a_positive_one(scores: list[float]) -> None:
+    for name, keeps in (("aopc_sufficiency", True), ("aopc_comprehensiveness", False)):
+        metric = get_metric(name)
+        parameters = metric.Parameters(preset="ferret")
+        perturbed = metric.perturb(np.array([scores]), _line(len(scores)), parameters)
+        stays = perturbed.stays[0, perturbed.meant[0]]
+        assert [tuple(np.flatnonzero(row == keeps).tolist()) for row in stays] == _ferret(scores)
+
+
+def test_without_a_positive_score_nothing_of_the_text_is_left_for_ferret(encoder: Classifier) -> None:
+    """Its sufficiency is p(x) - p(the text of special tokens alone), its comprehensiveness 0."""
+    n = len(case_of(encoder).units.features)
+    case = case_of(encoder, scores=-np.arange(1, n + 1, dtype=float)[None])
+    nothing = log_probability(encoder, case.encoding.ids[[0, -1]].tolist(), [0, 0], case.target)
+    whole = torch.tensor(case.logits).softmax(dim=0)[case.target].item()
+    assert value_of(encoder, case, "aopc_sufficiency:preset=ferret") == pytest.approx(whole - np.exp(nothing), abs=1e-6)
+    assert value_of(encoder, case, "aopc_comprehensiveness:preset=ferret") == pytest.approx(0, abs=1e-6)
+    assert abs(whole - np.exp(nothing)) > 1e-3
 
 
 @every_metric

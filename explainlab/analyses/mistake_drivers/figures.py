@@ -17,7 +17,7 @@ from explainlab.figures.declared import StudyFigures
 Kind = Literal["words", "pairs"]
 
 SHOWN = 20
-UNCLEAR = "None of these is clear: they occur in few rows, or their interval holds 0."
+UNCLEAR = "None of these is clear: they occur in few rows, or their scores are not clearly above zero."
 _LONGEST = 36  # characters of a word, or a pair, beside its dots
 
 
