@@ -216,6 +216,14 @@ class TokenIou(Rationale[Selected]):
         return iou
 
 
+_ALONE = 0.5
+"""Above this threshold a run meets one other at most, as two could not both cover more than half of it."""
+_ERASERS_CODE = (
+    "Precision counts the met runs of A, recall those of G; ERASER's code counts those of A for both, so it differs, "
+    "and may exceed 1, where a run meets several"
+)
+
+
 class IouF1(Rationale[Runs]):
     """The F1 score of the passages of top features against those of the rationale.
 
@@ -229,10 +237,11 @@ class IouF1(Rationale[Runs]):
     source: ClassVar = _ERASER
 
     def formula(self, parameters: Runs) -> str:
-        return (
+        words = (
             f"F1 of the runs of neighbours in A against those in G, {_top(parameters)}. A run is met if its IOU with "
             f"one of the other side is {parameters.threshold:g} or more"
         )
+        return words if parameters.threshold > _ALONE else f"{words}. {_ERASERS_CODE}"
 
     def of_ranked(self, scores: np.ndarray, rationale: np.ndarray, parts: np.ndarray, parameters: Runs) -> np.ndarray:
         selected = _selected(scores, parameters.k)

@@ -216,6 +216,45 @@ def test_runs_are_met_as_in_a_slow_loop(seed: int, n: int, ties: bool) -> None:
     check_each(check, product((0.1, 0.3, 0.5, 1.0), (0, n // 2)))
 
 
+def eraser_iou_f1(selected: np.ndarray, rationale: np.ndarray, threshold: float) -> float:
+    """ERASER's rule: the runs of A that are met, over those of A, and over those of G."""
+    ours, theirs = slow_runs(selected, [0] * len(selected)), slow_runs(rationale, [0] * len(rationale))
+    met = sum(max(len(a & b) / len(a | b) for b in theirs) >= threshold for a in ours)
+    precision, recall = met / len(ours), met / len(theirs)
+    return 2 * precision * recall / (precision + recall) if met else 0.0
+
+
+@random_cases
+def test_above_a_half_runs_are_met_as_in_erasers_code(seed: int, n: int, ties: bool) -> None:
+    scores, rationale = drawn(np.random.default_rng(seed + 70), n, ties)
+    for k, threshold in product((20, 50), (0.51, 0.7, 1.0)):
+        found = values(f"iou_f1:k={k}:threshold={threshold}", scores, rationale, line(n))
+        for own, value in zip(scores, found, strict=True):
+            selected = np.zeros(n, dtype=bool)
+            selected[np.argsort(-own, kind="stable")[: max(1, k * n // 100)]] = True
+            assert value == pytest.approx(eraser_iou_f1(selected, rationale, threshold), abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("selected", "rationale", "threshold", "ours", "erasers"),
+    [
+        ([1, 1, 0, 1, 1, 0], [1, 1, 1, 1, 1, 0], 0.4, 1.0, 4 / 3),
+        ([1, 1, 1, 1, 1, 0], [1, 1, 0, 1, 1, 0], 0.4, 1.0, 2 / 3),
+        ([1, 1, 0, 0, 0, 0], [1, 1, 1, 1, 0, 0], 0.5, 1.0, 1.0),
+        ([1, 1, 0, 0, 0, 0], [1, 1, 1, 1, 0, 0], 0.6, 0.0, 0.0),
+        ([1, 0, 1, 0, 0, 1], [1, 1, 1, 0, 0, 1], 0.3, 1.0, 6 / 5),
+    ],
+)
+def test_where_a_run_meets_several_erasers_code_differs_and_the_definition_says_so(
+    selected: list[int], rationale: list[int], threshold: float, ours: float, erasers: float
+) -> None:
+    marked, count = np.array(rationale, dtype=bool), sum(selected)
+    name = f"iou_f1:k={-(-100 * count // len(selected))}:threshold={threshold}"
+    assert values(name, [[float(i) for i in selected]], marked, line(len(selected)))[0] == pytest.approx(ours)
+    assert eraser_iou_f1(np.array(selected, dtype=bool), marked, threshold) == pytest.approx(erasers)
+    assert ("ERASER's code counts" in parse_metric(name).definition) == (threshold <= 0.5)
+
+
 def test_a_run_ends_with_its_text() -> None:
     """Of a pair, the end of the first text and the beginning of the second are no neighbours."""
     rationale, scores = np.array([False, True, True, False]), [[1.0, 4, 3, 2]]
