@@ -26,6 +26,10 @@ from explainlab.text.encoding import Encoding
 
 VISIBLE = 1e-5
 """A note reports where rounding changes a score by more than this share of the largest."""
+SURE = float(np.finfo(np.float32).eps)
+"""A probability is 0 or 1 to the last digit of float32 where it is as near to that."""
+STILL = 1e-3
+"""Scores that are all smaller say that nothing moves such a probability."""
 ROUNDINGS = 4
 """How often a term of a score is rounded: an observed bound on differences in the scores of several models."""
 
@@ -199,7 +203,14 @@ def attribute_subjects(
             cut=subject.encoding.cut,
             label_share=subject.label_share,
             logit=subject.logit,
-            warnings=(*subject.caveats, *subject.warnings, *halved, *outcome.warnings, *_sum_warning(outcome, method)),
+            warnings=(
+                *subject.caveats,
+                *subject.warnings,
+                *halved,
+                *outcome.warnings,
+                *_sum_warning(outcome, method),
+                *_still_warning(outcome, subject),
+            ),
             notes=(*subject.notes, *_precision(classifier), *_rounding(outcome, classifier)),
             versions=versions_with(classifier, method=method.version),
         )
@@ -270,3 +281,16 @@ def _sum_warning(outcome: Outcome, method: Method) -> list[str]:
     failure = sums.failure(outcome.within, size) if sums else ""
     whose = f"{method.label}'" if method.label.endswith("s") else f"{method.label}'s"
     return [f"{whose} scores add up to {failure}. {outcome.remedy}".rstrip()] if failure else []
+
+
+def _still_warning(outcome: Outcome, subject: Subject) -> list[str]:
+    """Return the warning for a probability that is too near to 0 or 1 to move: its map is of zeros, or of noise."""
+    chances, label = subject.prediction.probabilities, subject.target.label
+    rest = sum(chance for other, chance in chances.items() if other != label)
+    still = float(np.abs(outcome.scores).max(initial=0)) < STILL
+    if subject.output != "probability" or min(chances[label], rest) > SURE or not still:
+        return []
+    digit = 1 if rest < chances[label] else 0
+    return [
+        f"Nothing moves the probability of “{label}” here: it is {digit} to the last digit. Explain the logit instead."
+    ]

@@ -10,8 +10,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
-from explainlab import Attribution, explain, methods
+from explainlab import Attribution, explain, load_model, methods
 from explainlab.attribution.explain import answer, answer_targets
 from explainlab.attribution.methods.paths import IntegratedGradients
 from explainlab.attribution.records import Completeness
@@ -19,6 +20,7 @@ from explainlab.attribution.subject import Subject, class_index
 from explainlab.errors import ModelError, RequestError, TextError, UnsupportedError
 from explainlab.models.classifier import Classifier
 from explainlab.request import Request
+from explainlab.settings import ASSETS
 from tests.attribution.conftest import Toys
 from tests.attribution.test_contract import cheap
 from tests.conftest import ON_ENCODERS, Zoo, loaded
@@ -107,6 +109,44 @@ def test_outputs_differ_by_what_is_expected(encoder: Classifier) -> None:
 def _masked(classifier: Classifier) -> np.ndarray:
     encoding = classifier.encode(TEXT)
     return np.where(encoding.special, encoding.ids, classifier.tokenizer.mask_token_id)
+
+
+def sure(times: float) -> Classifier:
+    """Return a small real model whose head is scaled, so that it is surer of the same class."""
+    path = ASSETS / "models" / "bert-mini-sst2"
+    network = AutoModelForSequenceClassification.from_pretrained(path).float()
+    with torch.no_grad():
+        network.classifier.weight.mul_(times)
+        network.classifier.bias.mul_(times)
+    return load_model(network, tokenizer=AutoTokenizer.from_pretrained(path))
+
+
+def test_a_probability_that_nothing_moves_is_told_with_the_remedy() -> None:
+    text = "a wonderful, warm, moving and brilliant film"
+    models = {1: loaded("embedded:bert-mini-sst2"), 12: sure(12)}
+
+    def check(case: tuple[int, str, str, str, str]) -> None:
+        times, method, target, output, digit = case
+        found = explain(models[times], text, method, target=target, output=output)
+        told = [words for words in found.warnings if words.startswith("Nothing moves")]
+        expected = f"Nothing moves the probability of “{target}” here: it is {digit} to the last digit. "
+        assert told == ([f"{expected}Explain the logit instead."] if digit else [])
+
+    check_each(
+        check,
+        [
+            (12, "occlusion", "positive", "probability", "1"),
+            (12, "occlusion", "negative", "probability", "0"),
+            (12, "kernel_shap", "positive", "probability", "1"),
+            (12, "lime", "positive", "probability", "1"),
+            (12, "gradient", "positive", "probability", "1"),
+            (1, "occlusion", "positive", "probability", ""),
+            (12, "occlusion", "positive", "logit", ""),
+            (12, "kernel_shap", "negative", "logit", ""),
+            (12, "attention_last", "positive", "probability", ""),
+            (12, "random", "positive", "probability", ""),
+        ],
+    )
 
 
 # Units ---------------------------------------------------------------------------------------------------------------
