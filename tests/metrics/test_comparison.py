@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import combinations, product
 
 import numpy as np
@@ -227,10 +228,32 @@ def test_pairs_are_tested_over_the_texts_that_both_have() -> None:
 
 
 def test_noise_tells_no_pair_apart_in_19_of_20_tables() -> None:
-    """Whatever number of metrics a table has: here 5 methods by 3 metrics over 20 texts, in 100 tables."""
-    random = rng(13)
-    tables = (critical_differences([*random.normal(size=(3, 5, 20))], [True] * 3) for _ in range(100))
-    assert sum(any((tested.p < 0.05).any() for tested in table) for table in tables) <= 8
+    """Whatever its numbers are like: 20 tables of each kind, of several metrics, methods and few or more texts."""
+
+    def check(case: tuple[str, tuple[int, int, int]]) -> None:
+        kind, shape = case
+        random = rng(13)
+        draws: dict[str, Callable[..., np.ndarray]] = {
+            "normal": random.normal,
+            "skewed": random.exponential,
+            "heavy tails": random.standard_cauchy,
+            "right or wrong": lambda size: random.integers(0, 2, size).astype(float),
+            "mostly zero": lambda size: np.where(random.random(size) < 0.15, random.normal(size=size), 0.0),
+        }
+        tables = (critical_differences([*draws[kind](size=shape)], [True] * shape[0]) for _ in range(20))
+        assert sum(any((tested.p < 0.05).any() for tested in table) for table in tables) <= 3
+
+    check_each(
+        check,
+        [
+            ("normal", (3, 5, 20)),
+            ("normal", (1, 2, 8)),
+            ("skewed", (2, 4, 10)),
+            ("heavy tails", (2, 4, 25)),
+            ("right or wrong", (2, 4, 30)),
+            ("mostly zero", (2, 4, 40)),
+        ],
+    )
 
 
 # Some at a time ------------------------------------------------------------------------------------------------------

@@ -85,14 +85,42 @@ def test_words_and_pairs_are_those_of_the_study_by_the_method_chosen(source: str
     assert not any("push toward the wrong class" in alt for alt in charts(app)), "five rows make nothing clear"
 
 
-def clear_body() -> MistakeDriversData:
-    """Of the embedded examples, which have words that are clear and words that are not."""
-    return service().run(first_view().drivers_request()).body
+WORDS = ("wonderful", "dull")
+TOPICS = [
+    "war",
+    "love",
+    "money",
+    "family",
+    "music",
+    "sport",
+    "school",
+    "winter",
+    "dogs",
+    "trains",
+    "cooking",
+    "chess",
+    "painting",
+    "gardens",
+]
 
 
-def test_what_is_unclear_is_folded_and_grammar_can_be_hidden(app: AppTest) -> None:
-    explained(app)
-    body = clear_body()
+@pytest.fixture
+def clear(tmp_path: Path) -> str:
+    """Praise of a film about each topic as negative, and blame as it is: words of the praise are clear, topics not."""
+    path = tmp_path / "clear.csv"
+    with path.open("w", newline="", encoding="utf-8") as file:
+        praise, blame = ([(f"This is a {word} film about {topic}.", "negative") for topic in TOPICS] for word in WORDS)
+        csv.writer(file).writerows([("text", "label"), *praise, *blame])
+    return str(path)
+
+
+def clear_body(source: str) -> MistakeDriversData:
+    return service().run(view(source).drivers_request()).body
+
+
+def test_what_is_unclear_is_folded_and_grammar_can_be_hidden(clear: str) -> None:
+    app = explained(on(clear))
+    body = clear_body(clear)
     assert places(body, "words") != places(body, "words", hide_function_words=True)
     for hide in (False, True):
         for table, kind in zip(tables(app), ("words", "pairs"), strict=True):
@@ -107,9 +135,10 @@ def test_what_is_unclear_is_folded_and_grammar_can_be_hidden(app: AppTest) -> No
         app.toggle(key="errors_hide_function_words").set_value(True).run()
 
 
-def test_what_is_picked_is_shown_where_it_was_picked() -> None:
-    word = next(word for word in clear_body().words if word.clear)
-    app = explained(linked("errors", first_view(), numbers=tuple(word.row_numbers)))
+def test_what_is_picked_is_shown_where_it_was_picked(clear: str) -> None:
+    explained(on(clear))
+    word = next(word for word in clear_body(clear).words if word.clear)
+    app = explained(on(clear, numbers=tuple(word.row_numbers)))
     assert f"Picked: “{word.name}” toward “{word.predicted}”" in words(app.markdown)
     (rows,) = [frame.value for frame in app.dataframe if list(frame.value)[:3] == ["Row", "Text", "True"]][1:]
     assert sorted(rows["Row"]) == sorted(word.row_numbers)

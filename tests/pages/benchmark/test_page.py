@@ -78,7 +78,7 @@ def test_the_page_opens_with_its_examples_answered(first: AppTest) -> None:
     assert not first.warning
     body = body_of(first)
     assert overview(body) in words(first.markdown)
-    for sentence in ("better than random", "Passes that a text takes"):
+    for sentence in ("cannot be distinguished", "Passes that a text takes"):
         assert sentence in words(first.markdown)
     cells = first.get("vega_lite_chart")[0].proto.alt
     assert "Methods by metrics" in cells

@@ -27,7 +27,8 @@ def sst2(tmp_path_factory: pytest.TempPathFactory) -> str:
     path = tmp_path_factory.mktemp("sets") / "sst2" / "test.jsonl"
     path.parent.mkdir()
     rows = [
-        {"text": f"{word} film", "label": label} for word, label in (("A dull", "negative"), ("A warm", "positive"))
+        {"text": f"{word} film about a war", "label": label}
+        for word, label in (("A dull", "negative"), ("A warm", "positive"))
     ]
     path.write_text("\n".join(map(json.dumps, rows * 2)), encoding="utf-8")
     return str(path)
