@@ -76,7 +76,7 @@ def copy(old: sqlite3.Connection, table: sa.Table, connection: sa.Connection) ->
         connection.execute(insert, dict(zip(names, row, strict=True)))
 
 
-RAISED = {"rpi_candidates", "evaluation"}
+RAISED = {"rpi_candidates", "evaluation", "mistake_drivers"}
 """Studies whose version has risen since: a run opens, and its question is answered anew."""
 
 

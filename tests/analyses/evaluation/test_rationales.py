@@ -63,12 +63,13 @@ def test_texts_without_a_rationale_are_left_out_and_counted_by_reason(classifier
     assert [text.undefined for text in body.texts] == [None, None, "empty", None, "missing", "cut"]
     for row in body.rows:
         values = [value for text in body.texts if (value := text.values[row.method][row.asked]) is not None]
-        assert (row.n, row.undefined) == ((6, 0) if row.metric == "comprehensiveness" else (3, 3))
+        assert (row.n, row.undefined) == ((4, 2) if row.metric == "comprehensiveness" else (3, 3))
         assert row.n == len(values)
         assert row.mean == pytest.approx(np.mean(values))
     assert read_result(json.loads(json.dumps(result.to_json(), allow_nan=False))) == result
     study = get_study("evaluation")
-    (*_, last) = study.lines(result)
+    (*_, last, short) = study.lines(result)
+    assert short.startswith("Left out by Comprehensiveness (RPI): 2 of 6 texts, as 20% of a text is less than one")
     absent = "1 not annotated, 1 nothing marked, 1 the marked part cut by the model"
     assert last.startswith(f"n = 6; no rationale to compare with: {absent}; told apart")
     by_overlap = explainlab.evaluate(classifier, data, ["occlusion"], names[1:], sample="first")
@@ -170,7 +171,7 @@ def test_a_file_whose_rationales_are_all_cut_has_no_value_and_says_so(classifier
     result = explainlab.evaluate(classifier, path, ["occlusion"], ["auprc", "log_odds"])
     assert result.body.rationales.model_dump() == {"missing": 1, "empty": 0, "cut": 1}
     for row in result.body.rows:
-        assert (row.n, row.undefined, row.mean is None) == ((0, 2, True) if row.metric == "auprc" else (2, 0, False))
+        assert (row.n, row.undefined, row.mean is None) == ((0, 2, True) if row.metric == "auprc" else (1, 1, False))
     assert get_study("evaluation").headline(result) == "By AUPRC over 0 texts, no method has a value."
     assert read_result(json.loads(json.dumps(result.to_json(), allow_nan=False))) == result
 

@@ -126,7 +126,9 @@ def test_slices_are_the_table_over_their_texts(body: EvaluationData) -> None:
 def test_little_data_has_no_diagram_and_says_why(classifier: Classifier, tmp_path) -> None:
     path = tmp_path / "rows.csv"
     with path.open("w", newline="") as file:
-        csv.writer(file).writerows([("text", "label"), ("a good film", 1), ("dull", 0), ("a long dull film", 0)])
+        csv.writer(file).writerows(
+            [("text", "label"), ("a good film, at last", 1), ("dull", 0), ("a long dull film tonight", 0)]
+        )
     context = RunContext()
     few = evaluate(classifier, str(path), METHODS, METRICS, context=context).body
     assert {critical.none for critical in few.critical} == {
