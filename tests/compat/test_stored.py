@@ -76,8 +76,8 @@ def copy(old: sqlite3.Connection, table: sa.Table, connection: sa.Connection) ->
         connection.execute(insert, dict(zip(names, row, strict=True)))
 
 
-RAISED = {"rpi_candidates", "evaluation", "mistake_drivers"}
-"""Studies whose version has risen since: a run opens, and its question is answered anew."""
+RAISED = {"rpi_candidates", "evaluation", "mistake_drivers", "trust", "judged_map", "ablation"}
+"""Studies of which the version, or that of a metric, has risen since: a run opens, its question is answered anew."""
 
 
 def test_every_request_is_answered_from_the_store(service: Service) -> None:
