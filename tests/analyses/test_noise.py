@@ -232,7 +232,7 @@ HEADLINES: dict[str, tuple[Headline, str]] = {
 }
 MOST = {20: 2, DRAWS: 16}
 """Of so many draws of noise at most these may name somebody."""
-REASON = "10 s: 200 draws where the first tier has 20"
+REASON = "2 to 25 s: 200 draws where the first tier has 20"
 
 
 @pytest.fixture(autouse=True)
