@@ -87,7 +87,7 @@ PerturbationParameters = Masked | Removed | Levels
 
 
 class Perturbation(Perturbing[PerturbationParameters]):
-    """What the five have in common: features ranked by signed score, ties in the text's order or the preset's.
+    """The base of the five: features are ranked by signed score, ties in the text's order or the preset's.
 
     ``keeps``: the selected features are those that stay. A difference is that of probabilities, p(x) - p(perturbed).
     """

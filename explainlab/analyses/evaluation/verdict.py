@@ -41,7 +41,7 @@ def headline_numbers(body: EvaluationData) -> list[Number]:
 
 
 def text_verdict(body: EvaluationText, metric: MetricRequest) -> str:
-    """Who is ahead on a text, beside random."""
+    """Name the methods with the best value of a text, beside random."""
     values = {
         shown_name(name): value
         for name, row in body.values.items()
