@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import torch
 from torch import Tensor, nn
-from transformers import PreTrainedTokenizerFast
+from transformers import PreTrainedConfig, PreTrainedTokenizerFast
 from transformers.modeling_outputs import BaseModelOutput, SequenceClassifierOutput
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
@@ -21,7 +19,7 @@ WIDTH, HEADS, DEPTH = 8, 2, 2
 class Block(nn.Module):
     """Attention and nothing else, so that scores are linear in the last layer's probabilities."""
 
-    def __init__(self, config: SimpleNamespace) -> None:
+    def __init__(self, config: PreTrainedConfig) -> None:
         super().__init__()
         self.config = config
         self.is_causal = False
@@ -42,7 +40,7 @@ class Body(nn.Module):
     def __init__(self, tokens: int) -> None:
         super().__init__()
         self.embeddings = nn.Embedding(tokens, WIDTH)
-        config = SimpleNamespace(_attn_implementation="sdpa")
+        config = PreTrainedConfig(attn_implementation="sdpa")
         self.blocks = nn.ModuleList([Block(config) for _ in range(DEPTH)])
 
     def forward(self, input_ids: Tensor) -> BaseModelOutput:
@@ -57,8 +55,8 @@ class Linear(nn.Module):
 
     def __init__(self, tokens: int) -> None:
         super().__init__()
-        self.config = SimpleNamespace(
-            hidden_size=WIDTH, num_attention_heads=HEADS, num_hidden_layers=DEPTH, _attn_implementation="sdpa"
+        self.config = PreTrainedConfig(
+            hidden_size=WIDTH, num_attention_heads=HEADS, num_hidden_layers=DEPTH, attn_implementation="sdpa"
         )
         self.base_model = Body(tokens)
         self.head = nn.Linear(WIDTH, 2)

@@ -14,8 +14,8 @@ from explainlab.analyses.errors.page import rows as list_of_rows
 from explainlab.analyses.errors.page.controls import of_row
 from explainlab.analyses.errors.page.row import carried
 from explainlab.analyses.errors.page.view import ErrorsView, first_view
-from explainlab.analyses.registry import targets_together
 from explainlab.app.page import views_elsewhere
+from explainlab.attribution.registry import get_method
 from explainlab.data import read_dataset, source_digest
 from explainlab.service.service import service
 from explainlab.service.store.remarks import Remark
@@ -256,11 +256,11 @@ def test_a_row_is_carried_to_the_other_pages(other: str) -> None:
     assert not app.error
 
 
-def test_rows_are_explained_in_one_pass_until_the_reader_asks_for_more() -> None:
+def test_rows_are_explained_by_scores_that_add_up_until_the_reader_asks_for_others() -> None:
     view = first_view()
-    assert targets_together(view.map_request("a film", None, "positive")), "both classes come from one batch"
-    older = ErrorsView(**{**view.model_dump(), "method": "integrated_gradients"})
-    assert linked("errors", older).selectbox(key="errors_method").value == "integrated_gradients"
+    assert get_method(view.method).adds_up
+    other = ErrorsView(**{**view.model_dump(), "method": "input_x_gradient"})
+    assert linked("errors", other).selectbox(key="errors_method").value == "input_x_gradient"
 
 
 @pytest.mark.usefixtures("service")

@@ -6,13 +6,13 @@ import copy
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 from tokenizers import processors
 from torch import Tensor, nn
+from transformers import PreTrainedConfig
 from transformers.modeling_outputs import BaseModelOutput
 
 from explainlab import Attribution, explain
@@ -181,7 +181,7 @@ class _Adding(nn.Module):
         super().__init__()
         self.base_model = _Sums(tokens)
         self.score = nn.Linear(WIDTH, len(LABELS))
-        self.config = SimpleNamespace(hidden_size=WIDTH, num_attention_heads=1, num_hidden_layers=1)
+        self.config = PreTrainedConfig(hidden_size=WIDTH, num_attention_heads=1, num_hidden_layers=1, pad_token_id=None)
 
     def get_input_embeddings(self) -> nn.Embedding:
         return self.base_model.embeddings

@@ -39,8 +39,8 @@ class ErrorsView(DataView):
     row: int | None = Field(None, ge=1)
     edit: str | None = None
     edit_pair: str | None = None
-    method: str = "input_x_gradient"
-    output: Output = "logit"
+    method: str = "integrated_gradients"
+    output: Output = "probability"
     unit: Unit = "token"
     palette: PaletteName = DEFAULT
     drivers: str = MistakeDrivers.Parameters().method
