@@ -227,8 +227,7 @@ def evaluate(
     as_json: Json = False,
 ) -> None:
     """Judge methods by metrics on a data set, random maps beside them; or on every one of several, by every model."""
-    from explainlab.analyses.run import evaluation_parameters
-    from explainlab.data import read_dataset
+    from explainlab.analyses.run import evaluation_parameters, require_rows
     from explainlab.models.loading import describe
     from explainlab.service.fleet.command import workers_for
     from explainlab.service.uploads import reader_for
@@ -250,8 +249,8 @@ def evaluate(
     def answer(model: str, data: str) -> Any:
         if not skip_bad:
             card = describe(model)
-            first = limit if sample == "first" else None
-            read_dataset(data, card.labels if card else None, first, reader=reader_for(LOCAL.id), **read)
+            labels = card.labels if card else None
+            require_rows(data, labels, parameters, limit, reader=reader_for(LOCAL.id), **read)
         return _ask(device, fleet, question="evaluation", model=model, data=data, parameters=parameters, **common)
 
     if len(models) * len(sources) > 1:
@@ -286,7 +285,9 @@ def plant(
 
 @app.command()
 def train(
-    data: Annotated[str, typer.Option("--data", help="CSV, TSV, JSONL or Parquet with the columns text and label.")],
+    data: Annotated[
+        str, typer.Option("--data", help="CSV, TSV, JSON, JSONL or Parquet with the columns text and label.")
+    ],
     out: Annotated[str, typer.Option("--out", help="A directory that does not exist yet.")],
     architecture: Annotated[
         str | None,

@@ -119,7 +119,9 @@ def discovered(package: ModuleType, base: type[Member], families: Sequence[str])
 
 
 def named(kind: str, name: str, known: Mapping[str, T]) -> T:
-    """``known[name]``; raises :class:`RequestError` with the closest names if there is none."""
+    """``known[name]``; raises :class:`RequestError` with the closest names if there is none, and for no single name."""
+    if not isinstance(name, str):
+        raise RequestError(f"A {kind} cannot be named by a {type(name).__name__}.", "Give one name, as a string.")
     if name in known:
         return known[name]
     near = difflib.get_close_matches(name[:_LONGEST], known, n=2, cutoff=0.4)

@@ -40,7 +40,9 @@ Set = Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", he
 Column = Annotated[
     list[str] | None,
     typer.Option(
-        "--column", metavar="ROLE=NAME", help="The column of text, label, text_b, rationale, rationale_b or paraphrase."
+        "--column",
+        metavar="ROLE=NAME",
+        help="The column of text, label, text_b, rationale, rationale_b or paraphrase; its number if it has no name.",
     ),
 ]
 Label = Annotated[

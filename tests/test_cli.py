@@ -171,7 +171,7 @@ def test_explain(run: Run, model: str) -> None:
         "model", "text", "text_pair", "prediction", "target", "output", "unit", "method", "parameters", "seed",
         "features", "completeness", "cost", "truncated", "warnings", "versions",
     }  # fmt: skip
-    assert found.keys() == contract | {"dtype", "target_asked", "signed", "cut", "notes", "verdict"}
+    assert found.keys() == contract | {"dtype", "target_asked", "signed", "cut", "notes", "verdict", "logit"}
     assert (found["model"], found["text"], found["text_pair"]) == (model, TEXT, "a dull plot")
     assert (found["output"], found["unit"], found["seed"]) == ("logit", "word", 3)
     assert (found["method"], found["target"]) == ("integrated_gradients", {"index": 1, "label": "neutral"})
@@ -180,7 +180,8 @@ def test_explain(run: Run, model: str) -> None:
     assert set(found["prediction"]["probabilities"]) == set(LABELS)
     assert found["completeness"].keys() == {"sum", "expected", "approximation_error"}
     assert found["cost"].keys() == {"forward", "backward", "seconds"}
-    assert (found["truncated"], found["warnings"]) == (False, [])
+    assert not found["truncated"]
+    assert ["segment 1" in warning for warning in found["warnings"]] == [True], "its tokenizer keeps them to itself"
     for feature in found["features"]:
         assert {*feature} == {field.name for field in fields(Feature)} | {"score", "error", "spread"}
         if not feature["special"]:

@@ -14,7 +14,7 @@ from explainlab.attribution.baselines import data_digest
 from explainlab.attribution.explain import versions_with
 from explainlab.attribution.method import Extent
 from explainlab.attribution.registry import MethodRequest, get_method
-from explainlab.data import leaves_out, source_digest
+from explainlab.data import leaves_out, rows_digest
 from explainlab.data.examples import PREFIX as EMBEDDED
 from explainlab.declared import Parameters, parse
 from explainlab.errors import RequestError, UnsupportedError
@@ -331,7 +331,7 @@ class Analysis(ABC):
         unused |= {name for name, older in self.older.items() if request.parameters.get(name) == older}
         for name in unused:
             body["parameters"].pop(name, None)
-        data = source_digest(request.data, reader) if request.data is not None else ""
+        data = rows_digest(request.data, reader) if request.data is not None else ""
         data += "left out" * leaves_out(request.classes)  # once an empty class meant another thing
         matched = (self.labelled and not isinstance(self, ModelFree)) or request.target == GOLD
         if matched and request.data is not None and not request.data.startswith(EMBEDDED):

@@ -69,7 +69,7 @@ class DataAnalysis(Analysis, Generic[D]):
             skipped=tuple(skipped),
             sample=sample,
             cost=Cost(subject.forward, subject.backward, clock.seconds),
-            warnings=(*caveats_of_model(classifier), *warnings_of(skipped), *subject.warnings),
+            warnings=(*caveats_of_model(classifier), *warnings_of(skipped), *data.notes, *subject.warnings),
             versions=self.versions(classifier),
         )
 
@@ -114,6 +114,7 @@ def dataset_of(
         classes=request.classes,
         reader=reader,
         seed=request.seed if drawn == "random" else None,
+        marks=analysis.marks(analysis.parameters(request)),
     )
     return data, Sampled(drawn=drawn, rows=len(data.rows), total=data.total, seed=request.seed)
 

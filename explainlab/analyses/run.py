@@ -13,16 +13,20 @@ from typing import Any
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.cells import cells, cells_of, require_data
 from explainlab.analyses.evaluation.analysis import Evaluation
-from explainlab.analyses.parameters import MOST_ROWS
+from explainlab.analyses.parameters import MOST_ROWS, listed
 from explainlab.analyses.registry import answer, answer_alone, get_study, named_base, new_request
 from explainlab.attribution.records import Attribution
 from explainlab.attribution.registry import request_label
-from explainlab.data import read_dataset
+from explainlab.data import as_named, read_dataset
+from explainlab.declared import parse
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import Momentary, RunContext
 from explainlab.models.devices import choose_device
 from explainlab.request import Request
 from explainlab.result import Result
+
+Attributions = str | Path | Attribution | Sequence[str | Path | Attribution]
+"""Attributions made elsewhere: files, or attributions in memory."""
 
 
 def study(
@@ -30,10 +34,13 @@ def study(
     study: str,
     text: str | None = None,
     *,
-    data: str | Sequence[str] | None = None,
+    data: Any = None,
     **named: Any,
 ) -> Any:
     """Run ``study`` on one ``text``, or on the data set ``data``, as :func:`study_one`, which has all arguments.
+
+    A data set is a file's name or path, an id, a pandas DataFrame, or a list of records (see
+    :func:`explainlab.data.as_named`).
 
     Of several ``models`` (loaded, or ids that are loaded in their turn) or data sets a list of
     :class:`explainlab.analyses.cells.Cell`, in the order of the models, then of the data sets: each has its own result,
@@ -42,19 +49,20 @@ def study(
     ``models`` are None for a study that needs no loaded classifier: of those that train, ``base`` names what they begin
     with, an architecture or the id of a model.
     """
-    if (data is None or isinstance(data, str)) and (models is None or isinstance(models, Classifier)):
-        return study_one(models, study, text, data=data, **named)
-    asked = require_data(text, data)
-    sources = [asked] if isinstance(asked, str) else list(asked)
+    with as_named(data) as every:
+        if (every is None or isinstance(every, str)) and (models is None or isinstance(models, Classifier)):
+            return study_one(models, study, text, data=every, **named)
+        asked = require_data(text, every)
+        sources = [asked] if isinstance(asked, str) else list(asked)
 
-    def one(model: Classifier | None, source: str) -> AnalysisResult[Any]:
-        own = get_study(study).parameters_on(named, sources.index(source), len(sources))
-        return study_one(model, study, data=source, **own)
+        def one(model: Classifier | None, source: str) -> AnalysisResult[Any]:
+            own = get_study(study).parameters_on(named, sources.index(source), len(sources))
+            return study_one(model, study, data=source, **own)
 
-    if models is None:
-        base, _ = named_base(study, None, named)
-        return list(cells([base], sources, lambda _, source: one(None, source)))
-    return cells_of(models, sources, one)
+        if models is None:
+            base, _ = named_base(study, None, named)
+            return list(cells([base], sources, lambda _, source: one(None, source)))
+        return cells_of(models, sources, one)
 
 
 def study_one(
@@ -110,27 +118,30 @@ def _answered_alone(request: Request, context: RunContext | None) -> Result | No
 
 def evaluate(
     models: Classifier | Sequence[Classifier | str],
-    data: str | Sequence[str],
-    methods: Sequence[str] = ("integrated_gradients",),
-    metrics: Sequence[str] = ("comprehensiveness", "sufficiency"),
+    data: Any,
+    methods: str | Sequence[str] = ("integrated_gradients",),
+    metrics: str | Sequence[str] = ("comprehensiveness", "sufficiency"),
     **named: Any,
 ) -> Any:
     """Evaluate ``methods`` by ``metrics`` on the data set ``data`` as :func:`evaluate_one`, which has all arguments.
+
+    A data set is as for :func:`study`; a single name stands for a list of one.
 
     Of several ``models`` (loaded, or ids that are loaded in their turn) or data sets a list of
     :class:`explainlab.analyses.cells.Cell`, in the order of the models, then of the data sets: each has its own result,
     or the reason why there is none.
     """
-    if isinstance(models, Classifier) and isinstance(data, str):
-        return evaluate_one(models, data, methods, metrics, **named)
-    return cells_of(models, data, lambda model, source: evaluate_one(model, source, methods, metrics, **named))
+    with as_named(data) as every:
+        if isinstance(models, Classifier) and isinstance(every, str):
+            return evaluate_one(models, every, methods, metrics, **named)
+        return cells_of(models, every, lambda model, source: evaluate_one(model, source, methods, metrics, **named))
 
 
 def evaluate_one(
     classifier: Classifier,
     data: str,
-    methods: Sequence[str] = ("integrated_gradients",),
-    metrics: Sequence[str] = ("comprehensiveness", "sufficiency"),
+    methods: str | Sequence[str] = ("integrated_gradients",),
+    metrics: str | Sequence[str] = ("comprehensiveness", "sufficiency"),
     *,
     columns: Mapping[str, str] | None = None,
     classes: Mapping[str, str] | None = None,
@@ -138,7 +149,7 @@ def evaluate_one(
     sample: str = "random",
     skip_bad: bool = False,
     settings: Mapping[str, Mapping[str, Any]] | None = None,
-    attributions: Sequence[str | Attribution] = (),
+    attributions: Attributions = (),
     context: RunContext | None = None,
     **common: Any,
 ) -> AnalysisResult[Any]:
@@ -152,17 +163,11 @@ def evaluate_one(
     ``result.body.rows`` is the table. Raises :class:`DataError` for a row that cannot be used, unless ``skip_bad``.
     """
     context = context or Momentary()
-    if not skip_bad:
-        read_dataset(
-            data,
-            classifier.labels,
-            limit if sample == "first" else None,
-            columns=columns,
-            classes=classes,
-            reader=context.reader,
-        )
     with _as_files(attributions) as files:
         parameters = evaluation_parameters(methods, metrics, limit, sample, settings or {}, files)
+        if not skip_bad:
+            read = {"columns": columns, "classes": classes}
+            require_rows(data, classifier.labels, parameters, limit, reader=context.reader, **read)
         return study_one(
             classifier,
             Evaluation.id,
@@ -176,14 +181,15 @@ def evaluate_one(
 
 
 @contextmanager
-def _as_files(attributions: Sequence[str | Attribution]) -> Iterator[list[str]]:
+def _as_files(attributions: Attributions) -> Iterator[list[str]]:
     """The files of ``attributions``; those in memory are written for the time of a run, a file a method."""
+    attributions = [attributions] if isinstance(attributions, str | Path | Attribution) else attributions
     in_memory: dict[str, list[Attribution]] = {}
     for one in attributions:
         if isinstance(one, Attribution):
             in_memory.setdefault(re.sub(r"\W+", "_", request_label(one.request)), []).append(one)
     with TemporaryDirectory(prefix="explainlab-") as folder:
-        files = [one for one in attributions if isinstance(one, str)]
+        files = [str(one) for one in attributions if not isinstance(one, Attribution)]
         for name, own in in_memory.items():
             path = Path(folder) / f"{name}.json"
             path.write_text(json.dumps([one.to_json() for one in own]), encoding="utf-8")
@@ -191,9 +197,21 @@ def _as_files(attributions: Sequence[str | Attribution]) -> Iterator[list[str]]:
         yield files
 
 
+def require_rows(
+    data: str, labels: Sequence[str] | None, parameters: Mapping[str, Any], limit: int | None, **read: Any
+) -> None:
+    """Raise :class:`DataError` for a row that the study behind :func:`evaluate` with these ``parameters`` cannot use.
+
+    Of the first rows only ``limit`` are read. The rest is as for :func:`explainlab.data.read_dataset`.
+    """
+    study = get_study(Evaluation.id)
+    first = limit if parameters["sample"] == "first" else None
+    read_dataset(data, labels, first, marks=study.marks(parse(study, parameters)), **read)
+
+
 def evaluation_parameters(
-    methods: Sequence[str],
-    metrics: Sequence[str],
+    methods: str | Sequence[str],
+    metrics: str | Sequence[str],
     limit: int | None,
     sample: str,
     settings: Mapping[str, Any],
@@ -201,8 +219,8 @@ def evaluation_parameters(
 ) -> dict[str, Any]:
     """The parameters of the study behind :func:`evaluate`; without a ``limit`` as many rows as a study may have."""
     return {
-        "methods": list(methods),
-        "metrics": list(metrics),
+        "methods": listed(methods),
+        "metrics": listed(metrics),
         "settings": dict(settings),
         "attributions": list(attributions),
         "rows": MOST_ROWS if limit is None else limit,

@@ -178,7 +178,7 @@ class TextAnalysis(Analysis, Generic[T, D]):
                 skipped=tuple(skipped),
                 sample=sample,
                 cost=Cost(forward, backward, own["seconds"].sum().item()),
-                warnings=(*texts.known, *warned, *self.notes_of(studied, parameters)),
+                warnings=(*texts.known, *warned, *data.notes, *self.notes_of(studied, parameters)),
                 versions=self.versions(classifier),
             )
 

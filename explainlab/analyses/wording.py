@@ -35,9 +35,10 @@ def counted(n: int, unit: str) -> str:
 
 
 def left_out(source: str, rows: int, classes: Mapping[str, str]) -> str:
-    """How many ``rows`` of ``source`` were left out for their label, as ``classes`` ask: a warning."""
-    labels = joined([quoted(label) for label, meant in classes.items() if meant == LEFT_OUT])
-    return f"Left out of {source} for their label, {labels}: {counted(rows, 'row')}."
+    """How many ``rows`` of ``source`` were left out for their label, as ``classes`` or annotators ask: a warning."""
+    labels = [quoted(label) for label, meant in classes.items() if meant == LEFT_OUT]
+    why = f"for their label, {joined(labels)}" if labels else "because an annotator did not accept their label"
+    return f"Left out of {source} {why}: {counted(rows, 'row')}."
 
 
 def whole_percent(share: float) -> str:

@@ -155,7 +155,9 @@ class Question:
 
     def draw_data(self, card: ModelCard | None) -> None:
         """The data set: the examples that fit the model of ``card``, or a file's path."""
-        fitting = "Embedded examples that fit the model's classes, or the path of a CSV, TSV, JSONL or Parquet file."
+        fitting = (
+            "Embedded examples that fit the model's classes, or the path of a CSV, TSV, JSON, JSONL or Parquet file."
+        )
         self.draw_source("Data set", "data", self.keep_data(card), fitting)
 
     def draw_source(

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from explainlab.data import EXAMPLES, Dataset, Row, examples_for, read_dataset, source_digest
+from explainlab.data import EXAMPLES, Dataset, Row, examples_for, read_dataset, rows_digest
 from explainlab.errors import DataError, RequestError, TextError
 from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier
@@ -64,7 +64,7 @@ def choose(batcher: Batcher, source: str) -> MaxEntropy:
     named = {
         "model": classifier.digest,
         "dtype": str(classifier.dtype),
-        "data": source_digest(source, context.reader),
+        "data": rows_digest(source, context.reader),
     }
     key = digest({"choice": _CHOICE, **named})
     remembered = context.recall(key)
@@ -97,7 +97,7 @@ def data_digest(parameters: dict[str, Any], reader: Reader) -> str:
         return ""
     data = parameters.get("baseline_data")
     try:
-        return digest([source_digest(source, reader) for source in ([data] if data else EXAMPLES)])
+        return digest([rows_digest(source, reader) for source in ([data] if data else EXAMPLES)])
     except DataError:
         return ""
 

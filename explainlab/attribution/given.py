@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
 from explainlab.data import source_digest
+from explainlab.data.sources import locate
 from explainlab.errors import DataError, RequestError, first_refused
+from explainlab.reader import ANYBODY
 from explainlab.text.units import Feature
 
 
@@ -82,11 +82,21 @@ class GivenMap(BaseModel):
 
 
 class GivenMaps:
-    """All attributions of a file, by text."""
+    """All attributions of a file, by text.
 
-    def __init__(self, path: str, maps: Iterator[GivenMap]) -> None:
+    Raises :class:`DataError` for a text with two that differ.
+    """
+
+    def __init__(self, path: str, maps: Iterable[GivenMap]) -> None:
         self._file = Path(path).name
-        self._records = {(record.text, record.text_pair): record for record in maps}
+        self._records: dict[tuple[str, str | None], GivenMap] = {}
+        for number, record in enumerate(maps, start=1):
+            first = self._records.setdefault((record.text, record.text_pair), record)
+            if first != record:
+                raise DataError(
+                    f"{self._file} has two attributions of {_short(record.text)}, the second in record {number}.",
+                    "Keep that of one method and of one class in each file.",
+                )
 
     def scores(self, text: str, text_pair: str | None, features: tuple[Feature, ...]) -> np.ndarray:
         """float64 [n]: the scores of a text for its ``features``; raises :class:`RequestError` if there are none."""
@@ -104,40 +114,31 @@ def given_name(path: str) -> str:
 
 
 def read_given(path: str) -> GivenMaps:
-    """The attributions of the JSON file ``path``: a list of records, or a record per line; see :class:`GivenMap`.
+    """The attributions of the data file ``path``, in JSON a list of records, or a record per line: :class:`GivenMap`.
 
-    Raises :class:`DataError` for a file that is missing, is no JSON, or holds another kind of record.
+    Raises :class:`DataError` for a file that is missing or damaged, that holds another kind of record, or two
+    different attributions of a text.
     """
     return _read(path, source_digest(path))
 
 
 @lru_cache(maxsize=8)
 def _read(path: str, _digest: str) -> GivenMaps:
-    return GivenMaps(path, _records(Path(path)))
+    return GivenMaps(path, _records(path))
 
 
-def _records(path: Path) -> Iterator[GivenMap]:
-    for number, record in enumerate(_json(path), start=1):
+def _records(path: str) -> Iterator[GivenMap]:
+    source = locate(path, ANYBODY)
+    for number, record in enumerate(source.records(ANYBODY), start=1):
         try:
             yield GivenMap.model_validate(record)
         except ValidationError as error:
             first = first_refused(error)
+            why = f"{first.name or 'the record'}: {first.reason}"
             raise DataError(
-                f"Record {number} of {path.name} is not an attribution: {first.name or 'the record'}: {first.reason}.",
+                f"Record {number} of {source.name} is not an attribution: {why}.",
                 'Write {"text": ..., "scores": [...]}, or what explain --json prints.',
             ) from None
-
-
-def _json(path: Path) -> list[Any]:
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-        if text.lstrip().startswith("["):
-            return list(json.loads(text))
-        return [json.loads(line) for line in text.splitlines() if line.strip()]
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise DataError(
-            f"{path.name} is not JSON: {error}.", "Save a list of records, or one record on each line."
-        ) from None
 
 
 def _holds(feature: Feature, span: GivenFeature) -> bool:

@@ -2,10 +2,11 @@
 
 from explainlab.data.examples import EXAMPLES, TO_LEARN, ExampleSet, embedded_examples, examples_for
 from explainlab.data.files import ROLES, Dataset, leaves_out, read_dataset, require_columns, without_marks
+from explainlab.data.in_memory import as_named
 from explainlab.data.labels import LEFT_OUT, NO_CLASS, Classes, nearest, proposed
 from explainlab.data.plant import Planted, is_planted, plant
 from explainlab.data.rows import Row
-from explainlab.data.sources import source_digest, source_state
+from explainlab.data.sources import rows_digest, source_digest, source_state
 from explainlab.data.survey import Misfit, Preview, Survey, Written, misfit, preview, survey
 from explainlab.data.uploads import keep_upload
 from explainlab.reader import Reader
@@ -26,6 +27,7 @@ __all__ = [
     "Row",
     "Survey",
     "Written",
+    "as_named",
     "embedded_examples",
     "examples_for",
     "is_planted",
@@ -38,6 +40,7 @@ __all__ = [
     "proposed",
     "read_dataset",
     "require_columns",
+    "rows_digest",
     "source_digest",
     "source_state",
     "survey",

@@ -3,7 +3,9 @@
 A file has the columns ``text`` and ``label`` (a class index or name) and optionally ``text_b`` (the second text of a
 pair), ``rationale`` and ``rationale_b`` (the human evidence in each text: a JSON list of ``[start, end)`` character
 spans), and ``paraphrase`` (the text in other words; in JSONL and Parquet also a list of such); other columns can be
-named instead. All else is ignored. Files are streamed: of a large file only the requested rows are read.
+named instead. All else is ignored, and so are rationales that no question needs. An empty ``text_b`` is no second
+text. A label may be in a list of its own, as tools for annotation write it; rows that an annotator rejected
+or ignored (Prodigy's ``answer``) are left out. Files are streamed: of a large file only the requested rows are read.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ import hashlib
 import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from itertools import islice
@@ -20,11 +22,13 @@ from pathlib import Path
 from reprlib import repr as quote
 from typing import Any
 
+from explainlab.data.doubts import Doubts
 from explainlab.data.formats import Record
 from explainlab.data.labels import LEFT_OUT, LONGEST_LABEL, Classes, LeftOut, Unclear, label_of
 from explainlab.data.rows import Row, Rows, Span
 from explainlab.data.sampling import Sample
-from explainlab.data.sources import locate, source_state
+from explainlab.data.sources import Source, locate, source_state
+from explainlab.data.spans import read_spans
 from explainlab.errors import DataError
 from explainlab.limits import MAX_CLASSES, Limits
 from explainlab.reader import ANYBODY, Reader
@@ -37,9 +41,15 @@ MARKS: Mapping[str, str] = {
     "paraphrase": "Write there each text in other words; or leave out the metrics that need it.",
 }
 """Roles of columns that only some questions need: what to write there."""
-_LOOKED_AT = 1_000
-"""Further records in which such a column is looked for: those of a JSONL file may have different ones."""
+LOOKED_AT = 1_000
+"""First records in which a column is looked for: those of a JSON file may have different ones."""
 
+_EACH = "|"
+"""What stands between the columns of a label if each class has one."""
+_TRUTHS = {"1": True, "1.0": True, "true": True, "0": False, "0.0": False, "false": False, "": False}
+"""By what stands in such a column: whether the class is the label."""
+_ANSWER, _NOT_ACCEPTED = "answer", ("reject", "ignore")
+"""The column with the answer of an annotator, and the answers by which a label is not the text's."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -47,13 +57,15 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 class Dataset:
     """The rows read from a source, and those that were left out, bad or as was asked, as ``(row number, reason)``.
 
-    ``total``: the rows of the source that can be used; None where its end was not reached.
+    ``total``: the rows of the source that can be used; None where its end was not reached. ``notes``: the
+    :class:`explainlab.data.doubts.Doubts` about them.
     """
 
     name: str
     rows: Sequence[Row]
     skipped: tuple[tuple[int, str], ...] = ()
     total: int | None = None
+    notes: tuple[str, ...] = ()
 
     @cached_property
     def digest(self) -> str:
@@ -74,6 +86,7 @@ def read_dataset(
     classes: Mapping[str, str] | None = None,
     reader: Reader = ANYBODY,
     seed: int | None = None,
+    marks: Collection[str] = (),
 ) -> Dataset:
     """Read the data set at ``path``: a file, or what else :func:`explainlab.data.sources.locate` knows by an id.
 
@@ -83,7 +96,10 @@ def read_dataset(
     source is read instead, and so many good rows are drawn at random (see :class:`explainlab.data.sampling.Sample`).
     ``skip_bad`` collects bad rows in ``Dataset.skipped`` instead of raising. ``columns`` maps roles (see ``ROLES``) to
     the file's column names, ``classes`` labels as the file writes them to what they mean, or to :data:`LEFT_OUT`: rows
-    with such a label are always in ``Dataset.skipped``, and never raise.
+    with such a label are always in ``Dataset.skipped``, and never raise. A file without a line of names has its columns
+    named by their numbers, from 1. Where each class has a column that is true or false, all of them name the label:
+    ``{"label": "negative|positive"}``. ``marks`` are the roles of :data:`MARKS` that are needed: a row whose rationale
+    cannot be read is bad only then, and has none otherwise.
 
     Raises :class:`DataError` for a file that is missing, malformed, empty or not UTF-8, for missing columns, for the
     first bad row (unless skipped) with its number, for the first number whose column has no clear meaning (also where
@@ -97,8 +113,10 @@ def read_dataset(
     skipped: list[tuple[int, str]] = []
     remedy = ""
     sample = None if seed is None or limit is None else Sample(limit, seed)
-    for number, _, row in stream_rows(path, labels, columns, classes, reader):
+    doubts = Doubts(name, columns or {}, labels, marks)
+    for number, record, row in stream_rows(path, labels, columns, classes, reader, marks):
         if isinstance(row, Row):
+            doubts.see(record, row)
             (rows.append if sample is None else sample.see)(row)
         elif isinstance(row, LeftOut) or (skip_bad and not isinstance(row, Unclear)):
             skipped.append((number, row.problem))
@@ -106,11 +124,11 @@ def read_dataset(
         else:
             raise DataError(f"Row {number} of {name}: {row.problem}", row.remedy)
         if sample is None and len(rows) == limit:
-            return Dataset(name, rows, tuple(skipped))
+            return Dataset(name, rows, tuple(skipped), notes=doubts.notes)
     total = len(rows) if sample is None else sample.seen
     if not total:
         raise _nothing_left(name, skipped, remedy)
-    return Dataset(name, rows if sample is None else sample.rows(), tuple(skipped), total)
+    return Dataset(name, rows if sample is None else sample.rows(), tuple(skipped), total, doubts.notes)
 
 
 def stream_rows(
@@ -119,24 +137,24 @@ def stream_rows(
     columns: Mapping[str, str] | None = None,
     classes: Mapping[str, str] | None = None,
     reader: Reader = ANYBODY,
+    marks: Collection[str] = (),
 ) -> Iterator[tuple[int, Record, Row | DataError]]:
     """Yield for each row its number, its cells by column, and the row or why it cannot be used; nothing is held.
 
     The arguments and the errors are those of :func:`read_dataset`, but for those of a bad row. Where labels are numbers
     of classes, the whole column is read before the first row.
     """
-    source = locate(path, reader)
-    names = column_names(columns)
+    source, named, names = locate(path, reader), columns or {}, column_names(columns)
     known = Classes(labels, classes or {}, partial(_labels, str(path), names["label"], reader))
-    for number, record in enumerate(source.records(reader), start=1):
+    for number, record in enumerate(source.records(reader, named.values()), start=1):
         if number == 1:
-            _check_columns(source.name, record, columns or {}, labels is not None or leaves_out(classes or {}))
+            _check_columns(source, record, named, labels is not None or leaves_out(classes or {}), (), reader)
         if number > reader.limits.max_rows:
             problem = f"{source.name} has more than {reader.limits.max_rows:,} rows."
             raise DataError(problem, "Split it, or take only its first rows.")
-        known.find(record.get(names["label"]))  # at the first number the column is read: its errors end the reading
+        known.find(label_cell(record, names["label"]))  # the first number has the column read: its errors end all
         try:
-            yield number, record, _row(number, record, names, known, reader.limits)
+            yield number, record, _row(number, record, names, known, reader.limits, marks)
         except DataError as error:
             yield number, record, error
 
@@ -171,17 +189,9 @@ def _has_columns(
     """As :func:`require_columns`; a file that has them is not read again before it changes: pages ask often."""
     columns = dict(named)
     source = locate(path, reader)
-    records = source.records(reader)
-    first = next(records, None)
-    if first is None:
-        return
-    _check_columns(source.name, first, columns, needs_label)
-    names = column_names(columns)
-    absent = [role for role in marks if names[role] not in first]
-    others = {column for record in islice(records, _LOOKED_AT) for column in record} if absent else set()
-    for role in absent:
-        if names[role] not in others:
-            raise without_marks(source.name, role, columns)
+    first = next(source.records(reader, columns.values()), None)
+    if first is not None:
+        _check_columns(source, first, columns, needs_label, marks, reader)
 
 
 def leaves_out(classes: Mapping[str, str]) -> bool:
@@ -203,26 +213,54 @@ def column_names(columns: Mapping[str, str] | None) -> dict[str, str]:
     return {role: role for role in ROLES} | dict(columns or {})
 
 
-def missing_columns(record: Record, columns: Mapping[str, str], needs_label: bool) -> dict[str, str]:
-    """By role the columns that a record lacks, of the named ones and of those that every file needs."""
+def columns_of(source: Source, columns: Mapping[str, str], reader: Reader) -> dict[str, None]:
+    """Return the columns of the first records, in their order; those of ``columns`` are named."""
+    first = islice(source.records(reader, columns.values()), LOOKED_AT)
+    return dict.fromkeys(column for record in first for column in record)
+
+
+def missing_columns(found: Collection[str], columns: Mapping[str, str], needs_label: bool) -> dict[str, str]:
+    """Return by role the columns that are not ``found``, of the named ones and of those that every file needs."""
     needed = {"text", *columns} | ({"label"} if needs_label else set())
     names = {role: columns.get(role, role) for role in ROLES if role in needed}
-    return {role: column for role, column in names.items() if column not in record}
+    if "label" in names and _of_classes(names["label"], found):
+        del names["label"]
+    return {role: column for role, column in names.items() if column not in found}
 
 
-def _check_columns(name: str, record: Record, columns: Mapping[str, str], needs_label: bool) -> None:
-    """Raise unless the first record has the named columns and those that every file needs."""
-    missing = [*missing_columns(record, columns, needs_label).values()]
+def _check_columns(
+    source: Source,
+    first: Record,
+    columns: Mapping[str, str],
+    needs_label: bool,
+    marks: Collection[str],
+    reader: Reader,
+) -> None:
+    """Raise unless a file has the named columns, those that every file needs, and those of ``marks``.
+
+    Further records are read, and may have them, only where the ``first`` has not.
+    """
+    names = column_names(columns)
+    found: Collection[str] = first
+    if missing_columns(first, columns, needs_label) or any(names[role] not in first for role in marks):
+        found = columns_of(source, columns, reader)
+    missing = missing_columns(found, columns, needs_label)
     if missing:
-        absent, existing = (", ".join(map(quote, islice(some, 20))) for some in (missing, record))
+        absent, existing = (", ".join(map(quote, islice(some, 20))) for some in (missing.values(), found))
+        name = next(iter(missing.values()))
+        classes = " Columns of classes are named together: label=no|yes." if "label" in missing else ""
         raise DataError(
-            f"{name} has no column {absent}; the columns found are {existing or 'none'}.",
-            f"Say which column it is, or rename it {missing[0]!r}; in CSV and TSV files the first line names them.",
+            f"{source.name} has no column {absent}; the columns found are {existing or 'none'}.",
+            f"Say which column it is, or rename it {name!r}; in CSV and TSV files the first line names them, or number "
+            f"them: text=1.{classes}",
         )
+    for role in marks:
+        if names[role] not in found:
+            raise without_marks(source.name, role, columns)
 
 
 def _nothing_left(name: str, skipped: list[tuple[int, str]], remedy: str) -> DataError:
-    """The error of a source without a single good row; the ``remedy`` is that of the first bad one."""
+    """The error of a source without a single good row, and the ``remedy`` of the first that has one."""
     if not skipped:
         return DataError(f"{name} has no data rows.", "A data file needs a text column and at least one row.")
     number, reason = skipped[0]
@@ -240,8 +278,8 @@ def _labels(path: str, column: str, reader: Reader) -> Collection[str]:
 @lru_cache(maxsize=16)
 def _different(path: str, _state: object, column: str, reader: Reader) -> Collection[str]:
     labels: dict[str, None] = {}
-    for record in islice(locate(path, reader).records(reader), reader.limits.max_rows):
-        label = label_of(record.get(column))
+    for record in islice(locate(path, reader).records(reader, [column]), reader.limits.max_rows):
+        label = label_of(label_cell(record, column))
         if len(label) <= LONGEST_LABEL:
             labels[label] = None
         if len(labels) > MAX_CLASSES:
@@ -249,26 +287,53 @@ def _different(path: str, _state: object, column: str, reader: Reader) -> Collec
     return tuple(labels)
 
 
-def _row(number: int, record: Record, columns: Mapping[str, str], classes: Classes, limits: Limits) -> Row:
+def _of_classes(column: str, found: Collection[str]) -> list[str]:
+    """Return the columns that ``column`` names with bars between, one a class; none if it is a single column."""
+    parts = column.split(_EACH)
+    return parts if column not in found and len(parts) > 1 and all(part in found for part in parts) else []
+
+
+def label_cell(record: Record, column: str) -> Any:
+    """Return the cell of a label; where each class has a column of its own, the list of those that are true."""
+    parts = _of_classes(column, record)
+    if not parts:
+        return record.get(column)
+    truths = {part: _TRUTHS.get(label_of(record[part]).casefold()) for part in parts}
+    return [part if true else f"{part}={record[part]}" for part, true in truths.items() if true is not False]
+
+
+def _row(
+    number: int,
+    record: Record,
+    columns: Mapping[str, str],
+    classes: Classes,
+    limits: Limits,
+    marks: Collection[str],
+) -> Row:
     """A record as a checked row; raises :class:`DataError` without the row's number."""
     cell = {role: record.get(column) for role, column in columns.items()}
+    cell["label"] = label_cell(record, columns["label"])
+    if columns["label"] != _ANSWER and record.get(_ANSWER) in _NOT_ACCEPTED:
+        raise LeftOut(f"Its {_ANSWER} is {record[_ANSWER]}: the annotator did not accept its label.")
     classes.require_kept(cell["label"])
     text = _text(cell["text"], columns["text"], limits)
-    pair = _text(cell["text_b"], columns["text_b"], limits) if columns["text_b"] in record else None
+    pair = None if _is_empty(cell["text_b"]) else _text(cell["text_b"], columns["text_b"], limits)
+    if isinstance(cell["label"], list) and len(cell["label"]) > 1:
+        raise DataError(f"The {columns['label']} has {len(cell['label'])} labels.", "Give every row a single label.")
     return Row(
         number=number,
         text=text,
         text_pair=pair,
         label=classes.match(cell["label"]),
-        rationale=_spans(cell["rationale"], columns["rationale"], text),
-        rationale_pair=_spans(cell["rationale_b"], columns["rationale_b"], pair or ""),
+        rationale=_rationale(cell["rationale"], columns["rationale"], text, marks),
+        rationale_pair=_rationale(cell["rationale_b"], columns["rationale_b"], pair or "", marks),
         paraphrases=tuple(_paraphrases(cell["paraphrase"], columns["paraphrase"], limits)),
     )
 
 
 def _text(value: Any, column: str, limits: Limits) -> str:
     """A text that is a string, not blank, encodable and within the character limit."""
-    if value is None or (isinstance(value, str) and not value.strip()):
+    if _is_empty(value):
         raise DataError(f"The {column} is empty.", "Fill it in, or remove the row.")
     if not isinstance(value, str):
         raise DataError(f"The {column} is not a string but {type(value).__name__}.", "Write it as a quoted string.")
@@ -282,33 +347,19 @@ def _text(value: Any, column: str, limits: Limits) -> str:
     return value
 
 
+def _is_empty(value: Any) -> bool:
+    return value is None or (isinstance(value, str) and not value.strip())
+
+
+def _rationale(value: Any, column: str, text: str, marks: Collection[str]) -> tuple[Span, ...] | None:
+    """Return the spans in a cell; a cell in no known form raises only where rationales are among ``marks``."""
+    with nullcontext() if "rationale" in marks else suppress(DataError):
+        return read_spans(value, column, text)
+    return None
+
+
 def _paraphrases(value: Any, column: str, limits: Limits) -> Iterator[str]:
     """The texts in a cell, of one or a list; what is no text of a model is none: few questions read this column."""
     for text in value if isinstance(value, list) else [value]:
         with suppress(DataError):
             yield _text(text, column, limits)
-
-
-def _spans(value: Any, column: str, text: str) -> tuple[Span, ...] | None:
-    """The character spans in a rationale cell; None if the cell is empty."""
-    if value is None or value == "":
-        return None
-    if isinstance(value, str):
-        try:
-            value = json.loads(value)
-        except (ValueError, RecursionError):
-            raise DataError(f"The {column} is not JSON.", "Write it as [[start, end], ...].") from None
-    if not isinstance(value, list) or not all(_is_pair(span) for span in value):
-        raise DataError(f"The {column} is not a list of spans.", "Write it as [[start, end], ...], in characters.")
-    for start, end in value:
-        if not 0 <= start < end <= len(text):
-            raise DataError(
-                f"The {column} span [{start}, {end}) is not inside the text of {len(text)} characters.",
-                "Spans count characters from 0, and the end is the first character after the span.",
-            )
-    return tuple((start, end) for start, end in value)
-
-
-def _is_pair(span: Any) -> bool:
-    """Whether this is a list of two whole numbers."""
-    return isinstance(span, list) and len(span) == 2 and all(type(edge) is int for edge in span)

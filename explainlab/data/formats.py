@@ -1,4 +1,4 @@
-"""The formats of data files, read record by record: CSV, TSV, JSONL and Parquet, each also gzipped."""
+"""The formats of data files, read record by record: CSV, TSV, JSON, JSONL and Parquet, each also gzipped."""
 
 from __future__ import annotations
 
@@ -6,23 +6,34 @@ import csv
 import gzip
 import io
 import json
+import re
 import zlib
-from collections.abc import Callable, Iterator
+from codecs import getincrementaldecoder
+from collections.abc import Callable, Collection, Iterator
 from contextlib import nullcontext
+from copy import copy
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Any, BinaryIO
+from typing import Any
 
 from explainlab.data.budget import Budget, cell_too_long
+from explainlab.data.dialect import TAB, dialect_of
 from explainlab.errors import DataError
 from explainlab.limits import MAX_CELL_CHARACTERS, MAX_RECORD_BYTES
 
 Record = dict[str, Any]
-Stream = BinaryIO | gzip.GzipFile
+Stream = io.BufferedReader
 
+SEPARATED = (".csv", ".tsv")
+"""Endings of files whose columns may have no names."""
 _CHUNK = 2**20
-_TOO_LONG = "field larger than field limit"
+_START = re.compile(r"\s*(\[)?")
+"""The beginning of a JSON file, with the bracket that opens a list."""
+_NEXT, _END = re.compile(r"\s*([\[,])\s*(?=[^\s\]])"), re.compile(r"\s*(\[\s*)?\]\s*")
+"""In a JSON list: all that stands before a value, and all that stands after the last one, or in an empty list."""
+_TOO_LONG, _LINE_END = "field larger than field limit", "new-line character seen in unquoted field"
 csv.field_size_limit(MAX_CELL_CHARACTERS)
 
 
@@ -41,42 +52,81 @@ def known_suffix(name: str) -> str:
     return suffix + packed
 
 
-def records(path: Path, budget: Budget) -> Iterator[Record]:
-    """The records of a file of the budget's source: a dictionary from column to value per row.
+def records(path: Path, budget: Budget, named: Collection[str] = ()) -> Iterator[Record]:
+    """Yield the records of a file of the budget's source: a dictionary from column to value per row.
+
+    The first line of a file of :data:`SEPARATED` fields names its columns. Where all the ``named`` columns are whole
+    numbers, and not all are in that line, the file has no such line: its columns are called 1, 2 and so on.
 
     Raises :class:`DataError` for any damage, and where it takes more than the ``budget``.
     """
     name, suffix = budget.name, known_suffix(path.name)
     try:
-        with path.open("rb") as file, gzip.open(file) if suffix.endswith(".gz") else nullcontext(file) as stream:
+        with path.open("rb") as file, _unpacked(file) if suffix.endswith(".gz") else nullcontext(file) as stream:
             size = max(1, path.stat().st_size)
             budget.open(size, lambda: min(1.0, file.tell() / size))
-            yield from _FORMATS[suffix.removesuffix(".gz")](stream, budget)
+            yield from _FORMATS[suffix.removesuffix(".gz")](stream, budget, named)
     except (EOFError, zlib.error, gzip.BadGzipFile):
         raise DataError(f"{name} is not a whole gzip file.", "Pack it again, or unpack it first.") from None
     except OSError as error:
         raise DataError(f"{name} cannot be read: {error.strerror or error}.", "Check the file.") from None
 
 
+def _unpacked(file: Stream) -> Stream:
+    """Open the content of a gzip file, a megabyte at a time, as its lines are slow to read one by one."""
+    return io.BufferedReader(gzip.GzipFile(fileobj=file), _CHUNK)
+
+
 def _lines(file: Stream, budget: Budget) -> Iterator[str]:
     """The decoded lines with their ends; a byte order mark is dropped."""
-    stream = io.BufferedReader(file, _CHUNK) if isinstance(file, gzip.GzipFile) else file
     offset = 0
-    for number, raw in enumerate(iter(partial(stream.readline, MAX_RECORD_BYTES + 1), b""), start=1):
+    for number, raw in enumerate(_raw_lines(file), start=1):
         budget.line(raw, number)
         try:
             line = raw.decode()
         except UnicodeDecodeError as error:
-            position = offset + error.start
-            problem = f"{budget.name} is not UTF-8: byte {position} in line {number}."
-            raise DataError(problem, "Save it as UTF-8.") from None
+            raise _not_utf8(budget, offset + error.start, f" in line {number}") from None
         offset += len(raw)
         yield line.removeprefix("\ufeff") if number == 1 else line
 
 
-def _separated(file: Stream, budget: Budget, delimiter: str) -> Iterator[Record]:
-    """Records of a CSV or TSV file: quotation marks around fields, doubled inside them; blank lines do not count."""
-    reader = csv.reader(_lines(file, budget), delimiter=delimiter, strict=True)
+def _one_by_one(lines: Iterator[str], budget: Budget) -> Iterator[str]:
+    """Yield the ``lines``, each as a record."""
+    for line in lines:
+        budget.end_record()
+        yield line
+
+
+def _raw_lines(file: Stream) -> Iterator[bytes]:
+    """Yield the lines with their ends, which are carriage returns alone if the first line has one inside (old Macs).
+
+    Lines are cut where they are longer than any record.
+    """
+    first = file.readline(MAX_RECORD_BYTES + 1)
+    if b"\r" not in first.rstrip(b"\r\n"):
+        yield from chain(filter(None, [first]), iter(partial(file.readline, MAX_RECORD_BYTES + 1), b""))
+        return
+    rest = b""
+    for chunk in chain([first], iter(partial(file.read, _CHUNK), b"")):
+        *lines, rest = (rest + chunk).split(b"\r")
+        yield from (line + b"\r" for line in lines)
+        if len(rest) > MAX_RECORD_BYTES:
+            break
+    yield from filter(None, [rest])
+
+
+def _not_utf8(budget: Budget, byte: int, place: str = "") -> DataError:
+    return DataError(
+        f"{budget.name} is not UTF-8: byte {byte}{place}.", "Save it as UTF-8, which Excel calls CSV UTF-8."
+    )
+
+
+def _separated(file: Stream, budget: Budget, named: Collection[str], usual: str) -> Iterator[Record]:
+    """Yield the records of a CSV or TSV file, in its own dialect; blank lines do not count."""
+    look = copy(budget)
+    dialect = dialect_of(budget.name, _one_by_one(_lines(file, look), look), usual)
+    file.seek(0)
+    reader = dialect.reader(_lines(file, budget))
     header: list[str] = []
     try:
         for cells in reader:
@@ -85,53 +135,107 @@ def _separated(file: Stream, budget: Budget, delimiter: str) -> Iterator[Record]
                 continue
             if not header:
                 header = [column.strip() for column in cells]
+                has_names = not named or not all(name.isdecimal() for name in named) or {*named} <= {*header}
+                header = header if has_names else [str(place + 1) for place in range(len(cells))]
                 budget.columns(header)
-            elif len(cells) == len(header):
-                yield dict(zip(header, cells, strict=True))
-            else:
+                if has_names:
+                    continue
+            if len(cells) != len(header):
                 raise DataError(
-                    f"Line {reader.line_num} of {budget.name} has {len(cells):,} fields, the header has {len(header)}.",
-                    "Put quotation marks around fields that hold the separator.",
+                    f"Line {reader.line_num} of {budget.name} has {len(cells):,} fields, the first has {len(header)}.",
+                    "Put quotation marks around fields that hold the separator."
+                    if dialect.encloses
+                    else "Its quotation marks are read as characters: write no tab within a text.",
                 )
+            yield dict(zip(header, cells, strict=True))
     except csv.Error as error:
         place = f"Line {reader.line_num} of {budget.name}"
         if _TOO_LONG in str(error):
             raise cell_too_long(place) from None
+        if _LINE_END in str(error):
+            raise DataError(
+                f"{place} has a line end within a field.",
+                "Let all lines end alike, or put quotation marks around the field.",
+            ) from None
         raise DataError(
             f"{place} is malformed: {error}.",
             "Double the quotation marks inside a quoted field, and close every quoted field.",
         ) from None
 
 
-def _json_lines(file: Stream, budget: Budget) -> Iterator[Record]:
-    """Records of a JSONL file: one JSON object a line; blank lines do not count."""
+def _json(file: Stream, budget: Budget, named: Collection[str]) -> Iterator[Record]:
+    """Yield the records of a JSON file: objects, one a line or in a list."""
+    start = _START.match(file.read(_CHUNK).decode("utf-8-sig", "replace"))
+    file.seek(0)
+    for place, size, record in (_in_list if start and start[1] else _in_lines)(file, budget):
+        if not isinstance(record, dict):
+            raise DataError(f"{place} is not a JSON object.", 'Write {"text": ..., "label": ...}.')
+        if size > MAX_CELL_CHARACTERS and any(_is_long(cell) for cell in record.values()):
+            raise cell_too_long(place)
+        budget.columns([*record])
+        yield record
+
+
+def _in_lines(file: Stream, budget: Budget) -> Iterator[tuple[str, int, Any]]:
+    """Yield the place, the characters and the value of each line of a JSON file; blank lines do not count."""
     for number, line in enumerate(_lines(file, budget), start=1):
         budget.end_record()
         if not line.strip():
             continue
         place = f"Line {number} of {budget.name}"
         try:
-            record = json.loads(line)
+            value = json.loads(line)
         except (ValueError, RecursionError) as error:
-            detail = getattr(error, "msg", "nested too deeply or a number too long")
-            raise DataError(f"{place} is not JSON: {detail}.", "Write one object on each line.") from None
-        if not isinstance(record, dict):
-            raise DataError(f"{place} is not a JSON object.", 'Write {"text": ..., "label": ...}.')
-        if len(line) > MAX_CELL_CHARACTERS and any(_is_long(cell) for cell in record.values()):
-            raise cell_too_long(place)
-        budget.columns([*record])
-        yield record
+            raise _not_json(place, error) from None
+        yield place, len(line), value
+
+
+def _in_list(file: Stream, budget: Budget) -> Iterator[tuple[str, int, Any]]:
+    """Yield the place, the characters and the value of each entry of a JSON file that is one list."""
+    decoder, scan = getincrementaldecoder("utf-8-sig")(), json.JSONDecoder().raw_decode
+    text, at, number, offset = "", 0, 1, 0
+    while True:
+        place = f"Record {number} of {budget.name}"
+        before, problem = _NEXT.match(text, at), None
+        if before is not None and (before[1] == "[") == (number == 1):
+            try:
+                value, end = scan(text, before.end())
+            except (ValueError, RecursionError) as error:
+                problem = _not_json(place, error)
+            else:
+                yield place, end - at, value
+                at, number = end, number + 1
+                continue
+        if len(text) - at > MAX_RECORD_BYTES:
+            raise problem or _not_json(place, ValueError())
+        chunk = file.read(max(_CHUNK // 16, len(text) - at))  # doubled, so that a long record is scanned a few times
+        budget.unpack(len(chunk))
+        offset += len(chunk)
+        try:
+            text, at = text[at:] + decoder.decode(chunk, final=not chunk), 0
+        except UnicodeDecodeError as error:
+            raise _not_utf8(budget, offset - len(error.object) + error.start) from None
+        if not chunk:
+            end_of_list = _END.fullmatch(text)
+            if end_of_list is not None and (end_of_list[1] is not None) == (number == 1):
+                return
+            raise problem or _not_json(place, ValueError())
+
+
+def _not_json(place: str, error: Exception) -> DataError:
+    detail = getattr(error, "msg", "cut off, nested too deeply, or a number too long")
+    return DataError(f"{place} is not JSON: {detail}.", "Write one object on each line, or a list of objects.")
 
 
 def _is_long(cell: Any) -> bool:
     return isinstance(cell, str) and len(cell) > MAX_CELL_CHARACTERS
 
 
-def _parquet(file: Stream, budget: Budget) -> Iterator[Record]:
+def _parquet(file: Stream, budget: Budget, named: Collection[str]) -> Iterator[Record]:
     """Records of a Parquet file; one that is packed is unpacked to the disk first."""
     from explainlab.data import parquet  # slow to import and needed for this format only
 
-    if not isinstance(file, gzip.GzipFile):
+    if isinstance(file.raw, io.FileIO):
         yield from parquet.records(file, budget)
         return
     with TemporaryFile() as unpacked:
@@ -143,9 +247,11 @@ def _parquet(file: Stream, budget: Budget) -> Iterator[Record]:
         yield from parquet.records(unpacked, budget)
 
 
-_FORMATS: dict[str, Callable[[Stream, Budget], Iterator[Record]]] = {
-    ".csv": partial(_separated, delimiter=","),
-    ".tsv": partial(_separated, delimiter="\t"),
-    ".jsonl": _json_lines,
+_FORMATS: dict[str, Callable[[Stream, Budget, Collection[str]], Iterator[Record]]] = {
+    ".csv": partial(_separated, usual=","),
+    ".tsv": partial(_separated, usual=TAB),
+    ".jsonl": _json,
+    ".ndjson": _json,
+    ".json": _json,
     ".parquet": _parquet,
 }

@@ -28,11 +28,12 @@ _LISTED = 5
 """Numbers that a message lists."""
 _NUMBER = re.compile(r"[+-]?\d{1,9}(\.\d{1,9})?(e[+-]?\d{1,2})?", re.ASCII)
 _UNNAMED = re.compile(r"label_(\d{1,9})", re.ASCII)
-_TRUTH = {"false": 0.0, "true": 1.0}
+_TRUTH = {"false": 0, "true": 1}
+"""Of two classes, the index of the one that a truth value means."""
 
 
 class LeftOut(DataError):
-    """A row whose label the reader leaves out."""
+    """A row that is left out for its label, as the reader or the annotator wants it."""
 
 
 class Unclear(DataError):
@@ -165,7 +166,9 @@ class Classes:
 
 
 def label_of(cell: Any) -> str:
-    """Return a label as the file writes it, with single blanks; empty if it has none."""
+    """Return a label as the file writes it, with single blanks, also where it is in a list of its own; else empty."""
+    if isinstance(cell, list) and len(cell) < 2:
+        cell = cell[0] if cell else None
     return "" if cell is None else " ".join(str(cell).split())
 
 
@@ -177,13 +180,14 @@ def proposed(labels: Iterable[str], names: Sequence[str]) -> dict[str, str]:
     index from 0, or is left out. Of two classes, False is the first and True the second. Others, up to 30, are the
     nearest name.
     """
-    truth = _TRUTH if len(names) == 2 else {}
-    found = {label: truth.get(_form(label), _index(label)) for label in labels}
+    labels = list(labels)
+    truths = {label: names[_TRUTH[_form(label)]] for label in labels if len(names) == 2 and _form(label) in _TRUTH}
+    found = {label: _index(label) for label in labels if label not in truths}
     values = {label: value for label, value in found.items() if value is not None}
     places = _places(sorted(set(values.values())), names)
     others = islice((label for label in found if label not in values), _MOST_MATCHED)
     near = {label: name for label in others if (name := nearest(label, names))}
-    return near | {label: places.get(value, LEFT_OUT) for label, value in values.items()}
+    return near | truths | {label: places.get(value, LEFT_OUT) for label, value in values.items()}
 
 
 def _places(values: Sequence[float], names: Sequence[str]) -> dict[float, str]:

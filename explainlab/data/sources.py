@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import lru_cache
@@ -12,9 +12,13 @@ from pathlib import Path
 from explainlab.data import hub, uploads
 from explainlab.data.budget import Budget
 from explainlab.data.examples import PREFIX, embedded_examples
-from explainlab.data.formats import Record, records
+from explainlab.data.formats import Record, known_suffix, records
 from explainlab.errors import DataError
 from explainlab.reader import ANYBODY, Reader
+from explainlab.request import digest
+
+_BY_CONTENT = {".csv", ".parquet"}
+"""Formats that a digest of rows does not name: answers are stored that are older than the names in it."""
 
 
 @dataclass(frozen=True)
@@ -24,15 +28,16 @@ class Source:
     name: str
     files: tuple[Path, ...]
 
-    def records(self, reader: Reader) -> Iterator[Record]:
+    def records(self, reader: Reader, named: Collection[str] = ()) -> Iterator[Record]:
         """All records, from column to value, read as ``reader``; one budget for all files.
 
+        Columns are ``named`` as in :func:`explainlab.data.formats.records`.
         Raises :class:`DataError` for a damaged file, and for what is beyond the limits of the ``reader``.
         """
         budget = Budget(self.name, reader)
         for file in self.files:
             budget.name = file.name if len(self.files) > 1 else self.name
-            yield from records(file, budget)
+            yield from records(file, budget, named)
 
 
 def locate(path: str | Path, reader: Reader) -> Source:
@@ -65,6 +70,16 @@ def source_digest(path: str | Path, reader: Reader = ANYBODY) -> str:
     except OSError as error:
         raise _unreadable(source, error) from None
     return digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode("ascii")).hexdigest()
+
+
+def rows_digest(path: str | Path, reader: Reader = ANYBODY) -> str:
+    """Return a digest of the content and the format of the files behind a path or an id, which decide its rows.
+
+    Raises as :func:`source_digest`, and for a file of no known format.
+    """
+    content = source_digest(path, reader)
+    formats = {known_suffix(file.name).removesuffix(".gz") for file in locate(path, reader).files}
+    return content if formats <= _BY_CONTENT else digest([content, sorted(formats)])
 
 
 def source_state(path: str | Path, reader: Reader = ANYBODY) -> tuple[tuple[int, int], ...]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from reprlib import repr as quote
 from typing import Any
 
-from explainlab.data.files import column_names, missing_columns, stream_rows
+from explainlab.data.files import LOOKED_AT, column_names, columns_of, label_cell, missing_columns, stream_rows
+from explainlab.data.formats import SEPARATED, known_suffix
 from explainlab.data.labels import LONGEST_LABEL, Classes, label_of, nearest
 from explainlab.data.rows import Row
 from explainlab.data.sources import locate
@@ -21,8 +22,6 @@ MOST_LABELS = 1_000
 """Most distinct values of a column of classes."""
 LISTED = 1_000
 """Bad rows that are listed; all are counted."""
-LOOKED_AT = 1_000
-"""First records whose names are held against those expected."""
 LISTED_NAMES = 5
 """Names that a sentence lists."""
 SHOWN = 500
@@ -31,11 +30,15 @@ SHOWN = 500
 
 @dataclass(frozen=True)
 class Preview:
-    """The columns that the first records of a data set have, and the cells of these records as text, by column."""
+    """The columns that the first records of a data set have, and the cells of these records as text, by column.
+
+    ``numbers`` name the columns if the first line is a row; there are none in a format with names.
+    """
 
     name: str
     columns: tuple[str, ...]
     records: tuple[dict[str, str], ...]
+    numbers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -78,15 +81,21 @@ class Misfit:
     of_labels: bool
 
 
-def preview(path: str | Path, rows: int = 5, reader: Reader = ANYBODY) -> Preview:
+def preview(
+    path: str | Path, rows: int = 5, reader: Reader = ANYBODY, columns: Mapping[str, str] | None = None
+) -> Preview:
     """The first ``rows`` records of a data set, their cells cut to 500 characters; no more of its file is read.
 
+    All lines are read where tabs separate fields. ``columns`` are those that are named.
     Raises :class:`DataError` for a file that is missing, of an unknown format, or damaged at its beginning.
     """
     source = locate(path, reader)
-    cells = [{name: _shown(cell) for name, cell in record.items()} for record in islice(source.records(reader), rows)]
-    columns = tuple(dict.fromkeys(column for record in cells for column in record))
-    return Preview(source.name, columns, tuple(cells))
+    records = islice(source.records(reader, (columns or {}).values()), rows)
+    cells = [{name: _shown(cell) for name, cell in record.items()} for record in records]
+    names = tuple(dict.fromkeys(column for record in cells for column in record))
+    separated = known_suffix(source.files[0].name).startswith(SEPARATED)
+    numbers = tuple(str(place + 1) for place in range(len(names))) if separated else ()
+    return Preview(source.name, names, tuple(cells), numbers)
 
 
 def survey(
@@ -106,7 +115,7 @@ def survey(
     skipped: list[tuple[int, str]] = []
     written: Counter[str] = Counter()
     for number, record, row in stream_rows(path, labels, columns, classes, reader):
-        label = label_of(record.get(column))
+        label = label_of(label_cell(record, column))
         if len(label) > LONGEST_LABEL:
             problem = f"Row {number} has a label of {len(label):,} characters in the column {quote(column)}."
             raise DataError(problem, "Choose another column.")
@@ -136,17 +145,17 @@ def misfit(
     The arguments and errors are those of :func:`explainlab.data.files.read_dataset`. An empty file fits.
     """
     source = locate(path, reader)
-    records = islice(source.records(reader), LOOKED_AT)
-    first = next(records, {})
-    missing = missing_columns(first, columns or {}, labels is not None) if first else {}
+    found = columns_of(source, columns or {}, reader)
+    missing = missing_columns(found, columns or {}, labels is not None) if found else {}
     near: dict[str, str] = {}
     for role, column in missing.items():
         taken = {*(columns or {}).values(), *near.values()}
-        name = nearest(column, [other for other in first if other not in taken])
+        name = nearest(column, [other for other in found if other not in taken])
         near |= {role: name} if name else {}
     problems = [f"{source.name} has no column {_quoted(missing.values())}."] if missing else []
     column = column_names({**(columns or {}), **near})["label"]
-    written = dict.fromkeys(label_of(record.get(column))[:SHOWN] for record in chain([first], records))
+    records = islice(source.records(reader, (columns or {}).values()), LOOKED_AT)
+    written = dict.fromkeys(label_of(label_cell(record, column))[:SHOWN] for record in records)
     known = Classes(labels, classes or {}, lambda: written)
     strange = [label for label in written if label and label not in known.left_out and known.find(label) is None]
     doubts = {label: doubt for label in strange if (doubt := known.doubt(label))}

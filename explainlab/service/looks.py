@@ -149,9 +149,10 @@ desk = Desk()
 """Where the pages of this process read."""
 
 
-def preview(source: str, user: User) -> Look[data.Preview]:
+def preview(source: str, user: User, columns: Mapping[str, str] = {}) -> Look[data.Preview]:
     """See :func:`explainlab.data.preview`. Raises as :func:`require_source`, and for a file that is not there."""
-    return _look("preview", source, user, (), lambda reader: data.preview(source, reader=reader))
+    inputs = _pairs(columns)
+    return _look("preview", source, user, inputs, lambda reader: data.preview(source, reader=reader, columns=columns))
 
 
 def survey(source: str, classes: Sequence[str] | None, columns: Mapping[str, str], user: User) -> Look[data.Survey]:

@@ -59,7 +59,7 @@ def keep_planted(
     :func:`explainlab.data.plant.planted_files` and :func:`explainlab.data.keep_upload`.
     """
     settled = planting.model_dump(mode="json")
-    key = digest([VERSION, data.source_digest(source, reader), name, dict(columns), settled, seed])
+    key = digest([VERSION, data.rows_digest(source, reader), name, dict(columns), settled, seed])
     kept = _planted_before(key, user)
     if kept is not None:
         return kept

@@ -20,7 +20,7 @@ class Examples:
     """Labelled texts; ``pairs`` are the second texts, or empty. :class:`explainlab.data.Classes` reads the labels.
 
     ``left_out``: how many rows of their file were left out for their label. ``rows``: their numbers in the file,
-    counted from 1; empty: as they come.
+    counted from 1; empty: as they come. ``notes``: doubts about the file.
     """
 
     texts: Sequence[str]
@@ -28,6 +28,7 @@ class Examples:
     pairs: Sequence[str] = ()
     left_out: int = 0
     rows: Sequence[int] = ()
+    notes: Sequence[str] = ()
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -109,4 +110,6 @@ def read_examples(
         raise DataError(f"Row {missing} of {source} has no label.", "Give every row a label to learn.")
     pairs = [row.text_pair for row in rows if row.text_pair is not None]
     numbers = [row.number for row in rows]
-    return Examples([row.text for row in rows], [str(row.label) for row in rows], pairs, len(data.skipped), numbers)
+    return Examples(
+        [row.text for row in rows], [str(row.label) for row in rows], pairs, len(data.skipped), numbers, data.notes
+    )

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
+from explainlab.data import as_named
 from explainlab.reader import ANYBODY, Reader
 from explainlab.training.checkpoint import clear
 from explainlab.training.examples import Examples, read_examples
@@ -14,7 +16,7 @@ from explainlab.training.train import Trained, train
 
 
 def train_files(
-    data: str,
+    data: Any,
     base: str,
     out: str,
     *,
@@ -28,6 +30,8 @@ def train_files(
 ) -> list[Trained]:
     """Train classifiers on the data set ``data``; each is a new directory (see :func:`out_directories`).
 
+    ``data`` is a file's name or path, an id, a pandas DataFrame, or a list of records
+    (see :func:`explainlab.data.as_named`).
     ``base`` is an architecture (bert, gpt2, t5_encoder, bilstm_attention), which begins with random weights, or a model
     that has some: a directory or a hub id. ``settings`` are those of :class:`explainlab.training.TrainingSettings`;
     ``validation`` and ``evaluate`` may name files, read as ``data`` is. With ``checkpoints``, a folder, a training that
@@ -39,7 +43,8 @@ def train_files(
     def read(source: str) -> Examples:
         return read_examples(source, chosen.label_names, columns=columns, classes=classes, reader=reader)
 
-    examples = read(data)
+    with as_named(data) as source:
+        examples = read(source)
     validation = read(chosen.validation) if chosen.validation and share is None else None
     held_out = read(chosen.evaluate) if chosen.evaluate else None
     trained = []

@@ -76,7 +76,8 @@ def test_a_map_that_does_not_fit_is_refused(encoder: Classifier, tmp_path, recor
         ('[{"text": "a"}]', "Record 1 of other.json .* Give either scores or features"),
         ('[{"text": "a", "scores": [NaN]}]', "Record 1 .* finite"),
         ('[{"scores": [1.0]}]', "Record 1 .* text: Field required"),
-        ("[1]", "Record 1 of other.json is not an attribution"),
+        ("[1]", "Record 1 of other.json is not a JSON object"),
+        ("[{}]", "Record 1 of other.json is not an attribution"),
     ],
 )
 def test_a_file_that_holds_none_is_refused(tmp_path, text, problem) -> None:
@@ -84,6 +85,43 @@ def test_a_file_that_holds_none_is_refused(tmp_path, text, problem) -> None:
     path.write_text(text, encoding="utf-8")
     with pytest.raises(DataError, match=problem):
         read_given(str(path))
+
+
+OWN = {"text": TEXT, "scores": [1.0]}
+
+
+@pytest.mark.parametrize(
+    ("other", "differs"),
+    [
+        ({"scores": [-1.0]}, True),
+        ({"scores": [1.0, 2.0]}, True),
+        ({"scores": None, "features": [{"start": 0, "end": 2, "score": 1.0}]}, True),
+        ({"scores": [1]}, False),
+        ({"text": TEXT + " "}, False),
+        ({"text_pair": "Another."}, False),
+        ({"method": "lime"}, False),
+    ],
+)
+@pytest.mark.parametrize("lines", [False, True])
+def test_two_maps_of_a_text_are_refused_where_they_differ(tmp_path, other, differs, lines) -> None:
+    path = written(tmp_path, [{"text": "x", "scores": [0.0]}, OWN, {**OWN, **other}], lines)
+    if not differs:
+        read_given(path)
+        return
+    with pytest.raises(
+        DataError, match=r"other.json has two attributions of 'An unhurried, .* in record 3. Keep that of"
+    ):
+        read_given(path)
+
+
+@pytest.mark.parametrize("blank", ["\u2028", "\u2029", "\x85", "\x0b", "\x0c", "\x1c"])
+def test_only_a_new_line_ends_a_record(tmp_path, blank) -> None:
+    path = tmp_path / "maps.jsonl"
+    records = [{"text": f"a{blank}b", "scores": [1.0]}, {"text": "c", "scores": [2.0]}]
+    path.write_text("\n".join(json.dumps(record, ensure_ascii=False) for record in records), encoding="utf-8")
+    if blank < " ":  # JSON itself escapes these
+        assert blank not in path.read_text(encoding="utf-8")
+    assert [read_given(str(path)).scores(record["text"], None, [None]).tolist() for record in records] == [[1.0], [2.0]]
 
 
 def test_a_file_that_is_missing_is_told(tmp_path) -> None:

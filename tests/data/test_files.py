@@ -16,7 +16,8 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from explainlab.data import EXAMPLES, Row, read_dataset, source_digest
+from explainlab.data import EXAMPLES, Row, read_dataset, rows_digest, source_digest, survey
+from explainlab.data.files import MARKS
 from explainlab.errors import DataError
 from explainlab.limits import MAX_RECORD_BYTES, Limits
 from explainlab.reader import Reader
@@ -188,7 +189,7 @@ def test_folder_is_no_file(tmp_path):
 
 @pytest.mark.parametrize("name", ["data.xlsx", "data", "data.gz", "data.txt.gz", "csv"])
 def test_unknown_format_lists_the_known(file, name):
-    assert ".csv, .tsv, .jsonl, .parquet" in problem(file(name, "text\nfine\n"))
+    assert ".csv, .tsv, .jsonl, .ndjson, .json, .parquet" in problem(file(name, "text\nfine\n"))
 
 
 @pytest.mark.parametrize("name", ["data.csv", "data.tsv", "data.jsonl"])
@@ -240,6 +241,58 @@ def test_malformed_json_names_the_line(file, line):
     assert "Line 2" in problem(file("data.jsonl", f'{{"text": "fine"}}\n{line}\n'))
 
 
+LISTS = [
+    ('[{"text": "a"}, {"text": "b"}]', ["a", "b"]),
+    (' \n[\n {"text": "a"}\n,{"text": "b"}\n]\n\n', ["a", "b"]),
+    ('\ufeff[{"text": "a"},{"text": "[b, {c}]"}]', ["a", "[b, {c}]"]),
+    ('[{"text": "a\u2028b", "n": [{"m": [1]}]}]', ["a\u2028b"]),
+    (
+        json.dumps([{"text": f"{i} {'long ' * 30_000}".strip()} for i in range(9)]),
+        [f"{i} {'long ' * 30_000}".strip() for i in range(9)],
+    ),
+    (json.dumps([{"text": f"é{i}"} for i in range(30_000)], ensure_ascii=False), [f"é{i}" for i in range(30_000)]),
+]
+
+
+@pytest.mark.parametrize(("content", "texts"), LISTS, ids=range(len(LISTS)))
+@pytest.mark.parametrize("name", ["data.json", "data.jsonl", "data.json.gz"])
+def test_a_list_of_objects_is_read_as_lines_are(file, name, content, texts):
+    reader = Reader(limits=Limits(max_characters=200_000))
+    content = gzip.compress(content.encode()) if name.endswith(".gz") else content
+    assert [row.text for row in read_dataset(file(name, content), reader=reader).rows] == texts
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        '[{"text": "a"}',
+        '[{"text": "a"},]',
+        '[{"text": "a"} {"text": "b"}]',
+        '[{"text": "a"}[{"text": "b"}]',
+        '[,{"text": "a"}]',
+        '[{"text": "a"}]]',
+        '[{"text": "a"}[]',
+        '[{"text": "a"}] x',
+        '[[{"text": "a"}]]',
+        '[{"text": "a"}, 7]',
+        '["text"]',
+        "[1",
+        "[" * 200_000,
+        '[{"text": "a", "n": ' + "[" * 200_000,
+    ],
+)
+def test_a_list_that_is_none_is_refused(file, content):
+    assert "Record 1 of" in problem(file("a.json", content)) or "Record 2 of" in problem(file("a.json", content))
+
+
+def test_a_list_without_objects_has_no_rows_and_other_bytes_are_told(file):
+    for content in ("[]", " [ \n] "):
+        assert "no data rows" in problem(file("data.json", content))
+    long = json.dumps([{"text": "fine " * 20_000}]).encode()
+    damaged = long[:-9] + b"\xff" + long[-9:]
+    assert f"not UTF-8: byte {len(long) - 9}" in problem(file("data.json", damaged))
+
+
 @pytest.mark.parametrize("encoding", ["latin-1", "utf-16"])
 def test_other_encodings_name_the_byte(file, encoding):
     content = "text,label\ncafé,1\n".encode(encoding)
@@ -276,16 +329,23 @@ BAD_ROWS = [
     ('{"label": 1}', "text is empty"),
     ('{"text": 7, "label": 1}', "not a string but int"),
     ('{"text": "half \\ud83d", "label": 1}', "surrogate"),
-    ('{"text": "a", "label": 1, "text_b": " "}', "text_b is empty"),
+    ('{"text": "a", "label": 1, "text_b": 7}', "text_b is not a string but int"),
     ('{"text": "123456789012", "label": 1}', "12 characters; the limit is 11"),
     ('{"text": "a", "label": 1, "text_b": "123456789012"}', "12 characters; the limit is 11"),
     ('{"text": "a", "label": "neutral"}', "'neutral' is not a class"),
     ('{"text": "a", "label": ""}', "label is missing"),
+    ('{"text": "a", "label": []}', "label is missing"),
+    ('{"text": "a", "label": [" "]}', "label is missing"),
+    ('{"text": "a", "label": [0, 1]}', "label has 2 labels"),
+    ('{"text": "a", "label": ["positive", "positive"]}', "label has 2 labels"),
+    ('{"text": "a", "label": [["positive"]]}', "is not a class"),
+    ('{"text": "a", "label": true}', "by --label True=positive"),
+    ('{"text": "a", "label": "FALSE"}', "by --label FALSE=negative"),
     ('{"text": "a"}', "label is missing"),
     ('{"text": "a", "label": 1, "rationale": "[[0, 1"}', "rationale is not JSON"),
     ('{"text": "a", "label": 1, "rationale": "nice"}', "rationale is not JSON"),
     ('{"text": "a", "label": 1, "rationale": {"a": 1}}', "not a list of spans"),
-    ('{"text": "a", "label": 1, "rationale": "[0, 1]"}', "not a list of spans"),
+    ('{"text": "a", "label": 1, "rationale": "[0, 1]"}', "mark, 0 or 1, for each word"),
     ('{"text": "a", "label": 1, "rationale": [[0, 1, 2]]}', "not a list of spans"),
     ('{"text": "a", "label": 1, "rationale": [[0.0, 1.0]]}', "not a list of spans"),
     ('{"text": "a", "label": 1, "rationale": [[false, true]]}', "not a list of spans"),
@@ -301,13 +361,94 @@ BAD_ROWS = [
 def test_bad_row_is_named_or_skipped_with_its_reason(file, line, reason):
     reader = Reader(limits=Limits(max_characters=11))
     path = file("data.jsonl", f'{{"text": "fine", "label": 1}}\n{line}\n{{"text": "also", "label": 0}}\n')
-    message = problem(path, LABELS, reader=reader)
+    message = problem(path, LABELS, reader=reader, marks=MARKS)
     assert message.startswith("Row 2 of data.jsonl: ")
     assert reason in message
-    dataset = read_dataset(path, LABELS, skip_bad=True, reader=reader)
+    dataset = read_dataset(path, LABELS, skip_bad=True, reader=reader, marks=MARKS)
     assert [row.number for row in dataset.rows] == [1, 3]
     assert [number for number, _ in dataset.skipped] == [2]
-    assert reason in dataset.skipped[0][1]
+    assert dataset.skipped[0][1] in message
+
+
+@pytest.mark.parametrize("cell", ["the word fine is praise", "[[0", [0, 0, 1], [[0, 99]], {"a": 1}, 7, "[7, 3]"])
+def test_a_rationale_that_no_question_needs_never_matters(file, cell):
+    path = file("data.jsonl", json.dumps({"text": "fine", "label": 1, "rationale": cell, "rationale_b": cell}))
+    assert read_dataset(path, LABELS).rows == (Row(1, "fine", None, "positive"),)
+    assert "Row 1 of data.jsonl: The rationale" in problem(path, LABELS, marks=MARKS)
+
+
+@pytest.mark.parametrize("name", ["data.csv", "data.tsv", "data.jsonl", "data.parquet"])
+@pytest.mark.parametrize("empty", ["", " ", None])
+def test_an_empty_second_text_is_none(tmp_path, name, empty):
+    records = [{"text": "fine", "label": "1", "text_b": empty}, {"text": "bad", "label": "0", "text_b": "so bad"}]
+    rows = read_dataset(write(tmp_path / name, records), LABELS).rows
+    assert [row.text_pair for row in rows] == [None, "so bad"]
+
+
+@pytest.mark.parametrize("place", range(3))
+@pytest.mark.parametrize("name", ["data.jsonl", "data.ndjson", "data.json"])
+def test_a_record_without_a_label_is_one_bad_row_wherever_it_is(file, name, place):
+    records = [{"text": f"text {i}", "label": i % 2} for i in range(3)]
+    del records[place]["label"]
+    text = json.dumps(records) if name == "data.json" else "\n".join(map(json.dumps, records))
+    dataset = read_dataset(file(name, text), LABELS, skip_bad=True)
+    assert [row.number for row in dataset.rows] == [i + 1 for i in range(3) if i != place]
+    assert dataset.skipped == ((place + 1, "The label is missing."),)
+
+
+def test_a_column_that_no_record_has_is_told_with_all_that_some_have(file):
+    path = file("data.jsonl", '{"text": "a"}\n{"text": "b", "gold": 1}\n')
+    assert "no column 'label'; the columns found are 'text', 'gold'" in problem(path, LABELS)
+
+
+@pytest.mark.parametrize("ending", FORMATS)
+@pytest.mark.parametrize("truths", [(0, 1), (0.0, 1.0), (False, True), ("false", "TRUE"), ("", "1")])
+def test_a_label_may_have_a_column_for_each_class(tmp_path, ending, truths):
+    no, yes = truths
+    records = [
+        {"text": "a", "negative": yes, "positive": no},
+        {"text": "b", "negative": no, "positive": yes},
+        {"text": "c", "negative": no, "positive": no},
+        {"text": "d", "negative": yes, "positive": yes},
+    ]
+    path, columns = write(tmp_path / f"data.{ending}", records), {"label": "negative|positive"}
+    data = read_dataset(path, LABELS, skip_bad=True, columns=columns)
+    assert [(row.text, row.label) for row in data.rows] == [("a", "negative"), ("b", "positive")]
+    assert data.skipped == ((3, "The label is missing."), (4, "The negative|positive has 2 labels."))
+    found = survey(path, LABELS, columns)
+    assert (found.rows, found.bad, len(found.labels)) == (2, 2, 4)
+    meant = {"positive": "negative", "negative": "positive"}
+    other = read_dataset(path, LABELS, skip_bad=True, columns=columns, classes=meant)
+    assert [row.label for row in other.rows] == ["positive", "negative"]
+
+
+def test_columns_of_classes_that_are_no_truths_or_not_there(file):
+    path = file("data.csv", "text,no,yes,no|yes\na,0.3,0.7,yes\n")
+    assert "no column 'no|maybe'" in problem(path, columns={"label": "no|maybe"})
+    assert read_dataset(path, columns={"label": "no|yes"}).rows[0].label == "yes", "a column of this very name"
+    path = file("data.csv", "text,no,yes\na,0.3,0.7\nb,2,0\n")
+    assert "has 2 labels" in problem(path, columns={"label": "no|yes"})
+    assert read_dataset(path, columns={"label": "no|yes"}, skip_bad=True).rows[0].label == "no=2"
+
+
+ANSWERS = [("accept", True), ("reject", False), ("ignore", False), (None, True), ("42", True), (["reject"], True)]
+
+
+def test_rows_whose_label_no_annotator_accepts_are_left_out(file):
+    records = [{"text": f"a {i}", "label": "positive", "answer": answer} for i, (answer, _) in enumerate(ANSWERS)]
+    dataset = read_dataset(file("data.jsonl", "\n".join(map(json.dumps, records))), LABELS)
+    assert [row.number for row in dataset.rows] == [i for i, (_, kept) in enumerate(ANSWERS, 1) if kept]
+    assert dataset.skipped == (
+        (2, "Its answer is reject: the annotator did not accept its label."),
+        (3, "Its answer is ignore: the annotator did not accept its label."),
+    )
+
+
+def test_an_answer_may_be_the_label_itself(file):
+    path = file("data.csv", "text,answer\na,reject\nb,accept\n")
+    assert [row.label for row in read_dataset(path, columns={"label": "answer"}).rows] == ["reject", "accept"]
+    nothing = file("none.csv", "text,label,answer\na,1,reject\n")
+    assert "No row of none.csv can be used; row 1: Its answer is reject" in problem(nothing, LABELS)
 
 
 def test_unknown_label_lists_the_classes(file):
@@ -357,6 +498,17 @@ def test_a_source_is_known_by_its_content(file, monkeypatch):
     assert source_digest(path) == source_digest("data.csv") != first
     sets = [source_digest(example) for example in EXAMPLES]
     assert len(set(sets)) == len(sets) == 2
+
+
+def test_the_rows_of_one_content_are_known_by_its_format_too(file):
+    content = 'text\tlabel\n"a\t1\nb"\t0\n'
+    names = ["a.csv", "a.tsv", "a.jsonl", "a.json", "a.ndjson", "a.parquet", "b.TSV", "b.csv"]
+    digests = {name: rows_digest(file(name, content)) for name in names}
+    plain = hashlib.sha256(content.encode()).hexdigest()
+    assert digests["a.csv"] == digests["b.csv"] == plain, "answers are stored that are older than formats in digests"
+    assert digests["a.tsv"] == digests["b.TSV"]
+    assert len(set(digests.values())) == 5, "no two formats, but for CSV and Parquet, whose files are never equal"
+    assert rows_digest("embedded:sentiment") == source_digest("embedded:sentiment")
 
 
 @pytest.mark.parametrize("source", ["no/such.csv", "embedded:nothing", ".", "a\0b.csv", ""])

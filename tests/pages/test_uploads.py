@@ -105,6 +105,27 @@ def test_a_file_that_is_damaged_is_told_by_its_name(app: AppTest) -> None:
     assert app.title[0].value == "Errors"
 
 
+@pytest.mark.full("three runs of the page, 3 s; tests/data/test_dialects.py reads such files")
+def test_the_columns_of_a_file_without_names_are_chosen_by_number(app: AppTest) -> None:
+    bring(app, "bare.tsv", b"1\tpositive\tA lovely film.\n2\tnegative\tA dull and lifeless film.\n")
+    assert "Column 3 of a file without names" in box(app, "Text column").options
+    for role, number in (("Text", "3"), ("Label", "2")):
+        box(app, f"{role} column").set_value(number).run()
+    first = next(frame.value for frame in app.dataframe if "3" in frame.value)
+    assert first["3"].tolist() == ["A lovely film.", "A dull and lifeless film."]
+    press(app, "Predict")
+    metrics = {metric.label: metric.value for metric in app.metric}
+    assert (metrics["Mistakes"], metrics["Accuracy"]) == ("0", "100.0%")
+
+
+def test_names_that_look_like_a_row_are_told_beside_the_answer(app: AppTest) -> None:
+    bring(app, "bare.tsv", b"1\tpositive\tA lovely film.\n2\tnegative\tA dull and lifeless film.\n")
+    for role, name in (("Text", "A lovely film."), ("Label", "positive")):
+        box(app, f"{role} column").set_value(name).run()
+    press(app, "Predict")
+    assert "The first line of bare.tsv may be a row" in words(app.warning)
+
+
 SMALL = {"activation": {}, "integration": {"steps": "2,4"}, "candidates": {}}
 NEAR = "Text;Labels\nA lovely film.;pos\nDull and slow.;neg\nBoring.;pos\nWhat?;unsure\n".replace(";", ",")
 

@@ -81,6 +81,10 @@ class Planted(DataAnalysis[PlantedData]):
         failed = failures(body)
         return body.model_copy(update={"failed": failed, "known": not failed})
 
+    def marks(self, parameters: Parameters) -> Sequence[str]:
+        """See :meth:`Analysis.marks`."""
+        return ("rationale",)
+
     def evaluations(self, parameters: Parameters) -> int:
         return 1
 

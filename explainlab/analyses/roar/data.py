@@ -12,7 +12,7 @@ from explainlab.analyses.roar.parameters import RoarParameters
 from explainlab.analyses.roar.texts import Split, SplitName, Tokenizing, without_short
 from explainlab.analyses.wording import counted, left_out
 from explainlab.attribution.registry import get_method
-from explainlab.data import source_digest
+from explainlab.data import rows_digest
 from explainlab.errors import DataError, RequestError, UnsupportedError
 from explainlab.models.architectures import Architecture
 from explainlab.models.classifier import filler_id
@@ -121,7 +121,7 @@ def grid_data(request: CompleteRequest, parameters: RoarParameters, context: Run
 def files_of(parameters: RoarParameters, reader: Reader) -> list[str]:
     """The digests of the files beside the training data."""
     named = {"test": parameters.test, "validation": parameters.validation}
-    return [source_digest(source, reader) for part, source in named.items() if _share(part, source) is None]
+    return [rows_digest(source, reader) for part, source in named.items() if _share(part, source) is None]
 
 
 def _share(part: str, source: str) -> float | None:
@@ -160,6 +160,7 @@ class _Files:
         examples = read_examples(source, columns=request.columns, classes=request.classes, reader=self._reader)
         if examples.left_out:
             self.warnings.append(left_out(f"the {part} data", examples.left_out, request.classes))
+        self.warnings.extend(examples.notes)
         long = without_short(examples, least)
         if not len(long):
             raise DataError(f"No text of {source} has {counted(least, 'word')}.", "Choose a smaller shortest.")

@@ -21,7 +21,7 @@ from explainlab.analyses.training.result import Made, MadeModel, TrainedEpoch, T
 from explainlab.analyses.training.verdict import masked_words, overview, sentence, validated
 from explainlab.analyses.wording import left_out
 from explainlab.attribution.explain import versions
-from explainlab.data import source_digest
+from explainlab.data import rows_digest
 from explainlab.errors import DataError, RequestError, ResourceError
 from explainlab.files import write_file
 from explainlab.models import loading
@@ -103,7 +103,7 @@ class Training(Making):
         """The data sets that it validates and tests on."""
         try:
             named = [name for name in (parameters.validation_data, parameters.test_data) if name]
-            return digest([source_digest(name, reader) for name in named])
+            return digest([rows_digest(name, reader) for name in named])
         except DataError:  # the run then fails with the reason
             return ""
 
@@ -278,6 +278,7 @@ class _Maker:
         examples = read_examples(source, columns=request.columns, classes=request.classes, reader=reader)
         if examples.left_out:
             self.warnings.append(left_out(f"the {part} data", examples.left_out, request.classes))
+        self.warnings.extend(examples.notes)
         return examples
 
 

@@ -28,7 +28,7 @@ from explainlab.settings import settings
 ROLES = {"text": "Text", "label": "Label", "text_b": "Second text"}
 WITH_MARKS = {**ROLES, "rationale": "Rationale", "rationale_b": "Second rationale", "paraphrase": "Paraphrase"}
 """Also the columns of a file that only some metrics read."""
-_FORMATS = ["csv", "tsv", "jsonl", "parquet", "gz"]
+_FORMATS = ["csv", "tsv", "json", "jsonl", "ndjson", "parquet", "gz"]
 _MOST_MATCHED = 30  # labels without a class that get a box each
 
 Classes = Sequence[str] | None
@@ -196,7 +196,7 @@ def draw_upload(question: Question, put: Callable[[str], None], label: str = "Up
         key=key,
         on_change=take,
         max_upload_size=most,
-        help=f"CSV, TSV, JSONL or Parquet, also gzipped, up to {most:,} MB. Only you can see it.",
+        help=f"CSV, TSV, JSON, JSONL or Parquet, also gzipped, up to {most:,} MB. Only you can see it.",
     )
     words = st.session_state.pop(problem, "")
     if words:
@@ -206,32 +206,45 @@ def draw_upload(question: Question, put: Callable[[str], None], label: str = "Up
 def _draw_columns(question: Question, roles: Mapping[str, str]) -> None:
     """The first rows, and the role of each column."""
     reading = question.reading()
-    for seen in draw_answer(looks.preview(reading["source"], session.user())):
+    for seen in draw_answer(looks.preview(reading["source"], session.user(), reading["columns"])):
         _draw_roles(question, reading, seen, roles)
 
 
 def _draw_roles(question: Question, reading: dict[str, Any], seen: Preview, roles: Mapping[str, str]) -> None:
     st.markdown(f"**First rows of {plain(seen.name)}**")
     st.dataframe(pd.DataFrame(seen.records, columns=list(seen.columns)), hide_index=True)
+    unnamed = [number for number in seen.numbers if number not in seen.columns or seen.columns == seen.numbers]
+    numbers = {number: f"Column {number} of a file without names" for number in unnamed}
     for place, (role, label) in zip(st.columns(len(roles)), roles.items(), strict=True):
         chosen = reading["columns"].get(role, role)
         with place:
-            _draw_choice(question, f"{label} column", "columns", role, seen.columns, chosen, "None")
+            _draw_choice(question, f"{label} column", "columns", role, seen.columns, chosen, "None", numbers)
 
 
 def _draw_choice(
-    question: Question, label: str, part: str, name: str, options: Sequence[str], chosen: str, nothing: str
+    question: Question,
+    label: str,
+    part: str,
+    name: str,
+    options: Sequence[str],
+    chosen: str,
+    nothing: str,
+    more: Mapping[str, str] = {},
 ) -> None:
-    """What a role or a label of ``part`` is; ``nothing`` says what it means to choose none of the ``options``."""
+    """What a role or a label of ``part`` is; ``nothing`` says what it means to choose none of the ``options``.
+
+    ``more`` are further options, with their words.
+    """
     key = question.key(f"{part}_{digest([question.now('data'), name])[:8]}")
-    listed = ["", *options]
+    listed = ["", *options, *(option for option in more if option not in options)]
+    words = {"": nothing, **more}
     st.session_state[key] = chosen if chosen in listed else ""
 
     def pick() -> None:
         picked = st.session_state[key]
         _read(question, part, {name: picked if picked not in ("", name) else None})
 
-    st.selectbox(label, listed, key=key, on_change=pick, format_func=lambda option: option or nothing)
+    st.selectbox(label, listed, key=key, on_change=pick, format_func=lambda option: words.get(option, option))
 
 
 def _draw_labels(question: Question, classes: Classes) -> None:

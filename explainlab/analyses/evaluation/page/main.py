@@ -60,7 +60,7 @@ def _missing_marks(view: BenchmarkView) -> list[DataError]:
     roles = analysis.marks(analysis.parameters(request))
     if not roles or request.data is None:
         return []
-    look, names = looks.preview(view.source, session.user()), column_names(view.columns)
+    look, names = looks.preview(view.source, session.user(), view.columns), column_names(view.columns)
     if not is_there(look):
         return []
     name, columns = looks.source_name(view.source, session.user()), look.answer().columns

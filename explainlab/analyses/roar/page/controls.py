@@ -52,7 +52,7 @@ _SOURCES = [*EXAMPLES, *TO_LEARN]
 _TEST_HELP = (
     "Labelled texts on which performance is measured, or a share of the training data, as in 0.2, that is held out."
 )
-_DATA_HELP = "Labelled texts: the embedded examples, or the path of a CSV, TSV, JSONL or Parquet file."
+_DATA_HELP = "Labelled texts: the embedded examples, or the path of a CSV, TSV, JSON, JSONL or Parquet file."
 _MEASURES_HELP = (
     "Those of the paper, and all that the base supports. To set options, type a method's id and its options: "
     "gradient:norm=one_hot. Random words are always included."

@@ -47,7 +47,7 @@ _BASE_HELP = (
     "Its weights go on learning; where the classes differ, its head is new. A directory or a hub id (owner/name; "
     "safetensors only) can be typed."
 )
-_DATA_HELP = "Labelled texts: the embedded examples, or the path of a CSV, TSV, JSONL or Parquet file."
+_DATA_HELP = "Labelled texts: the embedded examples, or the path of a CSV, TSV, JSON, JSONL or Parquet file."
 _RECIPE_HELP = (
     "Named settings. The usual one is that of the embedded models for random weights (a BiLSTM has its own), and the "
     "thesis' for a model that has learned: at most 10 epochs, fewer where the last five were no better. On masks too: "

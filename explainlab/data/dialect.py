@@ -1,0 +1,127 @@
+"""The dialect of a file of separated fields: its separator, and the role of quotation marks in it.
+
+Every writer has its own. Excel writes semicolons in much of Europe. Libraries put quotation marks around a field that
+holds a separator, a mark or a line end, and double the marks inside (RFC 4180). Shared tasks and GLUE write texts as
+they are between tabs, so that their marks are characters.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from itertools import chain
+from typing import Any, NamedTuple
+
+from explainlab.errors import DataError
+
+TAB = "\t"
+_SEPARATORS = (",", ";", TAB, "|")
+_HEAD_LINES, _HEAD_CHARACTERS = 50, 2**20
+"""The first lines, by which the separator is known."""
+_ENCLOSED = re.compile(r'"(?:[^"]|"")*"')
+"""A whole field that a library has written in quotation marks."""
+_ESCAPED = re.compile(r'"(?:[^"\\]|\\.)*"|(?:[^"\\]|\\.)*')
+"""A whole field in which no quotation mark stands without a backslash, but at both ends."""
+
+
+class Dialect(NamedTuple):
+    """The ``separator`` of fields; ``encloses``: quotation marks enclose fields, else they are characters."""
+
+    separator: str
+    encloses: bool
+
+    def reader(self, lines: Iterable[str]) -> Any:
+        """Return a :func:`csv.reader` of ``lines``; it raises :class:`csv.Error` for quotation marks out of place."""
+        return csv.reader(
+            lines,
+            delimiter=self.separator,
+            quoting=csv.QUOTE_MINIMAL if self.encloses else csv.QUOTE_NONE,
+            strict=True,
+        )
+
+
+def dialect_of(name: str, lines: Iterator[str], usual: str) -> Dialect:
+    """Return the dialect of the file called ``name`` with these ``lines``; its ending tells the ``usual`` separator.
+
+    All lines of a file with tabs are read, and the first lines of any other. Raises :class:`DataError` for a file with
+    tabs that escapes quotation marks by backslashes.
+    """
+    head: list[str] = []
+    characters = 0
+    for line in lines:
+        head.append(line)
+        characters += len(line)
+        if len(head) == _HEAD_LINES or characters > _HEAD_CHARACTERS:
+            break
+    separator = _separator(head, usual)
+    return Dialect(separator, separator != TAB or _encloses(name, chain(head, lines)))
+
+
+def _separator(head: Sequence[str], usual: str) -> str:
+    """Return the ``usual`` separator, or another one if that alone divides all records of the ``head`` alike."""
+    widths = {separator: _width(head, separator) for separator in (usual, *_SEPARATORS)}
+    most = max(widths, key=lambda separator: widths[separator])
+    return most if widths[usual] < 2 <= widths[most] else usual
+
+
+def _width(head: Sequence[str], separator: str) -> int:
+    """Count the fields of every record of the ``head``; 0 where they differ. The last one may be cut."""
+    for encloses in (True, False) if separator == TAB else (True,):
+        with suppress(csv.Error):
+            widths = [len(cells) for cells in Dialect(separator, encloses).reader(head) if cells]
+            whole = widths[:-1] if len(head) == _HEAD_LINES else widths
+            if len(set(whole)) == 1:
+                return whole[0]
+    return 0
+
+
+def _encloses(name: str, lines: Iterator[str]) -> bool:
+    """Tell whether quotation marks enclose fields in a file with tabs, called ``name``; else they are characters.
+
+    They enclose where all names in the first line stand in them. Else each line votes. One with more or fewer fields
+    than the first line votes that marks enclose a tab or a line end. One with a mark that no library writes, neither
+    at both ends of a field nor doubled inside, votes that marks are characters, if it has the fields of the first line
+    only so. A line votes for that too where marks enclose a field without need, unless most of its column have them.
+    """
+    first = closed = enclosing = loose = escaped = 0
+    needless, bare = Counter[int](), Counter[int]()
+    for line in lines:
+        fields = line.rstrip("\r\n").split(TAB)
+        if fields == [""]:
+            continue
+        if not first:
+            first, closed = len(fields), _closed(line) or len(fields)
+            if first == 1 or all(_ENCLOSED.fullmatch(field) for field in fields):
+                return True
+        if len(fields) != first:
+            enclosing += 1
+        elif '"' not in line:
+            bare.update(range(len(fields)))
+        else:
+            odd = [field for field in fields if '"' in field and not _ENCLOSED.fullmatch(field)]
+            if odd and (closed == first or _closed(line) != closed):
+                loose += 1
+                escaped += all('\\"' in field and _ESCAPED.fullmatch(field) is not None for field in odd)
+            bare.update(place for place, field in enumerate(fields) if '"' not in field)
+            needless.update(
+                place for place, field in enumerate(fields) if _ENCLOSED.fullmatch(field) and _is_needless(field)
+            )
+    if loose and loose == escaped:
+        raise DataError(f"{name} escapes quotation marks by backslashes.", "Save it as JSONL, or with doubled marks.")
+    return loose + sum(count for place, count in needless.items() if bare[place] >= count) <= enclosing
+
+
+def _closed(line: str) -> int:
+    """Count the fields of a ``line`` whose marks enclose; 0 where they do not end in it."""
+    try:
+        return len(next(Dialect(TAB, encloses=True).reader([line])))
+    except csv.Error:
+        return 0
+
+
+def _is_needless(field: str) -> bool:
+    """Tell whether neither libraries nor Excel enclose ``field``: it is not empty, without mark and comma inside."""
+    return len(field) > 2 and not {'"', ","} & set(field[1:-1])

@@ -1,0 +1,248 @@
+"""Files of labelled texts as libraries and tools write them are read as they were written, or refused in one line.
+
+Three kinds of file can be read in two ways, and are not written here: a text between tabs with a tab and a line end,
+each line of which has as many tabs as the others; marks that are characters where all of them enclose whole texts with
+a comma, as Excel does; and backslashes that are doubled where no mark tells it.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import importlib.util
+import io
+import json
+from collections.abc import Callable, Sequence
+from itertools import count
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from explainlab.data import misfit, read_dataset, survey
+from explainlab.errors import DataError
+from tests.fuzz import bounded, inputs
+
+FOLDER, NUMBERS = TemporaryDirectory(), count()
+CLASSES = ("negative", "positive")
+WORDS = (
+    "a",
+    "lovely",
+    "film,",
+    "dull",
+    "mess;",
+    "it's",
+    '5"',
+    '"No"',
+    "é",
+    "😀",
+    "|",
+    "#1",
+    "[x]",
+    "{y}",
+    "\\",
+    "NA",
+    "0",
+)
+ODD = ('"', ",", ";", "\t", "\n", "\r\n", "\u2028", "\x85", "\ufeff", '""', "\\n", "'", " ")
+SHAPES: dict[str, tuple[list[Any], dict[str, str]]] = {
+    "index": ([0, 1], {}),
+    "written index": (["0", "1"], {}),
+    "float": ([0.0, 1.0], {}),
+    "name": (["negative", "positive"], {}),
+    "case": (["Negative", "POSITIVE"], {}),
+    "other": (["bad, really", "good"], {"bad, really": "negative", "good": "positive"}),
+    "stars": ([1, 5], {"1": "negative", "5": "positive"}),
+    "truth": ([False, True], {"False": "negative", "True": "positive"}),
+    "list": ([["negative"], ["positive"]], {}),
+}
+"""By name what a file writes for each class, and what the reader says that it means."""
+
+
+class Content(NamedTuple):
+    """The rows of a file: ``records`` with the columns in their order, and how a reader names them."""
+
+    records: list[dict[str, Any]]
+    columns: dict[str, str]
+    meant: dict[str, str]
+    expected: list[tuple[str, str]]
+
+
+def content(rng: Random, shape: str, without: str = "", flat: bool = False) -> Content:
+    """Draw rows whose texts are ``without`` these characters; ``flat`` cells are no lists."""
+    values, meant = SHAPES[shape]
+    if flat and shape == "list":
+        values = [value[0] for value in values]
+    text, label = rng.choice([("text", "label"), ("sentence", "gold"), ("Review Text", "Sentiment")])
+    records, expected = [], []
+    more = rng.sample(["id", "rationale", "text_b", "note", "Unnamed: 0"], rng.randint(0, 3))
+    for number in range(rng.randint(2, 8)):
+        place = rng.randrange(2)
+        words = "fine enough" if number == 0 else drawn_text(rng, without)
+        cells = {
+            "id": number,
+            "rationale": "it says so",
+            "text_b": "",
+            "note": drawn_text(rng, without),
+            "Unnamed: 0": 7,
+        }
+        record = {text: words, label: values[place], **{name: cells[name] for name in more}}
+        records.append(record)
+        expected.append((words, CLASSES[place]))
+    order = rng.sample([*records[0]], len(records[0]))
+    columns = {role: name for role, name in (("text", text), ("label", label)) if role != name}
+    return Content([{name: record[name] for name in order} for record in records], columns, meant, expected)
+
+
+def drawn_text(rng: Random, without: str) -> str:
+    words, odd = ([piece for piece in pieces if not set(piece) & set(without)] for pieces in (WORDS, ODD))
+    while True:
+        pieces = [rng.choice(words if rng.random() < 0.7 else odd) for _ in range(rng.randint(1, 7))]
+        text = (" " if rng.random() < 0.8 else "").join([*pieces, "so"][:: rng.choice((1, -1))])
+        if not ("\t" in text and ("\n" in text or "\r" in text)) and not (text[0] == text[-1] == '"' and "," in text):
+            return text
+
+
+def pandas_separated(rng: Random, found: Content) -> tuple[str, str]:
+    """Pandas, as also the library datasets calls it.
+
+    It encloses no line feed where lines end otherwise, unless it encloses all texts.
+    """
+    name, separator = rng.choice([("csv", ","), ("csv", ";"), ("csv", "\t"), ("csv", "|"), ("tsv", "\t")])
+    quoting = rng.choice([csv.QUOTE_MINIMAL, csv.QUOTE_ALL, csv.QUOTE_NONNUMERIC])
+    end = rng.choice(["\n", "\r\n"] if quoting == csv.QUOTE_MINIMAL else ["\n", "\r\n", "\r"])
+    frame = pd.DataFrame(found.records)
+    return name, frame.to_csv(index=rng.random() < 0.2, sep=separator, quoting=quoting, lineterminator=end)
+
+
+def as_they_are(rng: Random, found: Content) -> tuple[str, str]:
+    """A script of a shared task: cells between tabs."""
+    lines = [[*found.records[0]], *(map(str, record.values()) for record in found.records)]
+    return rng.choice(["tsv", "csv"]), "".join("\t".join(line) + "\n" for line in lines)
+
+
+def escaped(rng: Random, found: Content) -> tuple[str, str]:
+    """The csv module with backslashes, as databases write."""
+    stream = io.StringIO()
+    name, separator = rng.choice([("csv", ","), ("tsv", "\t")])
+    writer = csv.writer(stream, delimiter=separator, doublequote=False, escapechar="\\", quoting=csv.QUOTE_ALL)
+    writer.writerows([[*found.records[0]], *(record.values() for record in found.records)])
+    return name, stream.getvalue()
+
+
+def polars_separated(rng: Random, found: Content) -> tuple[str, str]:
+    """Polars, or where it is not here its rule: marks around separators, marks, line ends and empty strings."""
+    if importlib.util.find_spec("polars"):
+        import polars  # type: ignore[import-not-found]
+
+        return "csv", polars.DataFrame(found.records, strict=False).write_csv()
+    lines = [[*found.records[0]], *(map(str, record.values()) for record in found.records)]
+    marked = [
+        [f'"{cell.replace(chr(34), 2 * chr(34))}"' if not cell or set(cell) & set(',"\r\n') else cell for cell in line]
+        for line in lines
+    ]
+    return "csv", "".join(",".join(line) + "\n" for line in marked)
+
+
+def json_lines(rng: Random, found: Content) -> tuple[str, str]:
+    ascii_only = rng.random() < 0.5
+    lines = [json.dumps(record, ensure_ascii=ascii_only) for record in found.records]
+    return rng.choice(["jsonl", "ndjson", "json"]), rng.choice(["\n", "\r\n", "\n\n"]).join(lines)
+
+
+def json_list(rng: Random, found: Content) -> tuple[str, str]:
+    """Label Studio's JSON-MIN, and pandas."""
+    indent = rng.choice([None, 1, "\t"])
+    return rng.choice(["json", "jsonl"]), json.dumps(found.records, ensure_ascii=rng.random() < 0.5, indent=indent)
+
+
+def doccano(rng: Random, found: Content) -> tuple[str, str]:
+    names = {role: found.columns.get(role, role) for role in ("text", "label")}
+    lines = []
+    for number, record in enumerate(found.records):
+        label = record[names["label"]]
+        own = {
+            "id": number,
+            names["text"]: record[names["text"]],
+            "Comments": [],
+            names["label"]: label if isinstance(label, list) else [label],
+        }
+        lines.append(json.dumps(own, ensure_ascii=False))
+    return "jsonl", "\n".join(lines) + "\n"
+
+
+def label_studio(rng: Random, found: Content) -> tuple[str, str]:
+    """The whole export, whose texts are deep inside."""
+    tasks = [{"id": i, "data": record, "annotations": [{"result": []}]} for i, record in enumerate(found.records)]
+    return "json", json.dumps(tasks)
+
+
+def without_names(rng: Random, found: Content) -> tuple[str, str]:
+    separator, name = rng.choice([(",", "csv"), ("\t", "tsv")])
+    return name, pd.DataFrame(found.records).to_csv(index=False, header=False, sep=separator)
+
+
+Writer = Callable[[Random, Content], tuple[str, str]]
+WRITERS: Sequence[Writer] = (
+    pandas_separated,
+    as_they_are,
+    escaped,
+    polars_separated,
+    json_lines,
+    json_list,
+    doccano,
+    label_studio,
+    without_names,
+)
+MAY_REFUSE = {escaped, label_studio}
+FLAT = {pandas_separated, as_they_are, escaped, polars_separated, without_names}
+WITHOUT = {as_they_are: "\t\r\n", escaped: "\\"}
+
+
+@given(st.sampled_from(WRITERS), st.sampled_from(sorted(SHAPES)), st.integers(0, 2**63), st.booleans())
+@inputs(60)
+def test_a_file_is_read_as_it_was_written_or_refused(writer: Writer, shape: str, seed: int, packed: bool) -> None:
+    rng = Random(seed)
+    found = content(rng, shape, WITHOUT.get(writer, ""), writer in FLAT)
+    ending, text = writer(rng, found)
+    columns = found.columns
+    if writer is without_names:
+        places = [*found.records[0]]
+        columns = {role: str(places.index(columns.get(role, role)) + 1) for role in ("text", "label")}
+    path = Path(FOLDER.name) / f"{next(NUMBERS)}.{ending}{'.gz' * packed}"
+    path.write_bytes(gzip.compress(text.encode()) if packed else text.encode())
+    data, refused = None, ""
+    try:
+        with bounded():
+            data = read_dataset(path, CLASSES, columns=columns, classes=found.meant)
+    except DataError as error:
+        refused = str(error)
+    if data is None:
+        cut = writer is without_names and text.count("\n") > len(found.records)  # its first line may be half a row
+        unsure = writer in FLAT and ("\r" in text or '\\"' in text)
+        assert writer in MAY_REFUSE or cut or unsure, f"{refused}\n{text!r}"
+        assert len(refused.splitlines()) == 1
+    else:
+        assert [(row.text, row.label) for row in data.rows] == found.expected, repr(text)
+        assert data.notes == ()
+        assert survey(path, CLASSES, columns, found.meant).rows == len(found.expected)
+        assert misfit(path, CLASSES, columns, found.meant) is None
+    path.unlink()
+
+
+@pytest.mark.parametrize("ending", ["parquet", "json", "jsonl"])
+@pytest.mark.parametrize("shape", sorted(SHAPES))
+def test_typed_files_keep_the_labels_of_every_shape(tmp_path: Path, shape: str, ending: str) -> None:
+    found = content(Random(shape), shape)
+    path, frame = tmp_path / f"rows.{ending}", pd.DataFrame(found.records)
+    if ending == "parquet":
+        frame.to_parquet(path)
+    else:
+        frame.to_json(path, orient="records", lines=ending == "jsonl")
+    data = read_dataset(path, CLASSES, columns=found.columns, classes=found.meant)
+    assert [(row.text, row.label) for row in data.rows] == found.expected
