@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError, model_validator
@@ -14,7 +16,11 @@ from explainlab.data import source_digest
 from explainlab.data.sources import locate
 from explainlab.errors import DataError, RequestError, first_refused
 from explainlab.reader import ANYBODY
-from explainlab.text.units import Feature
+from explainlab.text.units import Feature, trimmed
+
+T = TypeVar("T")
+Place = tuple[int, int, int]
+"""The part of a text, and the half-open span of characters in it."""
 
 
 class GivenFeature(BaseModel):
@@ -49,30 +55,56 @@ class GivenMap(BaseModel):
         return self
 
     def fitted(self, features: tuple[Feature, ...], name: str) -> np.ndarray:
-        """float64 [n]: a score for each of ``features``; scores of parts of a feature are added up.
+        """Return float64 [n]: a score for each of ``features``; scores of parts of a feature are added up.
 
-        Raises :class:`RequestError` where the number does not fit, where a span crosses the border of a feature, and
-        where a content feature has no score.
+        Features of the same characters, such as the bytes of one letter, take the scores of these characters in their
+        order. A blank that is no feature belongs to the next one, as in :func:`explainlab.text.units.group`.
+
+        Raises :class:`RequestError` where the number does not fit, where a span crosses the border of a feature or is
+        shared by several, and where a content feature has no score.
         """
         if self.scores is not None:
             if len(self.scores) != len(features):
                 raise self._misfit(name, f"has {len(self.scores)} scores for {len(features)} features")
             return np.array(self.scores, dtype=np.float64)
-        assert self.features is not None
         scores, covered = np.zeros(len(features)), np.zeros(len(features), dtype=bool)
-        for span in self.features:
-            if not span.special:
-                place = next((i for i, feature in enumerate(features) if _holds(feature, span)), None)
-                if place is None:
-                    raise self._misfit(
-                        name, f"scores the characters {span.start} to {span.end}, which are not a feature"
-                    )
-                scores[place] += span.score
-                covered[place] = True
+        content = {i: (f.part, f.start, f.end) for i, f in enumerate(features) if not f.special}
+        own = _grouped((place, i) for i, place in content.items())
+        for place, given in self._placed.items():
+            holders = own.get(place) or self._holders(place, content)
+            part, start, end = place
+            if not holders:
+                raise self._misfit(name, f"scores the characters {start} to {end}, which are not a feature")
+            if len(holders) not in (1, len(given)):
+                problem = f"has {len(given)} scores for the characters {start} to {end}"
+                raise self._misfit(name, f"{problem}, which {len(holders)} features share")
+            scores[holders] += given if len(holders) > 1 else sum(given)
+            letters = self._text(part)[start:end].strip()
+            covered[[i for i in holders if letters or not features[i].text.strip()]] = True
         for feature, known in zip(features, covered, strict=True):
             if not (known or feature.special):
                 raise self._misfit(name, f"has no score for {feature.text!r} at {feature.start}")
         return scores
+
+    @property
+    def _placed(self) -> dict[Place, list[float]]:
+        """Return the scores of each place in their order; blanks at the ends of a span are no part of its place."""
+        return _grouped(
+            ((span.part, *trimmed(self._text(span.part), span.start, span.end)), span.score)
+            for span in self.features or ()
+            if not span.special
+        )
+
+    def _holders(self, place: Place, content: dict[int, Place]) -> list[int]:
+        """Return the features of ``content``, by index, that a ``place`` belongs to which is none of theirs."""
+        part, start, end = place
+        if _is_blank(self._text(part), start, end):
+            of_part = [i for i, own in content.items() if own[0] == part]
+            return [i for i in of_part if content[i][2] > start][:1] or of_part[-1:]
+        return [i for i, own in content.items() if own[0] == part and own[1] <= start < end <= own[2]]
+
+    def _text(self, part: int) -> str:
+        return self.text if part == 0 else self.text_pair or ""
 
     def _misfit(self, name: str, problem: str) -> RequestError:
         return RequestError(
@@ -141,9 +173,18 @@ def _records(path: str) -> Iterator[GivenMap]:
             ) from None
 
 
-def _holds(feature: Feature, span: GivenFeature) -> bool:
-    inside = feature.start <= span.start < span.end <= feature.end
-    return inside and feature.part == span.part and not feature.special
+def _is_blank(text: str, start: int, end: int) -> bool:
+    """Tell whether a span of ``text`` is blank; an empty one is where it is the rest of a blank beside it."""
+    letters, beside = text[start:end], text[max(start - 1, 0) : start + 1]
+    return len(letters) == end - start and (letters.isspace() or (not letters and any(map(str.isspace, beside))))
+
+
+def _grouped(pairs: Iterable[tuple[Place, T]]) -> dict[Place, list[T]]:
+    """Return all values of each place, in their order."""
+    grouped: defaultdict[Place, list[T]] = defaultdict(list)
+    for place, value in pairs:
+        grouped[place].append(value)
+    return grouped
 
 
 def _short(text: str) -> str:

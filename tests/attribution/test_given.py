@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import numpy as np
 import pytest
 
 from explainlab import explain
-from explainlab.attribution.given import read_given
+from explainlab.attribution.given import GivenMap, read_given
 from explainlab.errors import DataError, RequestError
 from explainlab.models.classifier import Classifier
 from explainlab.text.units import group
+from tests.conftest import Zoo
 
 TEXT = "An unhurried, wonderful film."
 
@@ -52,6 +54,83 @@ def test_parts_of_a_word_are_added_up(encoder: Classifier, tmp_path) -> None:
     ]
     assert len([w for w in words if not w.special]) < len(tokens)
     assert maps.scores(TEXT, None, words).tolist() == expected
+
+
+BYTES = "it’s \u00a0 two"
+"""It has tokens that share a character, also a blank one, and tokens of blanks alone: spans without characters."""
+
+
+@pytest.fixture(scope="module")
+def decoder(zoo: Zoo) -> Classifier:
+    return zoo("gpt2")
+
+
+def spans_of(decoder: Classifier) -> list[dict[str, Any]]:
+    """Return the tokens of ``BYTES`` with the scores 1, 2, 3, ..."""
+    tokens = features_of(decoder, text=BYTES)
+    return [{"start": token.start, "end": token.end, "score": i + 1.0} for i, token in enumerate(tokens)]
+
+
+def fitted(decoder: Classifier, spans: list[dict[str, Any]], unit: str = "token", text: str = BYTES) -> list[float]:
+    """Return the scores of the features of a text, by those of its ``spans``."""
+    given = GivenMap.model_validate({"text": text, "features": spans})
+    return given.fitted(features_of(decoder, unit, text), "maps").tolist()
+
+
+def test_tokens_that_share_a_character_take_its_scores_in_their_order(decoder: Classifier) -> None:
+    spans = spans_of(decoder)
+    places = [(span["start"], span["end"]) for span in spans]
+    assert places.count((2, 3)) == 3
+    assert places.count((5, 6)) == 2
+    assert any(start == end for start, end in places)
+    wanted = [span["score"] for span in spans]
+    assert fitted(decoder, spans) == wanted
+    assert fitted(decoder, sorted(spans, key=lambda span: -span["start"])) == wanted, "other places first"
+    raw = decoder.tokenizer(BYTES, return_offsets_mapping=True)["offset_mapping"]
+    offsets = [{**span, "start": start, "end": end} for span, (start, end) in zip(spans, raw, strict=True)]
+    assert fitted(decoder, offsets) == wanted, "the tokenizer's own places, with blanks"
+
+
+def test_blanks_belong_to_the_next_word(decoder: Classifier) -> None:
+    words = features_of(decoder, "word", BYTES)
+    assert [word.text for word in words] == ["it’s", "two"]
+    first = len(words[0].pieces)
+    scores = [span["score"] for span in spans_of(decoder)]
+    assert fitted(decoder, spans_of(decoder), "word") == [sum(scores[:first]), sum(scores[first:])]
+    last = [{"start": 0, "end": 1, "score": 1.0}, {"start": 1, "end": 3, "score": 2.0}]
+    assert fitted(decoder, last, "word", "a  ") == [3.0], "blanks at the end belong to the last one"
+
+
+@pytest.mark.parametrize(
+    ("places", "unit", "problem"),
+    [
+        ([(2, 3)], "token", "has 1 scores for the characters 2 to 3, which 3 features share"),
+        ([(2, 3)] * 4, "token", "has 4 scores for the characters 2 to 3, which 3 features share"),
+        ([(0, 0)], "word", "the characters 0 to 0, which are not a feature"),
+        ([(3, 2)], "word", "the characters 3 to 2, which are not a feature"),
+        ([(7, 99)], "word", "the characters 7 to 99, which are not a feature"),
+        ([(99, 99)], "word", "the characters 99 to 99, which are not a feature"),
+        ([(3, 8)], "word", "the characters 3 to 8, which are not a feature"),
+        ([(0, 4), (4, 5)], "word", "has no score for 'two' at 7"),
+    ],
+)
+def test_a_span_that_is_nobodys_or_several_ones_is_refused(
+    decoder: Classifier, places: list[tuple[int, int]], unit: str, problem: str
+) -> None:
+    with pytest.raises(RequestError, match=problem):
+        fitted(decoder, [{"start": start, "end": end, "score": 1.0} for start, end in places], unit)
+
+
+def test_each_text_of_a_pair_has_its_own_places(encoder: Classifier) -> None:
+    texts = "It’s  bad.", "😀  It’s good. "
+    found = explain(encoder, texts[0], "random", text_pair=texts[1])
+    given = GivenMap.model_validate(found.to_json())
+    for part in (0, 1):
+        own = [feature.part == part and not feature.special for feature in found.features]
+        assert given.fitted(found.features, "maps")[own].tolist() == found.scores[own].tolist()
+        words = group(encoder.encode(*texts), "word").features
+        scores = given.fitted(words, "maps")[[word.part == part for word in words]]
+        assert scores.sum() == pytest.approx(found.scores[own].sum())
 
 
 @pytest.mark.parametrize(
