@@ -168,8 +168,9 @@ class Attribution(Result):
         or numbers with their ``tokens``, such as a tensor of Captum: see
         :func:`explainlab.attribution.elsewhere.maps.read_map`. ``text`` is needed where they do not hold it.
         ``method`` names the map, ``output`` is what it explains; ``signed``: whether its scores have signs (None: if
-        any is negative). Scores of parts of a feature are added up, those of special tokens are left out. One pass
-        asks the classifier what it predicts.
+        any is negative). Scores of parts of a feature are added up, those of special tokens are left out. The
+        classifier's own tokens are known in the spelling of its tokenizer, with special ones or without, and of SHAP;
+        others are looked for in the text. One pass asks the classifier what it predicts.
 
         Raises :class:`RequestError` for tokens that are not those of the text, or that cross the border of a feature
         of this classifier: a coarser ``unit`` helps.
@@ -191,6 +192,8 @@ class Attribution(Result):
     def to_shap(self) -> shap.Explanation:
         """The scores of the text as SHAP's ``Explanation`` of one text, for its plots: ``shap.plots.text``.
 
+        It has a piece for each feature that is not special, and they spell the text whole, also where it was cut. The
+        last of the features that share a character has it. :meth:`from_scores` reads them back.
         The base value is the explained probability or logit less the sum of the scores. Raises
         :class:`UnsupportedError` where ``shap`` is not installed, and for a logit that is not known: older records do
         not have it.

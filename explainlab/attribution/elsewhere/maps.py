@@ -9,6 +9,7 @@ import json
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -22,14 +23,14 @@ _MARKS = ("##", "Ġ", "▁", "</w>", "Ċ")
 
 @dataclass(frozen=True)
 class ForeignMap:
-    """``scores`` float64 [n] of ``tokens``, which follow each other in ``text`` (None: it is not said).
+    """``scores`` float64 [n] of ``tokens``, which follow each other in one of ``texts`` (none: it is not said).
 
     ``method``: what the other library calls the method; empty where it does not say.
     """
 
     tokens: tuple[str, ...]
     scores: np.ndarray
-    text: str | None = None
+    texts: tuple[str, ...] = ()
     method: str = ""
 
 
@@ -53,26 +54,33 @@ def read_map(scores: Any, tokens: Sequence[str] | None, classes: Sequence[str], 
         return _checked(_shap(scores, classes, target))
     if hasattr(scores, "scores") and hasattr(scores, "tokens"):
         method = str(getattr(scores, "explainer", "") or "ferret")
-        return _checked(ForeignMap(tuple(scores.tokens), _numbers(scores.scores), scores.text, method))
+        texts = (scores.text,) if scores.text else ()
+        return _checked(ForeignMap(tuple(scores.tokens), _numbers(scores.scores), texts, method))
     if tokens is None:
         raise RequestError("These scores do not say what they are of.", "Give their tokens: tokens=[...].")
     return _checked(ForeignMap(tuple(map(str, tokens)), _numbers(scores)))
 
 
 def spans_of(tokens: Sequence[str], text: str) -> list[tuple[int, int] | None]:
-    """Where each of ``tokens`` is in ``text``: half-open spans, one after another; None for what adds no characters.
+    """Return the half-open span of each of ``tokens`` in ``text``, one after another; None where it adds no characters.
 
-    Marks of tokenizers, case and accents are overlooked, as uncased tokenizers drop them. A token in brackets, as
-    ``[CLS]`` and ``<s>``, that is not in the text at its place is a special one. Raises :class:`RequestError` for any
-    other that is not there.
+    Marks of tokenizers, case and accents are overlooked, as uncased tokenizers drop them; a token of accents alone is
+    where the one before it is. A token in brackets, as ``[CLS]`` and ``<s>``, that is not in the text at its place is a
+    special one. Raises :class:`RequestError` for any other that is not there.
     """
     folded, places = _folded(text)
     spans: list[tuple[int, int] | None] = []
     at = 0
     for number, token in enumerate(tokens):
-        wanted = _folded(_bare(token))[0].strip()
+        bare = _bare(token)
+        wanted = _folded(bare)[0].strip()
         if not wanted:
-            spans.append(None)
+            blank = text[places[at] :][: len(bare)] if at < len(places) else ""
+            if bare.isspace() and blank.isspace():
+                spans.append((places[at], places[at] + len(blank)))
+                at += len(blank)
+            else:
+                spans.append(spans[-1] if spans and bare.strip() else None)
             continue
         while at < len(folded) and folded[at].isspace():
             at += 1
@@ -104,7 +112,22 @@ def _shap(explanation: Any, classes: Sequence[str], target: int) -> ForeignMap:
             )
         values = values[:, column]
     pieces = tuple(map(str, data))
-    return ForeignMap(pieces, _numbers(values), "".join(pieces).strip() or None, "SHAP")
+    return ForeignMap(pieces, _numbers(values), _spelled(pieces), "SHAP")
+
+
+def _spelled(pieces: Sequence[str]) -> tuple[str, ...]:
+    """Return the texts that ``pieces`` may spell: SHAP repeats a character for each of the tokens that share it."""
+    texts = ("".join(pieces), _once(pieces, blanks=False), _once(pieces, blanks=True))
+    return tuple(dict.fromkeys(text for text in texts if text.strip()))
+
+
+def _once(pieces: Sequence[str], blanks: bool) -> str:
+    """Return the text of ``pieces`` without each that the next one begins with; those of ``blanks`` go too, or stay."""
+    text = ""
+    for piece, after in pairwise((*pieces, "")):
+        own = piece.lstrip() or (piece if blanks else "")
+        text += piece.removesuffix(own) if after.startswith(own) else piece
+    return text
 
 
 def _listed(names: Any) -> list[Any]:
@@ -133,7 +156,7 @@ def _inseq(record: Mapping[str, Any]) -> ForeignMap:
     if of_source is None:
         tokens = tokens[: int(info.get("attr_pos_start") or np.isfinite(first).sum())]
     return _checked(
-        ForeignMap(tuple(map(str, tokens)), first[: len(tokens)], None, str(info.get("attribution_method") or "inseq"))
+        ForeignMap(tuple(map(str, tokens)), first[: len(tokens)], (), str(info.get("attribution_method") or "inseq"))
     )
 
 

@@ -182,6 +182,11 @@ def test_they_are_judged_beside_ours(model: Classifier) -> None:
         (["", "a ", "b", ""], "a b", [None, (0, 2 - 1), (2, 3), None]),
         (["[", "x", "]"], "[x]", [(0, 1), (1, 2), (2, 3)]),
         (["ß", "!"], "ß!", [(0, 1), (1, 2)]),
+        (["cafe", "\u0301", "s"], "café s", [(0, 4), (0, 4), (5, 6)]),
+        (["\u0301", "a"], "a", [None, (0, 1)]),
+        (["a", " ", "b", "\n"], "a b\n", [(0, 1), (1, 2), (2, 3), (3, 4)]),
+        (["a ", " ", "b", " "], "a  b", [(0, 1), (1, 2), (3, 4), None]),
+        ([" ", "a", "\t"], "a", [None, (0, 1), None]),
     ],
 )
 def test_tokens_are_found_in_their_text(tokens: list[str], text: str, spans: list[Any]) -> None:
