@@ -24,7 +24,10 @@ Place = tuple[int, int, int]
 
 
 class GivenFeature(BaseModel):
-    """A scored span: characters ``start`` to ``end`` (half-open) of the text (``part`` 0) or its pair (1)."""
+    """A scored span: characters ``start`` to ``end`` (half-open) of the text (``part`` 0) or its pair (1).
+
+    Special tokens and some tokens of blanks have no characters: ``special`` tells them apart.
+    """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -71,14 +74,15 @@ class GivenMap(BaseModel):
         content = {i: (f.part, f.start, f.end) for i, f in enumerate(features) if not f.special}
         own = _grouped((place, i) for i, place in content.items())
         for place, given in self._placed.items():
-            holders = own.get(place) or self._holders(place, content)
+            holders = own.get(place) or self._holders(place, given, content)
             part, start, end = place
             if not holders:
                 raise self._misfit(name, f"scores the characters {start} to {end}, which are not a feature")
             if len(holders) not in (1, len(given)):
                 problem = f"has {len(given)} scores for the characters {start} to {end}"
                 raise self._misfit(name, f"{problem}, which {len(holders)} features share")
-            scores[holders] += given if len(holders) > 1 else sum(given)
+            values = [span.score for span in given]
+            scores[holders] += values if len(holders) > 1 else sum(values)
             letters = self._text(part)[start:end].strip()
             covered[[i for i in holders if letters or not features[i].text.strip()]] = True
         for feature, known in zip(features, covered, strict=True):
@@ -87,18 +91,19 @@ class GivenMap(BaseModel):
         return scores
 
     @property
-    def _placed(self) -> dict[Place, list[float]]:
-        """Return the scores of each place in their order; blanks at the ends of a span are no part of its place."""
-        return _grouped(
-            ((span.part, *trimmed(self._text(span.part), span.start, span.end)), span.score)
-            for span in self.features or ()
-            if not span.special
-        )
+    def _placed(self) -> dict[Place, list[GivenFeature]]:
+        """Return the content spans of each place in their order; blanks at the ends of a span are no part of it."""
+        spans = [span for span in self.features or () if not span.special]
+        return _grouped(((span.part, *trimmed(self._text(span.part), span.start, span.end)), span) for span in spans)
 
-    def _holders(self, place: Place, content: dict[int, Place]) -> list[int]:
-        """Return the features of ``content``, by index, that a ``place`` belongs to which is none of theirs."""
+    def _holders(self, place: Place, given: list[GivenFeature], content: dict[int, Place]) -> list[int]:
+        """Return the features of ``content``, by index, that a ``place`` belongs to which is none of theirs.
+
+        A place without characters may be a special token's: it is a blank's only if the ``given`` spans say so.
+        """
         part, start, end = place
-        if _is_blank(self._text(part), start, end):
+        text, said = self._text(part), all("special" in span.model_fields_set for span in given)
+        if start <= end <= len(text) and not text[start:end].strip() and (start < end or said):
             of_part = [i for i, own in content.items() if own[0] == part]
             return [i for i in of_part if content[i][2] > start][:1] or of_part[-1:]
         return [i for i, own in content.items() if own[0] == part and own[1] <= start < end <= own[2]]
@@ -171,12 +176,6 @@ def _records(path: str) -> Iterator[GivenMap]:
                 f"Record {number} of {source.name} is not an attribution: {why}.",
                 'Write {"text": ..., "scores": [...]}, or what explain --json prints.',
             ) from None
-
-
-def _is_blank(text: str, start: int, end: int) -> bool:
-    """Tell whether a span of ``text`` is blank; an empty one is where it is the rest of a blank beside it."""
-    letters, beside = text[start:end], text[max(start - 1, 0) : start + 1]
-    return len(letters) == end - start and (letters.isspace() or (not letters and any(map(str.isspace, beside))))
 
 
 def _grouped(pairs: Iterable[tuple[Place, T]]) -> dict[Place, list[T]]:

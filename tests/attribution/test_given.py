@@ -13,7 +13,6 @@ from explainlab.attribution.given import GivenMap, read_given
 from explainlab.errors import DataError, RequestError
 from explainlab.models.classifier import Classifier
 from explainlab.text.units import group
-from tests.conftest import Zoo
 
 TEXT = "An unhurried, wonderful film."
 
@@ -60,15 +59,10 @@ BYTES = "it’s \u00a0 two"
 """It has tokens that share a character, also a blank one, and tokens of blanks alone: spans without characters."""
 
 
-@pytest.fixture(scope="module")
-def decoder(zoo: Zoo) -> Classifier:
-    return zoo("gpt2")
-
-
 def spans_of(decoder: Classifier) -> list[dict[str, Any]]:
     """Return the tokens of ``BYTES`` with the scores 1, 2, 3, ..."""
     tokens = features_of(decoder, text=BYTES)
-    return [{"start": token.start, "end": token.end, "score": i + 1.0} for i, token in enumerate(tokens)]
+    return [{"start": t.start, "end": t.end, "special": False, "score": i + 1.0} for i, t in enumerate(tokens)]
 
 
 def fitted(decoder: Classifier, spans: list[dict[str, Any]], unit: str = "token", text: str = BYTES) -> list[float]:
@@ -97,6 +91,10 @@ def test_blanks_belong_to_the_next_word(decoder: Classifier) -> None:
     first = len(words[0].pieces)
     scores = [span["score"] for span in spans_of(decoder)]
     assert fitted(decoder, spans_of(decoder), "word") == [sum(scores[:first]), sum(scores[first:])]
+    unsaid = [{name: value for name, value in span.items() if name != "special"} for span in spans_of(decoder)]
+    assert fitted(decoder, unsaid) == scores
+    with pytest.raises(RequestError, match="which are not a feature"):
+        fitted(decoder, unsaid, "word")
     last = [{"start": 0, "end": 1, "score": 1.0}, {"start": 1, "end": 3, "score": 2.0}]
     assert fitted(decoder, last, "word", "a  ") == [3.0], "blanks at the end belong to the last one"
 
