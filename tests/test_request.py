@@ -32,7 +32,7 @@ def key(**fields: Any) -> str:
         (FIELDS, "d35ab064280cee519f183139bb32ea0d8c844802a53b0649feba10bbe99bf164"),
         (
             {"question": "trust", "model": "m", "text": "a film", "parameters": {"method": "lime"}},
-            "64be8570de77e69b6f394beb477918f99f6d9bbf684f5657fa8d36351162eba7",
+            "f9b8049e47c8e9920c1cd1217c24e6b6dd7e4417d31822449181da307bfc1e01",
         ),
         (
             {"question": "path_gradients", "model": "m", "text": "a film"},
@@ -44,7 +44,7 @@ def key(**fields: Any) -> str:
         ),
         (
             {"question": "evaluation", "model": "m", "text": "a film"},
-            "acafce092f0bbceea7d74952dca182dc82ef7243781ad4f31f559f98ee95e270",
+            "badfbdc347e7dc9af3299f6f9f54a7d041167f0597a3ab3bea01430295aec052",
         ),
         (
             {"question": "activation", "model": "m", "text": "a film", "output": "logit"},

@@ -84,7 +84,7 @@ function paint(view) {
 }
 
 function drawLegend(view) {
-  const { signed, target, limit_value, explained, shared, scale_label, spread_label } = view.data;
+  const { signed, target, limit_value, explained, contradiction, shared, scale_label, spread_label } = view.data;
   const scale = element("div", "scale");
   const bar = element("div", signed ? "bar signed" : "bar magnitude");
   const marks = element("div", "marks");
@@ -100,6 +100,7 @@ function drawLegend(view) {
     view.legend.append(spread);
   }
   if (explained) view.legend.append(element("span", "shared", explained));
+  if (contradiction) view.legend.append(element("span", "shared", contradiction));
   if (shared) view.legend.append(element("span", "shared", "one scale for all maps"));
 }
 

@@ -12,10 +12,10 @@ import torch
 
 from explainlab.attribution import passes
 from explainlab.attribution.method import Extent, Method, Outcome, expected_work
-from explainlab.attribution.records import Attribution, cancels
+from explainlab.attribution.records import Attribution
 from explainlab.attribution.registry import complete, get_method
 from explainlab.attribution.subject import Original, Subject
-from explainlab.declared import Parameters, parse, require_within
+from explainlab.declared import parse, require_within
 from explainlab.errors import ModelError
 from explainlab.models.batching import Batcher, Mark
 from explainlab.models.classifier import Classifier
@@ -210,7 +210,6 @@ def attribute_subjects(
                 *outcome.warnings,
                 *_sum_warning(outcome, method),
                 *_still_warning(outcome, subject),
-                *_against_warning(outcome, subject, method, parameters),
             ),
             notes=(*subject.notes, *_precision(classifier), *_rounding(outcome, classifier)),
             versions=versions_with(classifier, method=method.version),
@@ -294,21 +293,4 @@ def _still_warning(outcome: Outcome, subject: Subject) -> list[str]:
     digit = 1 if rest < chances[label] else 0
     return [
         f"Nothing moves the probability of “{label}” here: it is {digit} to the last digit. Explain the logit instead."
-    ]
-
-
-def _against_warning(outcome: Outcome, subject: Subject, method: Method, parameters: Parameters) -> list[str]:
-    """Return the warning for scores that together speak against the class that the model predicts."""
-    total, size = float(outcome.scores.sum()), float(np.abs(outcome.scores).sum())
-    label, predicted, promised = subject.target.label, subject.prediction.label, outcome.completeness
-    meant = total if promised is None else promised.expected  # where a sum fails, its own warning says so
-    if label != predicted or not method.is_signed(parameters) or max(total, meant) >= 0 or cancels(total, size):
-        return []
-    remedy = f"{method.label} promises no sum: compare a method whose scores add up, such as Integrated Gradients."
-    if promised is not None:
-        remedy = f"The baseline has a still higher {subject.output} of it: compare another baseline."
-    chance = f"{100 * subject.prediction.probabilities[label]:.1f}%"
-    return [
-        f"Together the scores speak against “{label}”, which the model predicts with {chance}: they add up to "
-        f"{total:.3g}. {remedy}".replace(" -", " −")
     ]

@@ -98,8 +98,19 @@ class Attribution(Result):
     notes: tuple[str, ...] = ()
 
     @property
+    def contradicts(self) -> bool:
+        """Whether the scores, of which each speaks for or against the predicted class, together speak against it.
+
+        Where a sum is promised (:attr:`completeness`), the promise counts: a sum that fails has a warning of its own.
+        """
+        total, size = float(self.scores.sum()), float(np.abs(self.scores).sum())
+        meant = total if self.completeness is None else self.completeness.expected
+        explains_prediction = self.signed and self.target.label == self.prediction.label
+        return explains_prediction and max(total, meant) < 0 and not cancels(total, size)
+
+    @property
     def truncated(self) -> bool:
-        """Whether the model read only the beginning of the text."""
+        """Whether the model read only a part of the text."""
         return self.cut > 0
 
     @property

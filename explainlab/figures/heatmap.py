@@ -90,7 +90,8 @@ class Heatmap(Record):
     ``special_share``: the special tokens' share of the total |score| (None if a total means nothing or it is about 0)
     and ``special_name``, what they are called; ``colors``: the hues by theme; ``mark``: what its marks ≠ mean;
     ``scale_label``: the label of a scale without signs; ``spread_label``: what the bars under its tokens mean (empty:
-    there are none); ``top_label``: which tokens are marked as the highest (empty: none are).
+    there are none); ``top_label``: which tokens are marked as the highest (empty: none are); ``contradiction``: says
+    that the scores together speak against the predicted class (empty: they do not).
     """
 
     key: str
@@ -114,6 +115,7 @@ class Heatmap(Record):
     scale_label: str = "magnitude only"
     spread_label: str = ""
     top_label: str = ""
+    contradiction: str = ""
 
     @property
     def ranked(self) -> int:
@@ -167,6 +169,7 @@ def heatmap(
         method=method_label(attribution),
         model=request.model,
         target=attribution.target.label,
+        contradiction=_contradiction(attribution),
         explained=f"explains the {request.output} of {attribution.target.label}",
         unit=request.unit,
         signed=attribution.signed,
@@ -281,6 +284,15 @@ def spelled(text: str) -> str:
 def method_label(attribution: Attribution) -> str:
     """The label of its method: see :func:`explainlab.attribution.registry.request_label`."""
     return request_label(attribution.request)
+
+
+def _contradiction(attribution: Attribution) -> str:
+    """Return the sentence about scores that together speak against the class that the model predicts."""
+    if not attribution.contradicts:
+        return ""
+    label, total = attribution.prediction.label, number(float(attribution.scores.sum()), signed=True)
+    chance = f"{100 * attribution.prediction.probabilities[label]:.1f}%"
+    return f"Together the scores speak against {label}, which the model predicts with {chance}: their sum is {total}."
 
 
 def _top_label(count: int, unit: str) -> str:

@@ -274,6 +274,8 @@ def _notes(heatmap: Heatmap) -> list[str]:
     notes = [f"✂ {heatmap.cut}."] if heatmap.cut else []
     if heatmap.has_conflicts:
         notes.append(f"≠ {heatmap.mark}.")
+    if heatmap.contradiction:
+        notes.append(heatmap.contradiction)
     if heatmap.top_label:
         notes.append(heatmap.top_label)
     if heatmap.special_share is not None and any(token.special for token in heatmap.tokens):

@@ -25,6 +25,7 @@ CHEAP: dict[str, dict[str, Any]] = {
     "precision": {"methods": "gradient", "dtypes": "bfloat16"},
     "rpi_candidates": {"samples": 2, "steps": 2, "metrics": "log_odds"},
     "substitution": {"neighbours": 2, "k": 50},
+    "evaluation": {"metrics": "log_odds:k=50"},
     "trust": {"method": "occlusion"},
 }
 

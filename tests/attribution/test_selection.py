@@ -54,7 +54,7 @@ def test_the_reader_is_told_how_the_map_was_chosen(encoder: Classifier, search: 
     assert any("of 21 candidates: Comprehensiveness (RPI)" in note for note in found.notes)
     assert any("best of 21 maps by Comprehensiveness (RPI)" in warning for warning in found.warnings)
     alone = explain(encoder, TEXT, "rpi", samples=1, steps=2)
-    assert not any("best of" in warning for warning in alone.warnings)
+    assert not alone.warnings
     assert any(note.startswith("Draw 1 ") and note.endswith(", the only candidate.") for note in alone.notes)
 
 
@@ -132,10 +132,10 @@ def test_of_a_text_too_short_no_map_is_chosen(encoder: Classifier, method: str, 
     text, cheap = "A good film.", {"steps": 2, "search": search, **layers, "seed": SEED}
     found = explain(encoder, text, method, samples=6, **cheap)
     count = 18 if layers else 6
-    assert (
+    assert found.warnings == (
         f"Comprehensiveness (RPI) cannot tell these {count} maps apart: it is 0.000 for all of them. None was chosen; "
-        "this is the first draw."
-    ) in found.warnings
+        "this is the first draw.",
+    )
     assert not any("on average" in note for note in found.notes)
     if search == "random":
         first = explain(encoder, text, method, samples=1, **{**cheap, **({"layers": "1"} if layers else {})})

@@ -41,12 +41,24 @@ def verdict(result: Attribution, trust: TrustText | None = None) -> str:
     """
     label = request_label(result.request)
     by = f" (by {label})"
+    against = _contradiction(result)
     if trust is None:
-        return _reasons(result, by)
+        return f"{_reasons(result, by)}{against}"
     is_label = result.target.label == result.prediction.label
     it = "it" if is_label else quoted(result.target.label)
     sentence = trust_verdict(trust, result.request.unit, it, f"this map ({label})")
-    return f"{_reasons(result, '' if level(trust) >= BETTER else by)} {sentence}"
+    return f"{_reasons(result, '' if level(trust) >= BETTER else by)}{against} {sentence}"
+
+
+def _contradiction(result: Attribution) -> str:
+    """The sentence about scores that together speak against the predicted class, with what to compare; or nothing."""
+    if not result.contradicts:
+        return ""
+    remedy = "this method promises no sum, others such as Integrated Gradients do"
+    if result.completeness is not None:
+        remedy = f"its baseline has a still higher {result.request.output} of this class"
+    total = f"{result.scores.sum():.3g}".replace("-", "−")
+    return f" Together the scores speak against it, as their sum is {total}: {remedy}."
 
 
 def most_trusted(results: Sequence[Attribution], trusts: Mapping[int, TrustText]) -> int:

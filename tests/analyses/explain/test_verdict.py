@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -10,7 +11,8 @@ import pytest
 from explainlab import explain, load_model
 from explainlab.analyses.explain.verdict import most_trusted, verdict
 from explainlab.attribution.records import Attribution, Target
-from explainlab.models.classifier import Prediction
+from explainlab.figures.export import to_svg
+from explainlab.models.classifier import Classifier, Prediction
 from tests.analyses.trust.test_verdict import trust
 
 TEXT = "A warm film, and warm again. It drags a little."
@@ -103,3 +105,22 @@ def test_the_answer_is_by_the_map_that_can_be_trusted_most(result: Attribution) 
     assert most_trusted(several, {1: better, 2: better}) == 1
     assert most_trusted(several, {0: bad}) == 1, "nothing is known of the second"
     assert most_trusted(several, {0: bad, 1: bad, 2: bad}) == 0
+
+
+def test_a_map_against_the_predicted_class_says_so(encoder: Classifier) -> None:
+    """Of methods with and without a promised sum, and of any class; the picture of the map says it too."""
+    seen = {"for": 0, "against": 0, "other": 0}
+    for text in ("a good film", "the plot is thin", "I did not like this film at all.", "wonderful acting"):
+        predicted = encoder.predict(encoder.encode(text)).label
+        other = next(label for label in encoder.labels if label != predicted)
+        for method in ("input_x_gradient", "integrated_gradients", "occlusion", "kernel_shap", "random"):
+            for output, target in product(("probability", "logit"), (predicted, other)):
+                result = explain(encoder, text, method, target=target, output=output)
+                total = result.completeness.expected if result.completeness else result.scores.sum()
+                against = target == predicted and total < -0.001 * np.abs(result.scores).sum()
+                assert ("speak against it" in verdict(result)) == against, (text, method, output, target)
+                assert (f"speak against {predicted}" in to_svg(result)) == against
+                if against:
+                    assert ("baseline" if result.completeness else "promises no sum") in verdict(result)
+                seen["other" if target != predicted else "against" if against else "for"] += 1
+    assert min(seen.values()) > 3, seen

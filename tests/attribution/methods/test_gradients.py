@@ -46,13 +46,13 @@ def test_the_signed_sum_agrees_with_autograd(zoo: Zoo, name: str, output: str) -
     plain = Plain(zoo(name).id, zoo(name).tokenizer)
     found = explain(zoo(name), TEXT, "gradient", norm="signed_sum", target=1, output=output)
     close(found.scores, gradient(plain.scalar(output, 1), plain.embed(plain.ids(TEXT))).sum(dim=-1)[0])
-    assert CANCELLED not in found.warnings
+    assert not found.warnings
 
 
 def test_a_signed_sum_that_layer_normalisation_cancels_is_told(model: Classifier) -> None:
     found = explain(model, TEXT, "gradient", norm="signed_sum")
     assert np.abs(found.scores).max() < 1e-4 * explain(model, TEXT, "gradient").scores.max()
-    assert CANCELLED in found.warnings
+    assert found.warnings == (CANCELLED,)
     assert not explain(model, TEXT, "gradient").warnings
 
 
