@@ -226,7 +226,7 @@ def place_template(folder: Path) -> str:
 
 
 @given(st.sampled_from(["classifier", "classifier", "speaker", "adapter", "trained"]), damages)
-@inputs(100)
+@inputs(60)
 def test_damaged_models_are_loaded_or_refused(kind: str, damage: list) -> None:
     with TemporaryDirectory() as place, bounded():
         write(Path(place), seeds()[kind], damage)

@@ -156,6 +156,7 @@ def test_very_many_rows_arrive_in_parts(fleet: Service, here: Service, tmp_path:
     assert comparable(result) == comparable(here.run(asked))
 
 
+@pytest.mark.full("both workers compute a data set: 9 s; test_turns.py has the rule")
 def test_an_urgent_text_is_answered_while_both_have_a_data_set(fleet: Service) -> None:
     job = fleet.submit(errors_of(40, steps=128), ANN)
     begun(fleet, job, helped=True)
@@ -167,6 +168,7 @@ def test_an_urgent_text_is_answered_while_both_have_a_data_set(fleet: Service) -
     assert job.progress.status == "cancelled"
 
 
+@pytest.mark.full("two engines with two workers each: 13 s; test_turns.py has the rule")
 def test_a_cancel_stops_all_who_have_it_and_another_engine_goes_on(fleet: Service) -> None:
     asked = errors_of(22, steps=48)
     job = fleet.submit(asked, ANN)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 from explainlab import evaluate, load_model, spill
 from explainlab.analyses import base, text_analysis
@@ -81,6 +82,7 @@ def _peaks_of_runs(folder: Path) -> list[int]:
     return [peak(rows) for rows in (16, FEW, MANY)][1:]
 
 
+@pytest.mark.full("a process of its own for each number of rows: 14 s")
 def test_memory_of_a_run_hardly_grows_with_the_rows(tmp_path: Path) -> None:
     few, many = forked.answer_of(_peaks_of_runs, tmp_path)
     assert many - few < EVALUATED * (MANY - FEW)
@@ -157,6 +159,7 @@ def _growth_of_statistics() -> dict[str, float]:
     return {stage: (many[stage] - few[stage]) / 2_000 for stage in few}
 
 
+@pytest.mark.full("a process of its own for each number of texts: 10 s")
 def test_memory_of_the_statistics_hardly_grows_with_the_texts() -> None:
     """Of 12 methods and their controls by two metrics, whose values alone are 384 bytes of a text."""
     grown = forked.answer_of(_growth_of_statistics)

@@ -38,6 +38,7 @@ def ended(monkeypatch: pytest.MonkeyPatch) -> Iterator[list]:
         worker.close()
 
 
+@pytest.mark.full("it begins two workers by the command: 14 s; test_workers.py compares them")
 @pytest.mark.usefixtures("home")
 def test_two_workers_give_the_numbers_of_one_process(
     run: Run,  # noqa: F811

@@ -133,6 +133,7 @@ def _peak(parts: int) -> int:
     return held
 
 
+@pytest.mark.full("it joins 100,000 rows: 11 s")
 def test_memory_does_not_grow_with_the_rows() -> None:
     few, many = (forked.answer_of(_peak, parts) for parts in (20, 100))
     assert many < 1.1 * few + 50_000
