@@ -1,4 +1,4 @@
-"""How the sentences of answers spell numbers and names."""
+"""The spelling of numbers and names in the sentences of answers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def counted(n: int, unit: str) -> str:
 
 
 def left_out(source: str, rows: int, classes: Mapping[str, str]) -> str:
-    """How many ``rows`` of ``source`` were left out for their label, as ``classes`` or annotators ask: a warning."""
+    """Return the warning about ``rows`` of ``source`` left out for their label, as ``classes`` or annotators ask."""
     labels = [quoted(label) for label, meant in classes.items() if meant == LEFT_OUT]
     why = f"for their label, {joined(labels)}" if labels else "because an annotator did not accept their label"
     return f"Left out of {source} {why}: {counted(rows, 'row')}."

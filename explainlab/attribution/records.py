@@ -99,7 +99,7 @@ class Attribution(Result):
 
     @property
     def contradicts(self) -> bool:
-        """Whether the scores, of which each speaks for or against the predicted class, together speak against it.
+        """Tell if the scores, each of which speaks for or against the predicted class, together speak against it.
 
         Where a sum is promised (:attr:`completeness`), the promise counts: a sum that fails has a warning of its own.
         """
@@ -110,7 +110,7 @@ class Attribution(Result):
 
     @property
     def truncated(self) -> bool:
-        """Whether the model read only a part of the text."""
+        """Tell if the model read only a part of the text."""
         return self.cut > 0
 
     @property

@@ -151,7 +151,7 @@ def require_content(encoding: Encoding, tokenizer: PreTrainedTokenizerBase) -> N
 
 
 def length_before(pad_id: int | None, ids: Sequence[int] | np.ndarray) -> int:
-    """How many of the token ``ids`` [N] come before the tokens ``pad_id`` at their end (None: no id is padding).
+    """Count the token ``ids`` [N] that come before the tokens ``pad_id`` at their end (None: no id is padding).
 
     A decoder's head reads the last token that is not the padding id (``GenericForSequenceClassification`` of
     transformers): a tokenizer may end every text with that id, or a text may end in its spelling. No token behind is

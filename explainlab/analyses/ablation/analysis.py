@@ -164,7 +164,7 @@ class Ablation(TextAnalysis[AblationText, AblationData]):
         ]
 
     def headline(self, result: AnalysisResult[AblationText | AblationData]) -> str:
-        """Who is told apart by the first metric with a single attribution, and who with the best of all."""
+        """Name the methods that the first metric tells apart, with a single attribution and with the best of all."""
         body = result.body
         metric = body.metrics[0]
         if isinstance(body, AblationText):

@@ -252,7 +252,7 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
         return headline_numbers(result.body)
 
     def headline(self, result: AnalysisResult[Any]) -> str:
-        """Which methods the first metric tells apart, and how far a single best one is above random."""
+        """Name the methods that the first metric tells apart, and say how far a single best one is above random."""
         body = result.body
         metrics = [parse_metric(name) for name in result.request.parameters["metrics"]]
         if isinstance(body, EvaluationText):

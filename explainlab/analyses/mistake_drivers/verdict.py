@@ -28,5 +28,5 @@ def verdict(body: MistakeDriversData, least: int) -> str:
 
 
 def folded(driver: Driver, hide_function_words: bool = False) -> bool:
-    """Whether a reader first sees the others: it is not clear, or it is grammar."""
+    """Tell if a driver is folded at first: because it is not clear, or because it is grammar."""
     return not driver.clear or (hide_function_words and is_function(driver.words))

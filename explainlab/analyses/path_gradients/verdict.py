@@ -1,4 +1,4 @@
-"""Which part of the path holds the most of the gradient, in words; none where no test tells one apart."""
+"""The answer in words: the part of the path with the most gradient, or none where no test tells one apart."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ _FEWEST = 3
 
 
 def verdict(body: RoarData) -> str:
-    """The answer: what is missing first, then a sentence for each measure, and who is told apart."""
+    """Return the answer: the gaps first, then a sentence for each measure, and the measures told apart."""
     return " ".join([*missing(body), *measure_sentences(body), *closing(body)])
 
 
@@ -50,7 +50,7 @@ def measure_sentences(body: RoarData) -> list[str]:
 
 
 def closing(body: RoarData) -> list[str]:
-    """What holds for all: whose faithfulness is told apart, where masks tell the class, and that seeds are too few."""
+    """Return the end of the answer: the measures told apart, masks that tell the class, and seeds that are too few."""
     told = [_told_apart(body, kind) for kind in body.recursive]
     told.append(_leaks(body))
     if len(body.seeds) < _FEWEST:
@@ -140,7 +140,7 @@ def _sentence(body: RoarData, row: Faithfulness) -> str:
 
 
 def _told_apart(body: RoarData, recursive: bool) -> str:
-    """Which of the faithful measures are told apart; empty for fewer than two."""
+    """Name the faithful measures that a test tells apart; empty for fewer than two."""
     rows = [row for row in whole_areas(body) if row.recursive == recursive and row.verdict == "below random"]
     if len(rows) < 2:
         return ""

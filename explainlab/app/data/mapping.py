@@ -231,7 +231,7 @@ def _draw_choice(
     nothing: str,
     more: Mapping[str, str] = {},
 ) -> None:
-    """What a role or a label of ``part`` is; ``nothing`` says what it means to choose none of the ``options``.
+    """Choose the column of a role, or the class of a label, of ``part``; ``nothing`` names the choice of none.
 
     ``more`` are further options, with their words.
     """

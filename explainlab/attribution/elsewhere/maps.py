@@ -23,7 +23,7 @@ _MARKS = ("##", "Ġ", "▁", "</w>", "Ċ")
 
 @dataclass(frozen=True)
 class ForeignMap:
-    """``scores`` float64 [n] of ``tokens``, which follow each other in one of ``texts`` (none: it is not said).
+    """``scores`` float64 [n] of ``tokens``, which follow each other in one of ``texts`` (none: no text is given).
 
     ``method``: what the other library calls the method; empty where it does not say.
     """

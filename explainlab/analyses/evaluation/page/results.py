@@ -38,7 +38,7 @@ _TABLE_HELP = (
 
 
 def draw_answer(result: AnalysisResult[EvaluationData]) -> None:
-    """Which methods are told apart by which metric, how far a best one is above random, and what they cost."""
+    """Draw the answer: the methods that each metric tells apart, the best one beside random, and the cost of each."""
     lines = partial(get_analysis(result.request.question).lines, result)
     draw_words(overview(result.body), result, lines, paragraphs(result.body))
 
