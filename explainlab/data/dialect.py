@@ -11,7 +11,6 @@ import csv
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -54,27 +53,35 @@ def dialect_of(name: str, lines: Iterator[str], usual: str) -> Dialect:
     for line in lines:
         head.append(line)
         characters += len(line)
-        if len(head) == _HEAD_LINES or characters > _HEAD_CHARACTERS:
+        if is_cut := len(head) == _HEAD_LINES or characters > _HEAD_CHARACTERS:
             break
-    separator = _separator(head, usual)
+    else:
+        is_cut = False
+    separator = _separator(head, usual, is_cut)
     return Dialect(separator, separator != TAB or _encloses(name, chain(head, lines)))
 
 
-def _separator(head: Sequence[str], usual: str) -> str:
+def _separator(head: Sequence[str], usual: str, is_cut: bool) -> str:
     """Return the ``usual`` separator, or another one if that alone divides all records of the ``head`` alike."""
-    widths = {separator: _width(head, separator) for separator in (usual, *_SEPARATORS)}
+    widths = {separator: _width(head, separator, is_cut) for separator in (usual, *_SEPARATORS)}
     most = max(widths, key=lambda separator: widths[separator])
     return most if widths[usual] < 2 <= widths[most] else usual
 
 
-def _width(head: Sequence[str], separator: str) -> int:
-    """Count the fields of every record of the ``head``; 0 where they differ. The last one may be cut."""
+def _width(head: Sequence[str], separator: str, is_cut: bool) -> int:
+    """Count the fields of every record of the ``head``; 0 where they differ. A head that ``is_cut`` may end in one."""
     for encloses in (True, False) if separator == TAB else (True,):
-        with suppress(csv.Error):
-            widths = [len(cells) for cells in Dialect(separator, encloses).reader(head) if cells]
-            whole = widths[:-1] if len(head) == _HEAD_LINES else widths
-            if len(set(whole)) == 1:
-                return whole[0]
+        reader = Dialect(separator, encloses).reader(head)
+        widths: list[int] = []
+        try:
+            widths += (len(cells) for cells in reader if cells)
+        except csv.Error:
+            if not is_cut or reader.line_num < len(head):
+                continue
+        else:
+            widths = widths[:-1] if is_cut and len(widths) > 1 else widths
+        if len(set(widths)) == 1:
+            return widths[0]
     return 0
 
 
@@ -123,5 +130,6 @@ def _closed(line: str) -> int:
 
 
 def _is_needless(field: str) -> bool:
-    """Tell whether neither libraries nor Excel enclose ``field``: it is not empty, without mark and comma inside."""
-    return len(field) > 2 and not {'"', ","} & set(field[1:-1])
+    """Tell whether no library encloses ``field``: it has content without marks, commas, line ends and outer blanks."""
+    inside = field[1:-1]
+    return bool(inside) and inside == inside.strip() and not {'"', ",", "\r", "\n"} & set(inside)

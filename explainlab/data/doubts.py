@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from itertools import chain
+from pathlib import Path
 from reprlib import repr as quote
 
 import regex
 
-from explainlab.data.formats import Record
+from explainlab.data.formats import SEPARATED, Record
 from explainlab.data.rows import Row, Span
 
 _LABELS = 1_000
@@ -67,12 +68,18 @@ class Doubts:
     def _of_header(self) -> list[str]:
         name = self._columns.get("label", "")
         numbered = self._names in ([str(i + start) for i in range(len(self._names))] for start in (0, 1))
-        if not self._written or numbered or not self._is_label(name):
+        if not self._written or numbered or self._has_names or not self._is_label(name):
             return []
         return [
             f"The first line of {self._name} may be a row: the column of its labels is called {quote(name)}. "
             "If so, name columns by their numbers, as in text=1 and label=2."
         ]
+
+    @property
+    def _has_names(self) -> bool:
+        """Tell whether the file surely names its columns: its format does, or one is called text or label."""
+        suffix = Path(self._name.lower().removesuffix(".gz")).suffix
+        return suffix not in SEPARATED or not {"text", "label"}.isdisjoint(self._names)
 
     def _is_label(self, name: str) -> bool:
         """Tell whether ``name`` is like the labels in the column that it names."""

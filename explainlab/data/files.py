@@ -144,8 +144,9 @@ def stream_rows(
     The arguments and the errors are those of :func:`read_dataset`, but for those of a bad row. Where labels are numbers
     of classes, the whole column is read before the first row.
     """
-    source, named, names = locate(path, reader), columns or {}, column_names(columns)
-    known = Classes(labels, classes or {}, partial(_labels, str(path), names["label"], reader))
+    source, names = locate(path, reader), column_names(columns)
+    named = {role: names[role] for role in columns or {}}
+    known = Classes(labels, classes or {}, partial(_labels, str(path), names["label"], tuple(named.values()), reader))
     for number, record in enumerate(source.records(reader, named.values()), start=1):
         if number == 1:
             _check_columns(source, record, named, labels is not None or leaves_out(classes or {}), (), reader)
@@ -173,7 +174,8 @@ def require_columns(
 
     ``marks`` are the roles of :data:`MARKS` that are needed too. Of an empty file nothing is known.
     """
-    named = tuple(sorted(columns.items()))
+    names = column_names(columns)
+    named = tuple((role, names[role]) for role in sorted(columns))
     _has_columns(str(path), source_state(path, reader), named, needs_label, tuple(marks), reader)
 
 
@@ -210,7 +212,7 @@ def column_names(columns: Mapping[str, str] | None) -> dict[str, str]:
     unknown = sorted(set(columns or {}) - set(ROLES))
     if unknown:
         raise DataError(f"There is no column role {unknown[0]!r}.", f"The roles are {', '.join(ROLES)}.")
-    return {role: role for role in ROLES} | dict(columns or {})
+    return {role: role for role in ROLES} | {role: str(column) for role, column in (columns or {}).items()}
 
 
 def columns_of(source: Source, columns: Mapping[str, str], reader: Reader) -> dict[str, None]:
@@ -270,15 +272,18 @@ def _nothing_left(name: str, skipped: list[tuple[int, str]], remedy: str) -> Dat
 # ---- one row's cells
 
 
-def _labels(path: str, column: str, reader: Reader) -> Collection[str]:
-    """Return the different labels in a column of a data set; a file is read for them once, until it changes."""
-    return _different(path, source_state(path, reader), column, reader)
+def _labels(path: str, column: str, named: tuple[str, ...], reader: Reader) -> Collection[str]:
+    """Return the different labels in a ``column`` of a data set, of which these columns are ``named``.
+
+    A file is read for them once, until it changes.
+    """
+    return _different(path, source_state(path, reader), column, named, reader)
 
 
 @lru_cache(maxsize=16)
-def _different(path: str, _state: object, column: str, reader: Reader) -> Collection[str]:
+def _different(path: str, _state: object, column: str, named: tuple[str, ...], reader: Reader) -> Collection[str]:
     labels: dict[str, None] = {}
-    for record in islice(locate(path, reader).records(reader, [column]), reader.limits.max_rows):
+    for record in islice(locate(path, reader).records(reader, named), reader.limits.max_rows):
         label = label_of(label_cell(record, column))
         if len(label) <= LONGEST_LABEL:
             labels[label] = None

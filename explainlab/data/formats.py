@@ -6,6 +6,7 @@ import csv
 import gzip
 import io
 import json
+import os
 import re
 import zlib
 from codecs import getincrementaldecoder
@@ -19,7 +20,7 @@ from tempfile import TemporaryFile
 from typing import Any
 
 from explainlab.data.budget import Budget, cell_too_long
-from explainlab.data.dialect import TAB, dialect_of
+from explainlab.data.dialect import TAB, Dialect, dialect_of
 from explainlab.errors import DataError
 from explainlab.limits import MAX_CELL_CHARACTERS, MAX_RECORD_BYTES
 
@@ -29,6 +30,9 @@ Stream = io.BufferedReader
 SEPARATED = (".csv", ".tsv")
 """Endings of files whose columns may have no names."""
 _CHUNK = 2**20
+_MOST_DIALECTS = 64
+_dialects: dict[tuple[str, int, int, int, int], Dialect] = {}
+"""Dialects by the state of their files; the last ones that were found."""
 _START = re.compile(r"\s*(\[)?")
 """The beginning of a JSON file, with the bracket that opens a list."""
 _NEXT, _END = re.compile(r"\s*([\[,])\s*(?=[^\s\]])"), re.compile(r"\s*(\[\s*)?\]\s*")
@@ -121,11 +125,24 @@ def _not_utf8(budget: Budget, byte: int, place: str = "") -> DataError:
     )
 
 
+def _dialect(file: Stream, budget: Budget, usual: str) -> Dialect:
+    """Return the dialect of a CSV or TSV file and rewind it; the file is read for that once, until it changes."""
+    about = os.fstat(file.fileno())
+    state = usual, about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns
+    found = _dialects.get(state)
+    if found is None:
+        look = copy(budget)
+        found = dialect_of(budget.name, _one_by_one(_lines(file, look), look), usual)
+        file.seek(0)
+        while len(_dialects) >= _MOST_DIALECTS:
+            _dialects.pop(next(iter(_dialects)), None)
+        _dialects[state] = found
+    return found
+
+
 def _separated(file: Stream, budget: Budget, named: Collection[str], usual: str) -> Iterator[Record]:
     """Yield the records of a CSV or TSV file, in its own dialect; blank lines do not count."""
-    look = copy(budget)
-    dialect = dialect_of(budget.name, _one_by_one(_lines(file, look), look), usual)
-    file.seek(0)
+    dialect = _dialect(file, budget, usual)
     reader = dialect.reader(_lines(file, budget))
     header: list[str] = []
     try:

@@ -86,7 +86,9 @@ class Classes:
         label = label_of(written)
         if doubt := self.doubt(label):
             raise Unclear(f"The label {quote(label)} {NO_CLASS} for certain: {doubt}.", self._remedy)
-        raise DataError(f"The label {quote(label)} {NO_CLASS}." if label else "The label is missing.", self._remedy)
+        if not label:
+            raise DataError("The label is missing.", "Give every row a label; or skip bad rows.")
+        raise DataError(f"The label {quote(label)} {NO_CLASS}.", self._remedy)
 
     def find(self, written: Any) -> str | None:
         """Return the class of a cell as :meth:`match` does, and None in place of its errors."""
@@ -162,7 +164,7 @@ class Classes:
         """List the classes for a sentence."""
         names = self.names or []
         use = f"Use {' or '.join(names)}, or an index from 0 to {len(names) - 1}"
-        return f"{use}; or match the label, on the command line by --label WRITTEN=CLASS."
+        return f"{use}; or match the label, on the command line by --label WRITTEN=CLASS; or skip bad rows."
 
 
 def label_of(cell: Any) -> str:
@@ -197,7 +199,8 @@ def _places(values: Sequence[float], names: Sequence[str]) -> dict[float, str]:
     if all(value in range(1, len(names) + 1) for value in values):
         return {value: names[int(value) - 1] for value in values}
     numbered = {number: name for name in names if (number := _number(name)) is not None}
-    return numbered or dict(enumerate(names))
+    indexes = dict[float, str](enumerate(names))
+    return indexes if not numbered or (numbered.keys() < {*values, *numbered} and {*values} <= {*indexes}) else numbered
 
 
 def options(meant: Mapping[str, str], names: Sequence[str]) -> str:
@@ -214,7 +217,7 @@ def nearest(name: str, known: Sequence[str]) -> str | None:
     if len(name) > LONGEST_LABEL:
         return None
     folded = {other.casefold(): other for other in reversed(known) if len(other) <= LONGEST_LABEL}
-    near = get_close_matches(name.casefold(), folded, n=1, cutoff=0.4)
+    near = get_close_matches(name.casefold(), folded, n=1, cutoff=0.5)
     return folded[near[0]] if near else None
 
 

@@ -22,6 +22,7 @@ def caveats(classifier: Classifier, encoding: Encoding, label_share: float | Non
     """
     return [
         *_cut(classifier, encoding),
+        *_unread(classifier, encoding),
         *_unknown(classifier, encoding),
         *_alone(classifier, encoding),
         *_segments(classifier, encoding),
@@ -84,6 +85,15 @@ def _cut(classifier: Classifier, encoding: Encoding) -> list[str]:
     return [
         f"The model reads {len(encoding):,} tokens; the {side} {encoding.cut:,} of the text were cut and have no score."
     ]
+
+
+def _unread(classifier: Classifier, encoding: Encoding) -> list[str]:
+    """A warning for tokens at the end of the text that a decoder's head takes for padding."""
+    if not encoding.unread:
+        return []
+    padding = classifier.decode([classifier.model.padding_read or 0])
+    last = "token" if encoding.unread == 1 else f"{encoding.unread:,} tokens"
+    return [f"The model takes the last {last} of the text, “{padding}”, for padding: it does not read what is there."]
 
 
 def _unknown(classifier: Classifier, encoding: Encoding) -> list[str]:

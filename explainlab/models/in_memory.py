@@ -31,6 +31,8 @@ from explainlab.request import digest as digest_of_all
 PREFIX = "memory:"
 """Begins the ids of models that were given in memory."""
 SOURCE = "memory"
+_LEFT_BY_CHECKPOINTING = "make_inputs_require_grads"
+"""The hook of transformers that checkpoints of activations leave on the word embeddings; it changes no number."""
 _TEXT = "One text, of several different words."
 """Read to compare a network's own call with our passes."""
 
@@ -44,9 +46,18 @@ def own_copy(network: PreTrainedModel) -> PreTrainedModel:
     """
     shared: dict[int, Any] = {id(buffer): buffer for buffer in network.buffers()}
     shared |= {id(own): nn.Parameter(own.detach(), requires_grad=False) for own in network.parameters()}
-    own = copy.deepcopy(network, shared)
+    try:
+        own = copy.deepcopy(network, shared)
+    except Exception as error:
+        raise ModelError(
+            f"This {type(network).__name__} cannot be copied: {first_line(error)}.",
+            "Remove the hooks that hold what cannot be copied, or write it with save_pretrained and load that.",
+        ) from error
     own.eval()
     for module in own.modules():
+        for key, hook in list(module._forward_hooks.items()):
+            if getattr(hook, "__name__", "") == _LEFT_BY_CHECKPOINTING:
+                del module._forward_hooks[key]
         module._backward_hooks.clear()
         module._backward_pre_hooks.clear()
     return own

@@ -22,7 +22,7 @@ Text = tuple[str, str | None]
 
 @dataclass(frozen=True, eq=False)
 class Reading(Unpadded):
-    """A text of N tokens as a model reads it; ``cut`` more of the text are not read.
+    """A text of N tokens as a model reads it; ``cut`` more did not fit.
 
     ``unknown`` of its ``content`` tokens, those of the text itself, are unknown to the tokenizer; ``prompt`` tokens
     belong to the prompt.
@@ -140,7 +140,7 @@ def _tokenised(classifier: Classifier, texts: Sequence[Text]) -> list[Reading | 
     if long:
         kept = _read(classifier, [texts[i] for i in long], truncation=True, max_length=limit)
         for i, reading, length in zip(long, *kept, strict=True):
-            readings[i] = replace(reading, cut=lengths[i] - length + reading.cut)
+            readings[i] = replace(reading, cut=lengths[i] - length)
     return [
         reading if reading.content else _alone(classifier, text) for text, reading in zip(texts, readings, strict=True)
     ]
@@ -164,7 +164,7 @@ def _read(classifier: Classifier, texts: Sequence[Text], **options: Any) -> tupl
             Reading(
                 read,
                 kinds[:stop],
-                cut=added[stop:].count(0),
+                cut=0,
                 content=sum(token not in special for token in read),
                 unknown=unknown_count(unknown, read, added[:stop]),
             )

@@ -23,8 +23,9 @@ class Encoding:
     or a prompt added around the text and on padding; ``types`` int64 [N], the segment each token belongs to for the
     model; ``parts`` int64 [N], 0 for the text and 1 for the pair's second text; ``offsets`` int64 [N, 2], half-open
     character spans into the text of the token's part; ``pieces``, the tokenizer's own spelling of every token; ``cut``,
-    how many tokens of the text the model does not read; ``prompt``, the text that each token of a prompt adds to it,
-    None for the other tokens (empty: there is no prompt).
+    how many tokens the model's limit left out; ``prompt``, the text that each token of a prompt adds to it, None for
+    the other tokens (empty: there is no prompt); ``unread``, how many tokens at the end of the text, all the same, the
+    model takes for padding.
     """
 
     text: str
@@ -38,6 +39,7 @@ class Encoding:
     pieces: tuple[str, ...]
     cut: int
     prompt: tuple[str | None, ...] = ()
+    unread: int = 0
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -60,7 +62,9 @@ class Encoding:
         if stop == len(self):
             return self
         if self.special[:stop].all():
-            raise _nothing_left()
+            raise TextError(
+                "The model takes every token of the text for padding, and reads none.", "Add at least one other word."
+            )
         return replace(
             self,
             ids=self.ids[:stop],
@@ -70,8 +74,8 @@ class Encoding:
             parts=self.parts[:stop],
             offsets=self.offsets[:stop],
             pieces=self.pieces[:stop],
-            cut=self.cut + int(self.content[stop:].sum()),
             prompt=self.prompt[:stop],
+            unread=int(self.content[stop:].sum()),
         )
 
     def padded(self, length: int, pad_id: int) -> Encoding:
@@ -147,7 +151,7 @@ def require_readable(text: str, text_pair: str | None, limits: Limits) -> None:
 def require_content(encoding: Encoding, tokenizer: PreTrainedTokenizerBase) -> None:
     """Raise :class:`TextError` for an ``encoding`` without a token to explain."""
     if markers(tokenizer).issuperset(encoding.ids[encoding.content].tolist()):
-        raise _nothing_left()
+        raise TextError("The text has no token to explain: only special tokens are left.", "Give it at least one word.")
 
 
 def length_before(pad_id: int | None, ids: Sequence[int] | np.ndarray) -> int:
@@ -161,10 +165,6 @@ def length_before(pad_id: int | None, ids: Sequence[int] | np.ndarray) -> int:
     while stop and ids[stop - 1] == pad_id:
         stop -= 1
     return stop
-
-
-def _nothing_left() -> TextError:
-    return TextError("The text has no token to explain: only special tokens are left.", "Give it at least one word.")
 
 
 def markers(tokenizer: PreTrainedTokenizerBase) -> set[int]:

@@ -278,3 +278,39 @@ def test_names_that_look_like_a_row_are_told(file: Make, text: str, columns: dic
             f"The first line of a.tsv may be a row: the column of its labels is called {columns['label']!r}."
             in notes[0]
         )
+
+
+def test_labels_of_a_file_without_names_are_those_of_their_own_column(tmp_path: Path) -> None:
+    """A cell of the first line that equals the number of the column of labels makes no name of it."""
+    path = tmp_path / "plain.csv"
+    path.write_text("3,great film,1\n0,bad film,0\n1,good,1\n")
+    for columns in ({"text": "2", "label": "3"}, {"text": 2, "label": 3}):
+        rows = read_dataset(path, ["negative", "positive"], columns=columns).rows
+        assert [row.label for row in rows] == ["positive", "negative", "positive"]
+    path.write_text("3,great film,1\n0,bad film,2\n")
+    with pytest.raises(DataError, match="from 0 or from 1"):
+        read_dataset(path, ["negative", "neutral", "positive"], columns={"text": "2", "label": "3"})
+
+
+@pytest.mark.parametrize("records", [20, 40, 400])
+def test_a_head_may_end_within_a_field(records: int, tmp_path: Path) -> None:
+    path = tmp_path / "lines.csv"
+    path.write_text("text;label\n" + '"first line\nsecond line";positive\n' * records)
+    dataset = read_dataset(path)
+    assert [row.text for row in dataset.rows] == ["first line\nsecond line"] * records
+
+
+@pytest.mark.parametrize("text", [" leading blank", "trailing blank ", "old\rline", "new\nline"])
+def test_what_some_library_encloses_is_enclosed(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "some.tsv"
+    path.write_text(f'text\tlabel\n"{text}"\tpositive\nplain\tnegative\n', newline="")
+    assert [row.text.strip() for row in read_dataset(path).rows] == [text.strip(), "plain"]
+
+
+def test_a_name_that_is_like_a_label_is_no_doubt_where_the_file_surely_has_names(tmp_path: Path) -> None:
+    path = tmp_path / "spam.jsonl"
+    path.write_text('{"text": "buy", "spam": "spam"}\n{"text": "hello", "spam": "ham"}\n')
+    assert read_dataset(path, columns={"label": "spam"}).notes == ()
+    path = tmp_path / "toxic.csv"
+    path.write_text("text,toxic\nbad,toxic\ngood,clean\n")
+    assert read_dataset(path, columns={"label": "toxic"}).notes == ()

@@ -134,7 +134,7 @@ def _with_left_out(classes: dict[str, str], wanted: list[str]) -> list[str]:
     [
         (BINARY, ["pos", "neg"], "--label pos=positive --label neg=negative"),
         (BINARY, ["True", "False"], "--label True=positive --label False=negative"),
-        (BINARY, ["x=pos", "the  neg"], "--label x=pos=positive --label 'the neg=negative'"),
+        (BINARY, ["x=positi", "the  negat"], "--label x=positi=positive --label 'the negat=negative'"),
         (("World", "Sports"), ["sport", "worlds", "world"], "--label sport=Sports --label worlds=World"),
         (BINARY, ["pos", "unsure"], "--label pos=positive --label unsure="),
     ],
@@ -150,9 +150,16 @@ def test_names_that_are_no_class_are_matched_with_the_nearest(
 
 
 def test_where_nothing_is_near_the_classes_are_named(tmp_path: Path) -> None:
-    for labels in (["zzz"], [f"pos {i}" for i in range(40)], [""]):
+    for labels in (["zzz"], ["World", "Sports"], [f"pos {i}" for i in range(40)]):
         with pytest.raises(DataError, match="Use negative or positive, or an index from 0 to 1; or match"):
             read(write(tmp_path / "rows.csv", labels), BINARY)
+    with pytest.raises(DataError, match="Give every row a label; or skip bad rows"):
+        read(write(tmp_path / "rows.csv", [""]), BINARY)
+
+
+def test_numbers_that_can_only_be_indexes_are_proposed_as_indexes() -> None:
+    assert proposed(["0", "2", "4"], "12345") == {"0": "1", "2": "3", "4": "5"}
+    assert proposed(["1", "2", "5"], "12345") == {"1": "1", "2": "2", "5": "5"}
 
 
 def test_the_whole_column_decides_also_of_the_first_rows(tmp_path: Path) -> None:

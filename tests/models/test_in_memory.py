@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import hashlib
+import threading
 import types
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +17,7 @@ import transformers
 
 from explainlab import ExplainLabError, explain, load_model, study
 from tests.tiers import first
-from tests.zoo import ZOO
+from tests.zoo import ZOO, model_of, tokenizer_of
 
 TEXT = "the film is good but the plot is bad"
 
@@ -277,3 +278,27 @@ CHANGES: dict[str, Callable[[Any], Any]] = {
     "hook below": lambda network: _hooked(network, "bert.pooler", lambda pooled: pooled / 2),
 }
 """Networks that say something else than their weights alone: half of their logits, or nearly so."""
+
+
+def test_checkpoints_of_activations_leave_the_model_as_it_was() -> None:
+    """transformers leaves a hook behind on the word embeddings, also after they are switched off."""
+    network, tokenizer = model_of("bert"), tokenizer_of("bert")
+    before = load_model(network, tokenizer=tokenizer)
+    network.gradient_checkpointing_enable()
+    network.gradient_checkpointing_disable()
+    after = load_model(network, tokenizer=tokenizer)
+    assert after.id == before.id
+    assert after.architecture == before.architecture
+
+
+def test_a_hook_that_cannot_be_copied_is_told() -> None:
+    class Holder:
+        def __init__(self) -> None:
+            self.own = threading.Lock()
+
+        def hook(self, *_: object) -> None: ...
+
+    network = model_of("bert")
+    network.register_forward_hook(Holder().hook)
+    with pytest.raises(ExplainLabError, match="cannot be copied"):
+        load_model(network, tokenizer=tokenizer_of("bert"))

@@ -14,6 +14,7 @@ from transformers import PreTrainedTokenizerBase, pipeline
 
 from explainlab.errors import TextError
 from explainlab.models.batching import Batcher
+from explainlab.models.caveats import caveats
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
 from explainlab.models.loading import load_model
@@ -42,7 +43,9 @@ def test_a_decoder_reads_the_last_token_that_is_no_padding(tmp_path: Path) -> No
         classifier = load_model(str(tmp_path / name), device="cpu")
         assert classifier.encode("a good film").cut == 0, "the end token is none of the text's"
         spelled = classifier.encode(f"a good film{end}{end}")
-        assert spelled.cut == 2
+        assert (spelled.cut, spelled.unread) == (0, 2)
+        (warning,) = caveats(classifier, spelled, None)
+        assert f"takes the last 2 tokens of the text, “{end}”, for padding" in warning
         with pytest.raises(TextError, match="no token to explain"):
             classifier.encode(end)
 
@@ -53,7 +56,12 @@ def test_a_decoder_passes_over_padding_that_is_an_ordinary_token(tmp_path: Path)
     model.config.pad_token_id = tokenizer.convert_tokens_to_ids("!")
     model.save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
-    _require_equal(tmp_path, [("a good film!", None), ("a good film!!", None), ("! good", None), ("good! film", None)])
+    classifier = _require_equal(
+        tmp_path, [("a good film!", None), ("a good film!!", None), ("! good", None), ("good! film", None)]
+    )
+    assert classifier.encode("a good film!").unread == 1
+    with pytest.raises(TextError, match="every token of the text for padding"):
+        classifier.encode("!")
 
 
 @pytest.mark.parametrize(
