@@ -35,7 +35,7 @@ def test_hostile_text_is_text_a_pressed_small_map_or_point_opens_a_map_and_the_a
     expect(small).to_have_attribute("aria-pressed", "true")
     name = small.locator(".small-name").inner_text()
     expect(page.get_by_text(re.compile(rf"Map \d+: {re.escape(name)}"))).to_be_visible()
-    chart = page.locator(".st-key-candidates_scatter .js-plotly-plot")
+    chart = page.locator(".st-key-candidates_scatter .js-plotly-plot").first
     chart.scroll_into_view_if_needed()
     before = page.url
     chart.locator(".scatterlayer .trace").first.locator(".points path").nth(3).click(force=True)

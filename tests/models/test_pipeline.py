@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 from tokenizers import normalizers, pre_tokenizers, processors
-from transformers import PreTrainedTokenizerBase, pipeline
+from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast, pipeline
 
 from explainlab.errors import TextError
 from explainlab.models.batching import Batcher
@@ -144,7 +144,8 @@ def _saved(
 def _require_equal(folder: Path, texts: list[Text]) -> Classifier:
     """Compare the probabilities of ``texts``, one by one and together, with those of transformers' pipeline."""
     classifier = load_model(str(folder), device="cpu")
-    theirs: Any = pipeline("text-classification", model=str(folder), device="cpu")
+    by_file = PreTrainedTokenizerFast.from_pretrained(folder)  # transformers makes a Qwen2's anew, with other parts
+    theirs: Any = pipeline("text-classification", model=str(folder), tokenizer=by_file, device="cpu")
     segmented = getattr(theirs.model.config, "type_vocab_size", 0) > 1
     segments = {"return_token_type_ids": True} if segmented else {}  # it leaves them out unless it is asked
     readings = read_all(classifier, texts)
