@@ -122,6 +122,7 @@ def _growth_of_a_result(folder: Path) -> dict[str, float]:
     return {stage: (many[stage] - few[stage]) / 800 for stage in few}
 
 
+@pytest.mark.full("a process of its own for each number of texts: 7 to 20 s")
 def test_memory_of_a_result_does_not_grow_with_its_texts(tmp_path: Path) -> None:
     """Its texts alone are 60 bytes each, and their values and facts 170."""
     grown = forked.answer_of(_growth_of_a_result, tmp_path)
