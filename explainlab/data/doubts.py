@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from itertools import chain
-from pathlib import Path
 from reprlib import repr as quote
 
 import regex
 
-from explainlab.data.formats import SEPARATED, Record
+from explainlab.data.formats import Record
 from explainlab.data.rows import Row, Span
+from explainlab.data.sources import Source
 
 _LABELS = 1_000
 """First labels that are compared with the name of their column."""
@@ -23,16 +23,16 @@ _TWO_UNITS = regex.compile("[\U00010000-\U0010ffff]")
 
 
 class Doubts:
-    """Looks at every row of the data set ``name`` and its record, and has ``notes`` for readers in the end.
+    """Looks at every row of a ``source`` and its record, and has ``notes`` for readers in the end.
 
     ``columns`` are the named ones, ``labels`` the classes of the model (None: any), and ``marks`` the roles that are
     needed beside text and label.
     """
 
     def __init__(
-        self, name: str, columns: Mapping[str, str], labels: Sequence[str] | None, marks: Collection[str]
+        self, source: Source, columns: Mapping[str, str], labels: Sequence[str] | None, marks: Collection[str]
     ) -> None:
-        self._name, self._columns = name, columns
+        self._source, self._columns = source, columns
         self._classes = {label.casefold() for label in labels or ()}
         self._compares = "rationale" in marks
         self._names: list[str] = []
@@ -71,15 +71,14 @@ class Doubts:
         if not self._written or numbered or self._has_names or not self._is_label(name):
             return []
         return [
-            f"The first line of {self._name} may be a row: the column of its labels is called {quote(name)}. "
+            f"The first line of {self._source.name} may be a row: the column of its labels is called {quote(name)}. "
             "If so, name columns by their numbers, as in text=1 and label=2."
         ]
 
     @property
     def _has_names(self) -> bool:
-        """Tell whether the file surely names its columns: its format does, or one is called text or label."""
-        suffix = Path(self._name.lower().removesuffix(".gz")).suffix
-        return suffix not in SEPARATED or not {"text", "label"}.isdisjoint(self._names)
+        """Tell if the file surely names its columns: its format does, or one is called text or label."""
+        return not self._source.is_separated or not {"text", "label"}.isdisjoint(self._names)
 
     def _is_label(self, name: str) -> bool:
         """Tell whether ``name`` is like the labels in the column that it names."""

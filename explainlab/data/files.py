@@ -5,7 +5,8 @@ pair), ``rationale`` and ``rationale_b`` (the human evidence in each text: a JSO
 spans), and ``paraphrase`` (the text in other words; in JSONL and Parquet also a list of such); other columns can be
 named instead. All else is ignored, and so are rationales that no question needs. An empty ``text_b`` is no second
 text. A label may be in a list of its own, as tools for annotation write it; rows that an annotator rejected
-or ignored (Prodigy's ``answer``) are left out. Files are streamed: of a large file only the requested rows are read.
+or ignored (Prodigy's ``answer``) are left out. Files are streamed: of a large file only the requested rows are read,
+but for one look at all labels where they are numbers, and one at all lines where tabs separate fields.
 """
 
 from __future__ import annotations
@@ -108,12 +109,12 @@ def read_dataset(
     """
     if limit is not None and limit < 1:
         raise DataError(f"The limit of {limit} rows leaves no data.", "Use a limit of at least 1.")
-    name = locate(path, reader).name
-    rows = Rows()
+    source = locate(path, reader)
+    name, rows = source.name, Rows()
     skipped: list[tuple[int, str]] = []
     remedy = ""
     sample = None if seed is None or limit is None else Sample(limit, seed)
-    doubts = Doubts(name, columns or {}, labels, marks)
+    doubts = Doubts(source, columns or {}, labels, marks)
     for number, record, row in stream_rows(path, labels, columns, classes, reader, marks):
         if isinstance(row, Row):
             doubts.see(record, row)
@@ -170,7 +171,7 @@ def require_columns(
     marks: Collection[str] = (),
     reader: Reader = ANYBODY,
 ) -> None:
-    """Raise :class:`DataError` as :func:`read_dataset` for a missing column; only the first records are read.
+    """Raise :class:`DataError` as :func:`read_dataset` for a missing column; only the first records are made.
 
     ``marks`` are the roles of :data:`MARKS` that are needed too. Of an empty file nothing is known.
     """

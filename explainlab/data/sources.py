@@ -12,7 +12,7 @@ from pathlib import Path
 from explainlab.data import hub, uploads
 from explainlab.data.budget import Budget
 from explainlab.data.examples import PREFIX, embedded_examples
-from explainlab.data.formats import Record, known_suffix, records
+from explainlab.data.formats import SEPARATED, Record, known_suffix, records
 from explainlab.errors import DataError
 from explainlab.reader import ANYBODY, Reader
 from explainlab.request import digest
@@ -27,6 +27,11 @@ class Source:
 
     name: str
     files: tuple[Path, ...]
+
+    @property
+    def is_separated(self) -> bool:
+        """Tell if it has fields between separators, so that its first line may be a row and no line of names."""
+        return known_suffix(self.files[0].name).startswith(SEPARATED)
 
     def records(self, reader: Reader, named: Collection[str] = ()) -> Iterator[Record]:
         """All records, from column to value, read as ``reader``; one budget for all files.

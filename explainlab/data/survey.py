@@ -11,7 +11,6 @@ from reprlib import repr as quote
 from typing import Any
 
 from explainlab.data.files import LOOKED_AT, column_names, columns_of, label_cell, missing_columns, stream_rows
-from explainlab.data.formats import SEPARATED, known_suffix
 from explainlab.data.labels import LONGEST_LABEL, Classes, label_of, nearest
 from explainlab.data.rows import Row
 from explainlab.data.sources import locate
@@ -86,15 +85,14 @@ def preview(
 ) -> Preview:
     """The first ``rows`` records of a data set, their cells cut to 500 characters; no more of its file is read.
 
-    All lines are read where tabs separate fields. ``columns`` are those that are named.
+    All lines of a file with tabs are looked at once, for its quotation marks. ``columns`` are those that are named.
     Raises :class:`DataError` for a file that is missing, of an unknown format, or damaged at its beginning.
     """
     source = locate(path, reader)
     records = islice(source.records(reader, (columns or {}).values()), rows)
     cells = [{name: _shown(cell) for name, cell in record.items()} for record in records]
     names = tuple(dict.fromkeys(column for record in cells for column in record))
-    separated = known_suffix(source.files[0].name).startswith(SEPARATED)
-    numbers = tuple(str(place + 1) for place in range(len(names))) if separated else ()
+    numbers = tuple(str(place + 1) for place in range(len(names))) if source.is_separated else ()
     return Preview(source.name, names, tuple(cells), numbers)
 
 

@@ -41,7 +41,7 @@ class AblationText(TextBody):
 
 
 class Summary(Record):
-    """How many texts the means are of."""
+    """The number of texts in the means."""
 
     n: int
 

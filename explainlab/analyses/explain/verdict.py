@@ -17,6 +17,7 @@ from explainlab.analyses.trust.verdict import verdict as trust_verdict
 from explainlab.analyses.wording import capital, joined, quoted, whole_percent
 from explainlab.attribution.records import Attribution
 from explainlab.attribution.registry import request_label
+from explainlab.figures.heatmap import number
 from explainlab.text.units import words
 
 _LEADING, _OPPOSING, _CLEAR = 0.5, 0.25, 0.1
@@ -51,13 +52,13 @@ def verdict(result: Attribution, trust: TrustText | None = None) -> str:
 
 
 def _contradiction(result: Attribution) -> str:
-    """The sentence about scores that together speak against the predicted class, with what to compare; or nothing."""
+    """Return the sentence about scores that together speak against the predicted class, with the reason; or nothing."""
     if not result.contradicts:
         return ""
     remedy = "this method promises no sum, others such as Integrated Gradients do"
     if result.completeness is not None:
         remedy = f"its baseline has a still higher {result.request.output} of this class"
-    total = f"{result.scores.sum():.3g}".replace("-", "−")
+    total = number(float(result.scores.sum()), signed=True)
     return f" Together the scores speak against it, as their sum is {total}: {remedy}."
 
 

@@ -36,8 +36,8 @@ logging.getLogger("transformers.modeling_utils").addFilter(lambda said: "LOAD RE
 ADAPTER = "adapter_config.json"
 ADAPTER_WEIGHTS = "adapter_model.safetensors"
 MOST_GROWTH, MOST_NEW = 8, 10**7
-"""A network may hold so many times the numbers of its files (weights in 4 bits are two in a byte, and tied ones are
-there twice), and so many new ones, such as a head's."""
+"""The most numbers of a network: 8 times those of its files, as weights in 4 bits are two in a byte and tied ones are
+there twice, and 10 million new ones, such as a head's."""
 _NUMBER = re.compile(r"\.\d+\.")
 """The number of a layer in the name of a weight."""
 IN_ADAPTER = "base_model.model."
@@ -187,7 +187,7 @@ def head_brought(files: Files, config: Any) -> tuple[str, int] | None:
 
 
 def _head_in(adapter: Path, network: Any) -> tuple[str, int] | None:
-    """The same of an ``adapter`` of ``network``, a classifier that may have another number of classes."""
+    """As :func:`head_brought`, for an ``adapter`` of a ``network`` that may have another number of classes."""
     own, stored = network.state_dict(), _shapes(adapter)
     body = f"{network.base_model_prefix}."
     shapes = {name: stored[IN_ADAPTER + name] for name in own if IN_ADAPTER + name in stored}
