@@ -12,6 +12,7 @@ from typing import Any, cast
 import torch
 import transformers
 from torch import Tensor, nn
+from transformers.utils import output_capturing
 
 from explainlab.models.anatomy import (
     SCORE,
@@ -36,6 +37,14 @@ from explainlab.models.stored.building import BUILDING
 
 Replace = Callable[[nn.Module, Any, Tensor], Tensor]
 
+_HAS_RECORDERS = "_output_capturing_hooks_installed"
+"""The mark of a network in which transformers has registered its recording hooks."""
+
+
+def _records(hook: Any) -> bool:
+    """Whether transformers records outputs by ``hook``."""
+    return getattr(hook, "__module__", "") == output_capturing.__name__
+
 
 @dataclass(eq=False)
 class TransformerModel(Model):
@@ -48,6 +57,23 @@ class TransformerModel(Model):
     network: transformers.PreTrainedModel
     architecture: Architecture
     device: torch.device
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state without the hooks by which transformers records hidden states and attention.
+
+        They cannot be pickled. transformers registers them with the first call that asks for such outputs, and keeps
+        them; in a copy it registers them again.
+        """
+        if not any(_records(hook) for module in self.network.modules() for hook in module._forward_hooks.values()):
+            return vars(self)
+        shared = {id(tensor): tensor for tensor in (*self.network.parameters(), *self.network.buffers())}
+        state = copy.deepcopy(vars(self), shared)
+        for module in state["network"].modules():
+            vars(module).pop(_HAS_RECORDERS, None)
+            for key, hook in list(module._forward_hooks.items()):
+                if _records(hook):
+                    del module._forward_hooks[key]
+        return state
 
     @property
     def body(self) -> nn.Module:

@@ -192,3 +192,17 @@ def test_a_classifier_can_be_copied_and_pickled(name: str, zoo: Zoo) -> None:
         assert made.predict(made.encode(TEXT)).probabilities == pytest.approx(predicted.probabilities)
         np.testing.assert_allclose(explain(made, TEXT, "gradient").scores, gradients, rtol=1e-4, atol=1e-7)
         assert (made.id, made.digest, made.labels) == (classifier.id, classifier.digest, classifier.labels)
+
+
+@pytest.mark.parametrize("name", ["bert", "gpt2", "deberta"])
+def test_a_network_that_has_recorded_its_states_can_be_copied_and_pickled(name: str, zoo: Zoo) -> None:
+    """transformers keeps the hooks that record hidden states in the network; they cannot be pickled."""
+    classifier = copy.deepcopy(zoo(name))
+    asked = {"input_ids": torch.tensor([[1, 2]]), "output_hidden_states": True, "output_attentions": True}
+    recorded = classifier.model.network(**asked)
+    for made in (copy.deepcopy(classifier), pickle.loads(pickle.dumps(classifier))):
+        assert made.predict(made.encode(TEXT)).probabilities == classifier.predict(made.encode(TEXT)).probabilities
+        again = made.model.network(**asked)
+        assert len(again.hidden_states) == len(recorded.hidden_states)
+        torch.testing.assert_close(again.hidden_states[-1], recorded.hidden_states[-1])
+    torch.testing.assert_close(classifier.model.network(**asked).logits, recorded.logits)
