@@ -64,7 +64,8 @@ def models(
     from explainlab.service.users import LOCAL
 
     if delete:
-        open_service().delete_made(delete)
+        with open_service() as service:
+            service.delete_made(delete)
     body = listed_models(LOCAL.id)
     lines = [f"{m['id']}  {m['architecture']}: {', '.join(m['labels'])}  {m.get('name', '')}".rstrip() for m in body]
     print_body({"models": body}, as_json, lines)
@@ -382,16 +383,15 @@ def _ask(device: str | None, workers: Sequence[Any], **fields: Any) -> Any:
     from explainlab.service.users import LOCAL
 
     request = new_request(**fields)
-    service = open_service(device, workers)
-    if service.notice:
-        typer.echo(service.notice, err=True)
-    report, pace = Reporter(in_sight()), service.paces.nearest(asked_by(request, LOCAL))
-    foretell = Foretelling(report, partial(plan_words, service, request), LATEST)
-    try:
-        return answered(service, request, lambda context: Told(context, report, foretell, pace), report, foretell)
-    finally:
-        report.close()
-        service.store.lease.end()  # there may be one for each of several cells
+    with open_service(device, workers) as service:
+        if service.notice:
+            typer.echo(service.notice, err=True)
+        report, pace = Reporter(in_sight()), service.paces.nearest(asked_by(request, LOCAL))
+        foretell = Foretelling(report, partial(plan_words, service, request), LATEST)
+        try:
+            return answered(service, request, lambda context: Told(context, report, foretell, pace), report, foretell)
+        finally:
+            report.close()
 
 
 def _complain(message: str) -> int:

@@ -69,8 +69,9 @@ def export(
     from explainlab.service.service import open_service
     from explainlab.service.users import LOCAL
 
-    opened = open_service().open_run(run, LOCAL)
-    if opened.result is None:
-        raise RequestError(opened.missing, "Run it again on its page.")
-    count = write_rows(opened.result.rows_in_parts, out)
+    with open_service() as service:
+        opened = service.open_run(run, LOCAL)
+        if opened.result is None:
+            raise RequestError(opened.missing, "Run it again on its page.")
+        count = write_rows(opened.result.rows_in_parts, out)
     print_body({"out": str(out), "rows": count}, as_json, [f"{count:,} rows in {out}"])

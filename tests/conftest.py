@@ -8,6 +8,7 @@ import logging
 import os
 import tempfile
 import uuid
+import weakref
 from collections.abc import Callable, Iterator
 from functools import cache, lru_cache
 from pathlib import Path
@@ -28,7 +29,6 @@ from explainlab.models.speaking.templates import Template, save_template
 from explainlab.service import service as service_module
 from explainlab.service.service import Service
 from explainlab.settings import ROOT, settings
-from explainlab.workers.answering import Answering
 from tests.tiers import first, full
 from tests.zoo import ZOO, build
 
@@ -75,43 +75,48 @@ def _home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     settings.cache_clear()
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _workers() -> Iterator[list[Answering]]:
-    """Collect the workers of this process; the thread of a service never ends, and would keep its worker's models."""
-    workers: list[Answering] = []
-    begin = Answering.__init__
+Opened = list[weakref.ref[Service]]
 
-    def remembered(worker: Answering, *arguments: Any, **options: Any) -> None:
-        workers.append(worker)
-        begin(worker, *arguments, **options)
+
+@pytest.fixture(scope="session", autouse=True)
+def _services() -> Iterator[Opened]:
+    """Collect the services that tests open, so that each ends with the test or the module that has opened it."""
+    services: Opened = []
+    begin = Service.__init__
+
+    def remembered(service: Service, *arguments: Any, **options: Any) -> None:
+        begin(service, *arguments, **options)
+        services.append(weakref.ref(service))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Answering, "__init__", remembered)
-        yield workers
+        patch.setattr(Service, "__init__", remembered)
+        yield services
 
 
-def _forget(workers: list[Answering], first: int) -> None:
-    """Drop the models of the workers from the ``first`` one on: a worker loads them again when they are needed."""
-    for worker in workers[first:]:
-        if worker.loaded:
-            worker.close()
-    del workers[first:]
+def _close(services: Opened, first: int) -> None:
+    """Close the services from the ``first`` one on; the app's own of the session stays."""
+    app = service_module.service() if service_module._service.cache_info().currsize else None
+    for opened in services[first:]:
+        service = opened()
+        if service is not None and service is not app:
+            service.close()
+    services[first:] = [opened for opened in services[first:] if app is not None and opened() is app]
 
 
 @pytest.fixture(autouse=True)
-def _memory_of_a_test(_workers: list[Answering]) -> Iterator[None]:
-    """Drop the models of the workers that a test has begun."""
-    before = len(_workers)
+def _services_of_a_test(_services: Opened) -> Iterator[None]:
+    """Close the services that a test has opened."""
+    before = len(_services)
     yield
-    _forget(_workers, before)
+    _close(_services, before)
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _memory_of_a_module(_workers: list[Answering]) -> Iterator[None]:
-    """Drop the models of a module's workers, and give freed memory back to the system."""
-    before = len(_workers)
+def _memory_of_a_module(_services: Opened) -> Iterator[None]:
+    """Close the services that a module has opened, and give freed memory back to the system."""
+    before = len(_services)
     yield
-    _forget(_workers, before)
+    _close(_services, before)
     gc.collect()
     gc.freeze()  # the objects left stay to the end: the next collection need not walk them
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # the C library of Linux keeps freed memory
@@ -283,10 +288,10 @@ def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
 
 
 def restart() -> None:
-    """The next page asks a new service; the one before, if there is one, beats no longer and has no model in memory."""
+    """Let the next page ask a new service, and close the one before, if there is one."""
     if service_module._service.cache_info().currsize:
         before = service_module.service()
-        before.store.lease.end()
+        before.close()
         for worker in before.workers:
             worker.close()
     service_module._service.cache_clear()

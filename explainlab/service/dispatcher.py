@@ -61,6 +61,7 @@ class Dispatcher:
         self._beats = [time.monotonic()] * places
         self._begins: list[Job] = []  # jobs that have their first turn, until a thread takes them
         self._idle = 0  # threads without a job
+        self._closed = False
         self._jobs: OrderedDict[str, Job] = OrderedDict()
         self._changed = threading.Condition()
         self._add_thread()
@@ -76,6 +77,8 @@ class Dispatcher:
     ) -> Job:
         """See :meth:`explainlab.service.engine.Engine.submit`."""
         with self._changed:
+            if self._closed:
+                raise ResourceError("This service is closed.", "Open another one.")
             job = self._jobs.get(key)
             if job is None or job.progress.finished or job.stop.is_set():
                 self._require_room(user)
@@ -159,6 +162,17 @@ class Dispatcher:
         """See :meth:`explainlab.service.engine.Engine.wake`."""
         with self._changed:
             self._use_idle(range(len(self._turns)))
+
+    def close(self) -> None:
+        """See :meth:`explainlab.service.engine.Engine.close`."""
+        with self._changed:
+            self._closed = True
+            for job in self._scheduler.waiting():
+                self._scheduler.discard(job)
+                job.update(status="cancelled")
+            for job in self._jobs.values():
+                job.stop.set()
+            self._changed.notify_all()
 
     @property
     def silent_seconds(self) -> float:
@@ -258,11 +272,13 @@ class Dispatcher:
         return None
 
     def _work(self) -> None:
-        """What a thread does: one job after another."""
+        """Do one job after another, until the dispatcher is closed."""
         while True:
             try:
                 with self._changed:
-                    self._changed.wait_for(lambda: self._begins)
+                    self._changed.wait_for(lambda: self._begins or self._closed)
+                    if not self._begins:
+                        return
                     job = self._begins.pop(0)
             except BaseException:
                 log.exception("the worker was interrupted")
@@ -305,7 +321,7 @@ class Dispatcher:
             self._changed.notify_all()
             if self._turns[job.place] is job:
                 self._pass_on(job.place)
-        if not job.helps and status != "queued":
+        if not job.helps and status != "queued" and not self._closed:  # a closed service leaves its jobs cut short
             self._ended(job)
 
     def _assist(self, job: Job, main: Job) -> None:

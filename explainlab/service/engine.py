@@ -72,6 +72,9 @@ class Engine(Protocol):
     def at(self, place: int) -> Job | None:
         """The job that has its turn at ``place``; it may be one that helps another."""
 
+    def close(self) -> None:
+        """Cancel every job, and end the threads once their jobs have stopped. Nothing is submitted afterwards."""
+
     @property
     def silent_seconds(self) -> float:
         """Seconds since the engine last gave a sign of life."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 import atexit
 import threading
 from collections.abc import Callable, Collection, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import lru_cache, partial
+from typing import Self
 
 from explainlab.analyses.registry import known_digest, model_digest, targets_together
 from explainlab.errors import MemoryShortage, ModelError, RequestError, ResourceError
@@ -55,12 +56,33 @@ class Service(Access):
     ) -> None:
         super().__init__(store)
         self.notice = notice
-        self.workers = workers or [here(device)]
+        self.closing = ExitStack()
+        self.closing.callback(store.close)
+        self.workers = workers
+        if not workers:
+            own = here(device)
+            self.closing.callback(own.close)
+            self.workers = [own]
         self.paces = Paces(store, self.workers[0].device)
         self._unstored: dict[str, Result] = {}  # by their keys, the last so many that nobody has in the store
         self.engine: Engine = engine(self._work, self._ended, self._help, len(self.workers), self._preferred)
         for worker in self.workers:
             worker.changed = self.engine.wake
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Cancel the jobs, end the threads, and let go of models and database. It answers nothing afterwards.
+
+        Requests without an answer count as cut short. The ``workers`` that were given stay as they are. What else ends
+        with the service is on its ``closing``.
+        """
+        self.engine.close()
+        self.closing.close()
 
     def find(self, request: Request, user: User = LOCAL) -> Result | None:
         """The stored result, or None; uploads are those of ``user``. Never loads a model, never waits for the network.
@@ -376,10 +398,11 @@ def open_service(device: str | None = None, workers: Sequence[Worker] = (), noti
         service = Service(store, device, notice, workers=workers)
     except ResourceError as error:
         return Service(Store("sqlite://"), device, notice=f"Results are not kept. {error}", workers=workers)
-    sweep_hourly(store)
+    service.closing.callback(sweep_hourly(store).set)
     store.lease.workers = partial(workers_json, service.workers, service.engine)
     store.lease.keep(service.late.flush)
     atexit.register(store.lease.end)
+    service.closing.callback(atexit.unregister, store.lease.end)
     return service
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import shutil
 import socket
 import sqlite3
+import threading
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,11 +22,12 @@ from sqlalchemy import Engine, event
 
 from explainlab.analyses.registry import get_analysis
 from explainlab.attribution.methods.control import Random
-from explainlab.errors import ModelError, RequestError
+from explainlab.errors import ModelError, RequestError, ResourceError
 from explainlab.request import Request
 from explainlab.service.jobs import Job, JobContext
 from explainlab.service.service import Service, open_service
 from explainlab.service.store.store import Store
+from explainlab.service.users import LOCAL
 from explainlab.settings import settings
 from tests.zoo import CORPUS
 
@@ -294,6 +298,31 @@ def test_a_good_home_needs_no_notice(tmp_path: Path, ask: Ask, monkeypatch: pyte
     assert second.store.unfinished.cut_short("ann") == [], "the first has a lease"
     for server in (service, second):
         server.store.lease.end()
+
+
+def test_a_closed_service_ends_its_threads_and_lets_go_of_everything(
+    tmp_path: Path, ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(settings(), "home", tmp_path / "home")
+    before = set(threading.enumerate())
+    with open_service("cpu") as service:
+        answered = finished(service, ask()).result
+        running = service.submit(ask(question="kernel_shap", parameters={"samples": 100_000}))
+        waiting = service.submit(ask(question="occlusion"))
+        threads = set(threading.enumerate()) - before
+        seen = [weakref.ref(thing) for thing in (service, service.engine, *service.workers)]
+    with pytest.raises(ResourceError, match="closed"):
+        service.submit(ask())
+    for thread in threads:
+        thread.join(SOON)
+    assert not any(thread.is_alive() for thread in threads)
+    assert {job.progress.status for job in (running, waiting)} == {"cancelled"}
+    with open_service("cpu") as after:
+        assert after.find(ask()).to_json() == answered.to_json()
+        assert {left.request.question for left in after.cut_short(LOCAL)} == {"kernel_shap", "occlusion"}
+    del service, running, waiting  # a job leads to its engine
+    gc.collect()
+    assert [ref() for ref in seen] == [None] * len(seen)
 
 
 # What goes wrong -----------------------------------------------------------------------------------------------------

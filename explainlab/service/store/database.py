@@ -125,6 +125,10 @@ class Database:
                     cursor.execute("PRAGMA incremental_vacuum(1000)").fetchall()  # pages; others may write between
             cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
+    def close(self) -> None:
+        """Close the connections that are not in use. The next statement opens another one."""
+        self._engine.dispose()
+
     @contextmanager
     def connection(self) -> Iterator[Connection]:
         """A transaction. Its errors are :class:`ResourceError`, but for an ``IntegrityError``."""

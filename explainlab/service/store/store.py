@@ -62,6 +62,11 @@ class Store:
         self.lease = Lease(self._database)
         self.unfinished = Unfinished(self._database, self.lease)
 
+    def close(self) -> None:
+        """Give up the lease and every connection; a database in memory is empty afterwards."""
+        self.lease.end()
+        self._database.close()
+
     def remarks(self, owner: str, data: str) -> Remarks:
         """Remarks of the user with the id ``owner`` on the data set with the digest ``data``."""
         return Remarks(self._database, owner, data)
