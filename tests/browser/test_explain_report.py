@@ -7,6 +7,7 @@ from axe_playwright_python.sync_playwright import Axe
 
 from explainlab import explain, load_model
 from explainlab.figures.export import report_maps, to_html
+from tests.tiers import full
 
 TEXT = "The first act drags a little, but the ending is so beautiful that I forgave everything <b>at once."
 
@@ -20,7 +21,9 @@ def report(tmp_path_factory):
     return path
 
 
-@pytest.mark.parametrize(("width", "theme"), [(390, "light"), (1280, "dark")])
+@pytest.mark.parametrize(
+    ("width", "theme"), [(390, "light"), full(1280, "dark", reason="3 s: the narrow one shows it")]
+)
 def test_bars_fit_and_are_printed_even_where_they_are_folded(browser_page, report, theme, width):
     page = browser_page(color_scheme=theme, viewport={"width": width, "height": 900})
     page.goto(report.as_uri())
