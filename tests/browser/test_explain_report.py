@@ -21,9 +21,7 @@ def report(tmp_path_factory):
     return path
 
 
-@pytest.mark.parametrize(
-    ("width", "theme"), [(390, "light"), full(1280, "dark", reason="3 s: the narrow one shows it")]
-)
+@pytest.mark.parametrize(("width", "theme"), [(390, "light"), full(1280, "dark", reason="3 s")])
 def test_bars_fit_and_are_printed_even_where_they_are_folded(browser_page, report, theme, width):
     page = browser_page(color_scheme=theme, viewport={"width": width, "height": 900})
     page.goto(report.as_uri())
