@@ -154,9 +154,10 @@ def stream_rows(
         if number > reader.limits.max_rows:
             problem = f"{source.name} has more than {reader.limits.max_rows:,} rows."
             raise DataError(problem, "Split it, or take only its first rows.")
-        known.find(label_cell(record, names["label"]))  # the first number has the column read: its errors end all
+        label = label_cell(record, names["label"])
+        known.find(label)  # the first number has the column read: its errors end all
         try:
-            yield number, record, _row(number, record, names, known, reader.limits, marks)
+            yield number, record, _row(number, record, label, names, known, reader.limits, marks)
         except DataError as error:
             yield number, record, error
 
@@ -295,8 +296,10 @@ def _different(path: str, _state: object, column: str, named: tuple[str, ...], r
 
 def _of_classes(column: str, found: Collection[str]) -> list[str]:
     """Return the columns that ``column`` names with bars between, one a class; none if it is a single column."""
+    if column in found:
+        return []
     parts = column.split(_EACH)
-    return parts if column not in found and len(parts) > 1 and all(part in found for part in parts) else []
+    return parts if len(parts) > 1 and all(part in found for part in parts) else []
 
 
 def label_cell(record: Record, column: str) -> Any:
@@ -311,26 +314,29 @@ def label_cell(record: Record, column: str) -> Any:
 def _row(
     number: int,
     record: Record,
+    label: Any,
     columns: Mapping[str, str],
     classes: Classes,
     limits: Limits,
     marks: Collection[str],
 ) -> Row:
-    """A record as a checked row; raises :class:`DataError` without the row's number."""
+    """Return a record, whose :func:`label_cell` is ``label``, as a checked row.
+
+    Raises :class:`DataError` without the row's number.
+    """
     cell = {role: record.get(column) for role, column in columns.items()}
-    cell["label"] = label_cell(record, columns["label"])
     if columns["label"] != _ANSWER and record.get(_ANSWER) in _NOT_ACCEPTED:
         raise LeftOut(f"Its {_ANSWER} is {record[_ANSWER]}: the annotator did not accept its label.")
-    classes.require_kept(cell["label"])
+    classes.require_kept(label)
     text = _text(cell["text"], columns["text"], limits)
     pair = None if _is_empty(cell["text_b"]) else _text(cell["text_b"], columns["text_b"], limits)
-    if isinstance(cell["label"], list) and len(cell["label"]) > 1:
-        raise DataError(f"The {columns['label']} has {len(cell['label'])} labels.", "Give every row a single label.")
+    if isinstance(label, list) and len(label) > 1:
+        raise DataError(f"The {columns['label']} has {len(label)} labels.", "Give every row a single label.")
     return Row(
         number=number,
         text=text,
         text_pair=pair,
-        label=classes.match(cell["label"]),
+        label=classes.match(label),
         rationale=_rationale(cell["rationale"], columns["rationale"], text, marks),
         rationale_pair=_rationale(cell["rationale_b"], columns["rationale_b"], pair or "", marks),
         paraphrases=tuple(_paraphrases(cell["paraphrase"], columns["paraphrase"], limits)),
@@ -359,6 +365,8 @@ def _is_empty(value: Any) -> bool:
 
 def _rationale(value: Any, column: str, text: str, marks: Collection[str]) -> tuple[Span, ...] | None:
     """Return the spans in a cell; a cell in no known form raises only where rationales are among ``marks``."""
+    if value is None:
+        return None
     with nullcontext() if "rationale" in marks else suppress(DataError):
         return read_spans(value, column, text)
     return None
@@ -367,5 +375,7 @@ def _rationale(value: Any, column: str, text: str, marks: Collection[str]) -> tu
 def _paraphrases(value: Any, column: str, limits: Limits) -> Iterator[str]:
     """The texts in a cell, of one or a list; what is no text of a model is none: few questions read this column."""
     for text in value if isinstance(value, list) else [value]:
+        if _is_empty(text):
+            continue
         with suppress(DataError):
             yield _text(text, column, limits)
