@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -69,12 +70,12 @@ def _by_file(tokenizer: Any, path: Path) -> tuple[str, ...]:
     """
     if not path.is_file():
         return ()
-    own, backend = Tokenizer.from_file(str(path)), tokenizer.backend_tokenizer
-    theirs, files = _pieces(backend), _pieces(own)
-    parts, kept = json.loads(own.to_str()), json.loads(backend.to_str())
-    for name in ("normalizer", "pre_tokenizer"):
-        if list(_kinds(parts[name])) != list(_kinds(kept[name])):
-            setattr(backend, name, getattr(own, name))
+    state, backend = path.stat(), tokenizer.backend_tokenizer
+    own, files = _in_file(path, state.st_size, state.st_mtime_ns)
+    theirs = _pieces(backend)
+    for name, part in own.items():
+        if _kinds(part) != _kinds(getattr(backend, name)):
+            setattr(backend, name, part)
     if theirs == files:
         return ()
     seen = f'reads "{PROBE[:10]}" as {_spelled(theirs)}, its {FILE} as {_spelled(files)}'
@@ -83,25 +84,38 @@ def _by_file(tokenizer: Any, path: Path) -> tuple[str, ...]:
     return (f"The tokenizer that transformers makes of this model {seen}: texts are read by the file.",)
 
 
-def _pieces(backend: Tokenizer) -> list[str]:
-    tokens: list[str] = backend.encode(PROBE, add_special_tokens=False).tokens
-    return tokens
+@lru_cache(maxsize=64)
+def _in_file(path: Path, _size: int, _changed: int) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Return the normalizer and the pre-tokenizer of a file, and its tokens of :data:`PROBE`.
+
+    The file has all its words, and takes as long to read as the weights of a small model: once, until it changes.
+    """
+    own = Tokenizer.from_file(str(path))
+    return {name: getattr(own, name) for name in ("normalizer", "pre_tokenizer")}, _pieces(own)
+
+
+def _pieces(backend: Tokenizer) -> tuple[str, ...]:
+    return tuple(backend.encode(PROBE, add_special_tokens=False).tokens)
 
 
 def _spelled(pieces: Sequence[str]) -> str:
     return " | ".join(pieces[:6])
 
 
-def _kinds(part: Any) -> Iterator[str]:
-    """The kinds of a part of a tokenizer.json and of the parts within it, in their order."""
-    if isinstance(part, dict):
-        if "type" in part:
-            yield part["type"]
-        for inner in part.values():
-            yield from _kinds(inner)
-    elif isinstance(part, list):
-        for inner in part:
-            yield from _kinds(inner)
+def _kinds(part: Any) -> list[str]:
+    """Return the kinds of a part of a tokenizer and of the parts within it, in their order."""
+    return [] if part is None else list(_types(json.loads(part.__getstate__())))
+
+
+def _types(written: Any) -> Iterator[str]:
+    if isinstance(written, dict):
+        if "type" in written:
+            yield written["type"]
+        for inner in written.values():
+            yield from _types(inner)
+    elif isinstance(written, list):
+        for inner in written:
+            yield from _types(inner)
 
 
 def most_tokens(model_id: str, config: PreTrainedConfig, tokenizer: PreTrainedTokenizerBase) -> int:

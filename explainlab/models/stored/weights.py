@@ -9,9 +9,10 @@ import copy
 import json
 import logging
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import lru_cache
 from math import prod
 from pathlib import Path
 from reprlib import repr as quote
@@ -106,8 +107,10 @@ def read_network(model_id: str, factory: Any, directory: Path | None, **options:
     return network, info
 
 
-def _require_all_layers(model_id: str, network: nn.Module, unused: Iterable[str]) -> None:
+def _require_all_layers(model_id: str, network: nn.Module, unused: Collection[str]) -> None:
     """Raise for ``unused`` weights that differ from some in ``network`` in the number of their layer alone."""
+    if not unused:
+        return
     alike = {_NUMBER.sub(".#.", name) for name in network.state_dict()}
     lost = sorted(name for name in unused if _NUMBER.sub(".#.", name) in alike)
     if lost:
@@ -239,7 +242,7 @@ def _require_fitting(model_id: str, directory: Path, config: Any) -> None:
             )
     stored = sum(_count(path) for path in directory.glob("*.safetensors"))
     try:
-        asked = sum(own.numel() for own in _on_meta(config, language_model=False).state_dict().values())
+        asked = _numbers_asked(_Written(config.to_json_string(use_diff=False), config))
     except Exception as error:
         raise ModelError(f"{model_id} cannot be loaded: {first_line(error)}") from error
     if asked > MOST_GROWTH * stored + MOST_NEW:
@@ -247,6 +250,20 @@ def _require_fitting(model_id: str, directory: Path, config: Any) -> None:
             f"The configuration of {model_id} asks for {asked:,} numbers; its weights are {stored:,}.",
             "Save the configuration and the weights together with save_pretrained.",
         )
+
+
+@dataclass(frozen=True)
+class _Written:
+    """A configuration, which equals those that are ``written`` alike."""
+
+    written: str
+    config: Any = field(compare=False)
+
+
+@lru_cache(maxsize=64)
+def _numbers_asked(own: _Written) -> int:
+    """Return how many numbers a network of this configuration holds."""
+    return sum(weight.numel() for weight in _on_meta(own.config, language_model=False).state_dict().values())
 
 
 def _on_meta(

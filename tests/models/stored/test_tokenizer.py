@@ -13,6 +13,8 @@ from explainlab.models.caveats import caveats
 from explainlab.models.loading import load_model
 from explainlab.models.reading import read_all
 from explainlab.models.stored.base import load_base
+from explainlab.models.stored.tokenizer import _in_file
+from explainlab.models.stored.weights import _numbers_asked
 from tests.zoo import LABELS, build, model_of, tokenizer_of
 
 TEXT, SECOND = "A FUNNY film", "it isn't good"
@@ -74,6 +76,17 @@ def test_options_of_the_same_part_are_those_of_transformers(
     assert list(own.pieces) != Tokenizer.from_file(str(tmp_path / "tokenizer.json")).encode(TEXT).tokens
     (note,) = classifier.notes
     assert note.endswith("texts are read as transformers does.")
+
+
+def test_a_file_is_read_once_until_it_changes(tmp_path: Path) -> None:
+    folder = remade(tmp_path, "bert", "BertTokenizer", normalizers.NFC())
+    load_model(str(folder), device="cpu")
+    read, counted = _in_file.cache_info().misses, _numbers_asked.cache_info().misses
+    kept = load_model(str(folder), device="cpu").encode(TEXT).pieces
+    assert (_in_file.cache_info().misses, _numbers_asked.cache_info().misses) == (read, counted)
+    remade(tmp_path, "bert", "BertTokenizer", normalizers.Lowercase())
+    changed = load_model(str(folder), device="cpu").encode(TEXT).pieces
+    assert list(changed) == Tokenizer.from_file(str(folder / "tokenizer.json")).encode(TEXT).tokens != list(kept)
 
 
 @pytest.mark.parametrize("name", ["bert", "roberta", "t5", "gpt2", "llama", "qwen3"])
