@@ -26,8 +26,11 @@ Kind = Literal["attribution", "study"]
 
 GOLD = "gold"
 """The target of a data set's rows that names every row's own label."""
-RECORD_VERSION = 2
-"""Rises when the stored form of results changes, so that older ones are computed again instead of misread."""
+RECORD_VERSION = 3
+"""Rises when models come to read texts in another way, or the stored form of results changes.
+
+It is part of the key of every result, so that older ones are computed again, neither misread nor taken for today's.
+"""
 _OF_DATA = ("data", "columns", "classes")
 _MARKS = ("rationale", "rationale_pair", "paraphrases")
 _ABOUT = ("text", "text_pair", *_MARKS, *_OF_DATA)

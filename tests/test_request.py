@@ -29,26 +29,26 @@ def key(**fields: Any) -> str:
 @pytest.mark.parametrize(
     ("fields", "expected"),
     [
-        (FIELDS, "d35ab064280cee519f183139bb32ea0d8c844802a53b0649feba10bbe99bf164"),
+        (FIELDS, "dd0edb335c28e1379bd0af3b0a72cf3fa42130bbc16e01a303176544735d1f1e"),
         (
             {"question": "trust", "model": "m", "text": "a film", "parameters": {"method": "lime"}},
-            "f9b8049e47c8e9920c1cd1217c24e6b6dd7e4417d31822449181da307bfc1e01",
+            "9165b19a31a0a72c2078c2d557abd1dcc2d749e2a1717650a8a08162ea372ba0",
         ),
         (
             {"question": "path_gradients", "model": "m", "text": "a film"},
-            "0d6cc6331af3bb69791fb7fff4ee646a2e60dbf0a2304d7256881f5e4c1c9c7f",
+            "04d8cd9d125f49dd9ba1203013baae4caf4da6686f65767d247ebde93a3acf26",
         ),
         (
             {"question": "predictions", "model": "m", "data": "embedded:sentiment", "columns": {"text": "text"}},
-            "9d107507e76a60384e6da75118e0d3e0270da4098e0403bd533902fda49b8a22",
+            "9e701203e33dcd4caddfbf56bb57a64c9002812f328f1ba123c55ff932d6dafd",
         ),
         (
             {"question": "evaluation", "model": "m", "text": "a film"},
-            "badfbdc347e7dc9af3299f6f9f54a7d041167f0597a3ab3bea01430295aec052",
+            "5af65bd9193cb6ef451340b85f85458121cb6aeb6e3de3a4a5d5c1e110bddfb8",
         ),
         (
             {"question": "activation", "model": "m", "text": "a film", "output": "logit"},
-            "23c6245952830b460b311a0abd82b73a26003e3e810511135d3540e5c46d6b65",
+            "fad5dad704083e2fbea7b0ac3cb979f41b37123b303f1175979425682abae1ef",
         ),
     ],
 )

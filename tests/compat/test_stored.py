@@ -76,19 +76,15 @@ def copy(old: sqlite3.Connection, table: sa.Table, connection: sa.Connection) ->
         connection.execute(insert, dict(zip(names, row, strict=True)))
 
 
-RAISED = {"rpi_candidates", "evaluation", "mistake_drivers", "trust", "judged_map", "ablation"}
-"""Studies of which the version, or that of a metric, has risen since: a run opens, its question is answered anew."""
-
-
-def test_every_request_is_answered_from_the_store(service: Service) -> None:
+def test_every_run_opens_and_its_question_is_answered_anew(service: Service) -> None:
+    """Texts were read in another way when these runs were stored, so no question of today has their keys."""
     answers = {}
     for run_id, run in RUNS.items():
         if not run["imported"]:
             opened = service.open_run(run_id, LOCAL)
-            result = opened.result if run["question"] in RAISED else service.find(opened.request)
-            assert result is not None, run
-            assert run["question"] not in RAISED or service.find(opened.request) is None
-            answers[run["key"]] = (opened.run.request, json.loads(json.dumps(result.to_json())))
+            assert opened.result is not None, run
+            assert service.find(opened.request) is None, run
+            answers[run["key"]] = (opened.run.request, json.loads(json.dumps(opened.result.to_json())))
     assert len(answers) == len(STORED["answers"])
     for recorded in STORED["answers"]:
         record = next(record for request, record in answers.values() if request == recorded["request"])
