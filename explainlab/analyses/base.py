@@ -8,10 +8,11 @@ from dataclasses import asdict, dataclass
 from math import inf
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, Self, TypeVar
 
+import torch
 from pydantic import BaseModel, ConfigDict
 
 from explainlab.attribution.baselines import data_digest
-from explainlab.attribution.explain import versions_with
+from explainlab.attribution.explain import versions_by, versions_with
 from explainlab.attribution.method import Extent
 from explainlab.attribution.registry import MethodRequest, get_method
 from explainlab.data import leaves_out, rows_digest
@@ -21,6 +22,7 @@ from explainlab.errors import RequestError, UnsupportedError
 from explainlab.models import loading
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import PassCount, RunContext
+from explainlab.models.modes import rounding
 from explainlab.reader import Reader
 from explainlab.request import GOLD, RECORD_VERSION, CompleteRequest, Kind, Output, Request, digest
 from explainlab.result import PART, Cost, Result, StoredPart
@@ -386,6 +388,10 @@ class ModelFree(Analysis):
     def model_digest(self, model_id: str) -> str:
         """See :meth:`Analysis.model_digest`."""
         return self.known_digest(model_id) or super().model_digest(model_id)
+
+    def versions_on(self, device: str, base: str) -> dict[str, str]:
+        """Return the versions that the numbers of trainings of ``base`` on a ``device`` depend on."""
+        return versions_by(self.model_digest(base), device, rounding(torch.device(device)), study=self.version)
 
     def foreseen(self, request: CompleteRequest, reader: Reader) -> Foreseen | None:
         """What answering ``request`` will take; None, unless overridden, where nothing tells."""

@@ -239,13 +239,17 @@ def versions() -> dict[str, str]:
 
 
 def versions_with(classifier: Classifier, **asked: int) -> dict[str, str]:
-    """:func:`versions`, those of what is ``asked``, and what identifies ``classifier``: its files and its device.
+    """Return :func:`versions_by` with the files and the device of ``classifier``."""
+    return versions_by(classifier.digest, str(classifier.device), classifier.rounds_to, **asked)
+
+
+def versions_by(model: str, device: str, rounds_to: str, **asked: int) -> dict[str, str]:
+    """Return :func:`versions`, those of what is ``asked``, and what identifies the ``model`` and its ``device``.
 
     ``matmul`` is the format to which float32 is rounded in products of matrices; absent where it is not.
     """
-    own = {name: str(number) for name, number in asked.items()}
-    own |= {"model": classifier.digest, "device": str(classifier.device)}
-    return {**versions(), **own, **({"matmul": classifier.rounds_to} if classifier.rounds_to else {})}
+    own = {name: str(number) for name, number in asked.items()} | {"model": model, "device": device}
+    return {**versions(), **own, **({"matmul": rounds_to} if rounds_to else {})}
 
 
 def _precision(classifier: Classifier) -> list[str]:

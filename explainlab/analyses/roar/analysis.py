@@ -19,7 +19,6 @@ from explainlab.analyses.roar.timing import require_affordable
 from explainlab.analyses.roar.verdict import METRICS, as_estimate, kind_name, lines, verdict
 from explainlab.analyses.summary import table
 from explainlab.analyses.wording import capital
-from explainlab.attribution.explain import versions
 from explainlab.errors import DataError
 from explainlab.models.context import RunContext
 from explainlab.request import CompleteRequest
@@ -67,9 +66,8 @@ class Roar(GridQuestion):
                 sample=sample_of(setting, request.seed),
                 cost=Cost(0, 0, seconds),
                 warnings=(*told, *data.warnings),
-                versions={**versions(), "study": str(self.version), "model": self.model_digest(request.model),
-                          "device": setting.device},
-            )  # fmt: skip
+                versions=self.versions_on(setting.device, request.model),
+            )
 
         def see_others() -> None:
             """Take what others have finished meanwhile."""

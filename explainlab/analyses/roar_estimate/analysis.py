@@ -14,7 +14,6 @@ from explainlab.analyses.roar.parameters import WHOLE, RoarParameters
 from explainlab.analyses.roar.timing import Timing, grid_seconds, timing
 from explainlab.analyses.roar_estimate.result import MeasureTime, RoarEstimate, Smaller
 from explainlab.analyses.wording import counted, duration, joined, whole_percent
-from explainlab.attribution.explain import versions
 from explainlab.attribution.registry import label_of
 from explainlab.models.context import RunContext
 from explainlab.request import CompleteRequest
@@ -66,9 +65,8 @@ class RoarEstimation(GridQuestion):
             body=body,
             sample=sample_of(setting, request.seed),
             cost=Cost(0, 0, 0.0),
-            versions={**versions(), "study": str(self.version), "model": self.model_digest(request.model),
-                      "device": device},
-        )  # fmt: skip
+            versions=self.versions_on(device, request.model),
+        )
 
     def read(self, record: Mapping[str, Any]) -> AnalysisResult[RoarEstimate]:
         """See :meth:`Analysis.read`."""

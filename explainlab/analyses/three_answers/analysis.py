@@ -26,7 +26,6 @@ from explainlab.analyses.three_answers.erasing import KINDS, Erased, Erasing, Ki
 from explainlab.analyses.three_answers.parameters import ThreeAnswersParameters
 from explainlab.analyses.three_answers.result import ANSWERS, Agreed, Placed, ThreeAnswersData
 from explainlab.analyses.three_answers.verdict import lines, pair_name, verdict
-from explainlab.attribution.explain import versions
 from explainlab.attribution.registry import label_of
 from explainlab.metrics.registry import get_metric, parse_metric
 from explainlab.models.context import Relay, RunContext
@@ -86,9 +85,8 @@ class ThreeAnswers(GridQuestion):
             sample=sample_of(setting, request.seed),
             cost=Cost(0, 0, clock.seconds),
             warnings=(*([_KNOWS_MASKS] if setting.data.models.masks else []), *setting.data.warnings),
-            versions={**versions(), "study": str(self.version), "model": self.model_digest(request.model),
-                      "device": device},
-        )  # fmt: skip
+            versions=self.versions_on(device, request.model),
+        )
 
     def read(self, record: Mapping[str, Any]) -> AnalysisResult[ThreeAnswersData]:
         """See :meth:`Analysis.read`."""

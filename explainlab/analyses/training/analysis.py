@@ -20,7 +20,6 @@ from explainlab.analyses.training.making import Making
 from explainlab.analyses.training.result import Made, MadeModel, TrainedEpoch, TrainingData
 from explainlab.analyses.training.verdict import masked_words, overview, sentence, validated
 from explainlab.analyses.wording import left_out
-from explainlab.attribution.explain import versions
 from explainlab.data import rows_digest
 from explainlab.errors import DataError, RequestError, ResourceError
 from explainlab.files import write_file
@@ -136,9 +135,8 @@ class Training(Making):
             sample=Sampled(drawn="all", rows=rows, total=rows, seed=request.seed),
             cost=Cost(passes, passes, maker.seconds),
             warnings=tuple(maker.warnings),
-            versions={**versions(), "study": str(self.version), "model": self.model_digest(request.model),
-                      "device": device},
-        )  # fmt: skip
+            versions=self.versions_on(device, request.model),
+        )
 
     def read(self, record: Mapping[str, Any]) -> AnalysisResult[TrainingData]:
         """See :meth:`Analysis.read`."""

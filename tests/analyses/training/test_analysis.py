@@ -10,6 +10,7 @@ from socket import gethostname
 from typing import Any
 
 import pytest
+import torch
 
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.figures import figures_of
@@ -94,6 +95,17 @@ def test_the_card_and_the_model(data: str, tmp_path: Path) -> None:
     assert sorted(figures_of(result).charts) == ["loss", "validation"]
     assert card.id in get_analysis("training").headline(result)
     assert any("(kept)" in line for line in get_analysis("training").lines(result))
+
+
+@pytest.mark.parametrize(("precision", "format"), [("highest", None), ("high", "tf32"), ("medium", "bf16")])
+def test_rounded_products_are_recorded(data: str, tmp_path: Path, precision: str, format: str | None) -> None:
+    torch.set_float32_matmul_precision(precision)
+    try:
+        result = make(Watching(tmp_path), data)
+    finally:
+        torch.set_float32_matmul_precision("highest")
+    assert result.versions.get("matmul") == format
+    assert result.versions["device"] == "cpu"
 
 
 def test_a_training_never_runs_twice(data: str, tmp_path: Path) -> None:
