@@ -19,6 +19,7 @@ from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
 from explainlab.models.loading import load_model
 from explainlab.models.reading import Text, logits_of, read_all
+from explainlab.training import Examples, settings_for, train
 from tests.tiers import first
 from tests.zoo import CORPUS, LABELS, MAX_TOKENS, ZOO, model_of, tokenizer_of
 
@@ -48,6 +49,27 @@ def test_a_decoder_reads_the_last_token_that_is_no_padding(tmp_path: Path) -> No
         assert f"takes the last 2 tokens of the text, “{end}”, for padding" in warning
         with pytest.raises(TextError, match="no token to explain"):
             classifier.encode(end)
+
+
+def test_a_decoder_that_is_trained_without_padding_pads_with_its_end(tmp_path: Path) -> None:
+    """As in GPT-2's own vocabulary, "!" has the number 0: the trained head reads it as any other token."""
+    model, tokenizer = model_of("gpt2"), tokenizer_of("gpt2")
+    model.config.pad_token_id, model.config.eos_token_id = None, 1
+    model.save_pretrained(tmp_path / "base")
+    tokenizer.save_pretrained(tmp_path / "base")
+    written = tmp_path / "base" / "tokenizer.json"
+    parts = json.loads(written.read_text())
+    end, mark = sorted(parts["model"]["vocab"], key=parts["model"]["vocab"].__getitem__)[:2]
+    parts["model"]["vocab"] |= {mark: 0, end: 1}
+    parts["added_tokens"] = [token | {"id": 1} if token["content"] == end else token for token in parts["added_tokens"]]
+    written.write_text(json.dumps(parts))
+    assert (mark, end) == ("!", tokenizer.eos_token)
+    base, out = str(tmp_path / "base"), tmp_path / "out"
+    train(Examples(CORPUS[:6], list(LABELS) * 2), base, out, settings_for(base, epochs=1, max_tokens=MAX_TOKENS))
+    texts = ["a good film", "a good film!", "! good", "a good film!!", f"a good film{end}", f"a {end} film"]
+    classifier = _require_equal(out, [(text, None) for text in texts])
+    assert (classifier.tokenizer.pad_token, classifier.pad_id, classifier.model.padding_read) == (end, 1, 1)
+    assert classifier.encode("a good film!").unread == 0
 
 
 def test_a_decoder_passes_over_padding_that_is_an_ordinary_token(tmp_path: Path) -> None:

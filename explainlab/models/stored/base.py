@@ -68,6 +68,8 @@ def load_base(model_id: str, classes: dict[str, Any]) -> Base:
     same = base_labels(model_id) == tuple(classes["id2label"].values())
     config.id2label, config.label2id = classes["id2label"], classes["label2id"]
     config.problem_type = "single_label_classification"
+    if tokenizer.pad_token_id is None and config.pad_token_id is None:
+        tokenizer.pad_token = tokenizer.eos_token  # a decoder's head passes over padding: no word may be that
     pad = next(i for i in (tokenizer.pad_token_id, config.pad_token_id, 0) if i is not None)
     config.pad_token_id = pad
     network, drawn = _network(model_id, files, config, same)
