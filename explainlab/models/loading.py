@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from reprlib import repr as quote
 from typing import Any, TypeAlias, get_args
 
 import torch
@@ -26,7 +27,17 @@ from explainlab.models.modes import own_modes
 from explainlab.models.speaking.completion import PREFIX as COMPLETION
 from explainlab.models.speaking.completion import answer_tokens, split_id, take_head
 from explainlab.models.speaking.templates import Template, template_parts
-from explainlab.models.stored.directory import FILES, OF_PAIRS, config_of, doubled_in, labels_in, prompt_in, read_config
+from explainlab.models.stored.directory import (
+    FILES,
+    OF_PAIRS,
+    activation_in,
+    activation_told,
+    config_of,
+    doubled_in,
+    labels_in,
+    prompt_in,
+    read_config,
+)
 from explainlab.models.stored.places import PREFIX, files_here, files_of, locate
 from explainlab.models.stored.tokenizer import most_tokens, read_tokenizer
 from explainlab.models.stored.weights import (
@@ -171,7 +182,8 @@ def _assembled(
     template, _ = split_id(model_id)
     config = _config(model_id, files, template)
     model_type = model_type_of(config, speaks=template is not None)
-    labels = tuple(template.labels) if template else _labels(model_id, config)
+    activation = activation_in(files.configured, config)
+    labels = tuple(template.labels) if template else _labels(model_id, config, activation)
     tokenizer, notes = read_tokenizer(model_id, files, config)
     max_tokens = most_tokens(model_id, config, tokenizer)
     answers = answer_tokens(template, tokenizer, max_tokens) if template else {}
@@ -192,7 +204,7 @@ def _assembled(
         limits=limits,
         prompt=template.prompt if template else prompt_in(model_id, config),
         pairs=bool(getattr(config, OF_PAIRS, False)),
-        notes=notes if template else (*notes, *doubled_in(config)),
+        notes=notes if template else (*notes, *doubled_in(config), *activation_told(activation)),
     )
 
 
@@ -323,16 +335,20 @@ def _card(model_id: str, files: Files, template_digest: str | None, stamps: tupl
     """The card of the files as they are now."""
     template, _ = split_id(model_id)
     config = _config(model_id, files, template)
-    labels = tuple(template.labels) if template else _labels(model_id, config)
+    activation = activation_in(files.configured, config)
+    labels = tuple(template.labels) if template else _labels(model_id, config, activation)
     architecture = model_type_of(config, speaks=template is not None).architecture
     return ModelCard(model_id, (files.adapter or files).source, architecture, labels, count_weights(files))
 
 
-def _labels(model_id: str, config: Any) -> tuple[str, ...]:
+def _labels(model_id: str, config: Any, activation: str | None = None) -> tuple[str, ...]:
     problem = getattr(config, "problem_type", None)
+    single = "a single output"
+    if activation is not None:
+        single += f", to which sentence-transformers applies {quote(activation.rpartition('.')[2])}"
     if config.num_labels < 2 or problem in ("regression", "multi_label_classification"):
         raise ModelError(
-            f"{model_id} does not choose one of several classes ({problem or 'a single output'}).",
+            f"{model_id} does not choose one of several classes ({problem or single}).",
             "Give a single-label classifier with two classes or more.",
         )
     if set(config.id2label) != set(range(config.num_labels)):

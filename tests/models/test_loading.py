@@ -339,6 +339,48 @@ def test_heads_that_choose_no_class_are_refused(folder: Path, options: dict[str,
     _refused(folder, "does not choose one of several classes.*single-label")
 
 
+SIGMOID, IDENTITY = "torch.nn.modules.activation.Sigmoid", "torch.nn.modules.linear.Identity"
+
+
+@pytest.mark.parametrize("version", [3, 4, 6])
+@pytest.mark.parametrize(
+    ("activation", "told"),
+    [(SIGMOID, True), ("films.Curve", True), (IDENTITY, False), ("torch.nn.modules.activation.Softmax", False)],
+)
+def test_the_activation_of_a_cross_encoder_is_told(folder: Path, version: int, activation: str, told: bool) -> None:
+    """As three versions of sentence-transformers write it; probabilities stay the softmax of the logits."""
+    before = load_model(str(folder), device="cpu")
+    _activate(folder, version, activation)
+    classifier = load_model(str(folder), device="cpu")
+    name = activation.rpartition(".")[2]
+    assert [f"applies '{name}'" in note and "softmax" in note for note in classifier.notes] == [True] * told
+    assert classifier.predict(classifier.encode("a film")) == before.predict(before.encode("a film"))
+    assert classifier.digest != before.digest
+
+
+@pytest.mark.parametrize("version", [3, 4, 6])
+def test_a_single_output_is_refused_with_its_activation(folder: Path, version: int) -> None:
+    model_of("bert", id2label={0: "score"}, label2id={"score": 0}).save_pretrained(folder)
+    _activate(folder, version, SIGMOID)
+    _refused(folder, "a single output, to which sentence-transformers applies 'Sigmoid'")
+
+
+def test_a_damaged_file_of_sentence_transformers_names_no_activation(folder: Path) -> None:
+    for content in ("{", "[]", '{"activation_fn": 3}', '{"activation_fn": null}'):
+        (folder / "config_sentence_transformers.json").write_text(content)
+        assert load_model(str(folder), device="cpu").notes == ()
+
+
+def _activate(folder: Path, version: int, activation: str) -> None:
+    if version == 6:
+        written = {"activation_fn": activation, "model_type": "CrossEncoder"}
+        (folder / "config_sentence_transformers.json").write_text(json.dumps(written))
+    elif version == 4:
+        _configure(folder, sentence_transformers={"activation_fn": activation, "version": "4.1.0"})
+    else:
+        _configure(folder, sbert_ce_default_activation_function=activation)
+
+
 @pytest.mark.parametrize(
     ("written", "read"),
     [

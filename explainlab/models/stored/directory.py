@@ -27,6 +27,8 @@ OF_PROMPT = "explainlab_prompt"
 """In the config.json of a model that was trained here: the text around its texts, as :func:`prompt_in` reads it."""
 OF_MASKS = "explainlab_masks"
 """In the config.json of a model that was trained here on masked texts: the settings by which they were masked."""
+CROSS_ENCODER = "config_sentence_transformers.json"
+"""What sentence-transformers writes of a model beside its config.json."""
 FILES = ["*.json", "*.safetensors", "*.txt", "*.model"]
 """What is read of a model: its digest is over these files."""
 VOCABULARIES = ["tokenizer.json", "vocab.*", "*.model"]
@@ -132,6 +134,32 @@ def doubled_in(config: Any) -> tuple[str, ...]:
 
 def _written(config: Any) -> list[str]:
     return [str(name) for _, name in sorted(config.id2label.items())]
+
+
+def activation_in(directory: Path, config: Any) -> str | None:
+    """Return the function that sentence-transformers applies to the logits of a cross-encoder; None: none is named.
+
+    Later versions name it in a file of their own, version 4 in the configuration, earlier ones there by another name.
+    It stays a name: nothing of it is imported.
+    """
+    try:
+        own = json.loads((directory / CROSS_ENCODER).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        own = None
+    written = (own, getattr(config, "sentence_transformers", None))
+    named = [part.get("activation_fn") for part in written if isinstance(part, dict)]
+    named.append(getattr(config, "sbert_ce_default_activation_function", None))
+    return next((name for name in named if isinstance(name, str)), None)
+
+
+def activation_told(name: str | None) -> tuple[str, ...]:
+    """Return a warning for an activation under which the scores of sentence-transformers are other than ours."""
+    if name is None or (name.startswith("torch.nn.") and name.endswith((".Identity", ".Softmax"))):
+        return ()
+    return (
+        f"sentence-transformers applies {quote(name.rpartition('.')[2])} to the logits of this model; the "
+        "probabilities here are the softmax of the logits, and compare the classes with each other.",
+    )
 
 
 def prompt_in(model_id: str, config: PreTrainedConfig) -> Prompt | None:
