@@ -18,11 +18,13 @@ _TELL_SECONDS = 0.05
 class Budget:
     """The bytes, lines and seconds that reading the source ``name`` may take as ``reader``.
 
-    Its methods raise :class:`DataError` beyond a limit, and what ``reader.watch`` raises.
+    Its methods raise :class:`DataError` beyond a limit, and what ``reader.watch`` raises. ``notes``: what a reader must
+    know of the source.
     """
 
     def __init__(self, name: str, reader: Reader) -> None:
         self.name = name
+        self.notes: list[str] = []
         self._share: Callable[[], float] = lambda: 0.0
         self._limits, self._watch = reader.limits, reader.watch
         self._bytes = self._most = self._of_record = self._calls = self._blank = 0
@@ -68,6 +70,11 @@ class Budget:
             repeated = [name for name, count in Counter(names).items() if name and count > 1]
             if repeated:
                 raise DataError(f"{self.name} has two columns {quote(repeated[0])}.", "Rename one of them.")
+
+    def note(self, words: str) -> None:
+        """Keep ``words`` for readers of the source, once."""
+        if words not in self.notes:
+            self.notes.append(words)
 
     def check(self) -> None:
         """Look at the clock, and tell who watches."""

@@ -59,7 +59,7 @@ class Dataset:
     """The rows read from a source, and those that were left out, bad or as was asked, as ``(row number, reason)``.
 
     ``total``: the rows of the source that can be used; None where its end was not reached. ``notes``: the
-    :class:`explainlab.data.doubts.Doubts` about them.
+    :class:`explainlab.data.doubts.Doubts` about them, and the encoding of a file that is not UTF-8.
     """
 
     name: str
@@ -102,7 +102,7 @@ def read_dataset(
     ``{"label": "negative|positive"}``. ``marks`` are the roles of :data:`MARKS` that are needed: a row whose rationale
     cannot be read is bad only then, and has none otherwise.
 
-    Raises :class:`DataError` for a file that is missing, malformed, empty or not UTF-8, for missing columns, for the
+    Raises :class:`DataError` for a file that is missing, malformed or empty, for missing columns, for the
     first bad row (unless skipped) with its number, for the first number whose column has no clear meaning (also where
     bad rows are skipped), for classes that are none of the model's, and beyond the limits of the ``reader``, whose
     uploads are read.
@@ -114,8 +114,8 @@ def read_dataset(
     skipped: list[tuple[int, str]] = []
     remedy = ""
     sample = None if seed is None or limit is None else Sample(limit, seed)
-    doubts = Doubts(source, columns or {}, labels, marks)
-    for number, record, row in stream_rows(path, labels, columns, classes, reader, marks):
+    doubts, notes = Doubts(source, columns or {}, labels, marks), list[str]()
+    for number, record, row in stream_rows(path, labels, columns, classes, reader, marks, notes):
         if isinstance(row, Row):
             doubts.see(record, row)
             (rows.append if sample is None else sample.see)(row)
@@ -125,11 +125,11 @@ def read_dataset(
         else:
             raise DataError(f"Row {number} of {name}: {row.problem}", row.remedy)
         if sample is None and len(rows) == limit:
-            return Dataset(name, rows, tuple(skipped), notes=doubts.notes)
+            return Dataset(name, rows, tuple(skipped), notes=(*notes, *doubts.notes))
     total = len(rows) if sample is None else sample.seen
     if not total:
         raise _nothing_left(name, skipped, remedy)
-    return Dataset(name, rows if sample is None else sample.rows(), tuple(skipped), total, doubts.notes)
+    return Dataset(name, rows if sample is None else sample.rows(), tuple(skipped), total, (*notes, *doubts.notes))
 
 
 def stream_rows(
@@ -139,16 +139,18 @@ def stream_rows(
     classes: Mapping[str, str] | None = None,
     reader: Reader = ANYBODY,
     marks: Collection[str] = (),
+    notes: list[str] | None = None,
 ) -> Iterator[tuple[int, Record, Row | DataError]]:
     """Yield for each row its number, its cells by column, and the row or why it cannot be used; nothing is held.
 
     The arguments and the errors are those of :func:`read_dataset`, but for those of a bad row. Where labels are numbers
-    of classes, the whole column is read before the first row.
+    of classes, the whole column is read before the first row. What a reader must know of the source is added to
+    ``notes``.
     """
     source, names = locate(path, reader), column_names(columns)
     named = {role: names[role] for role in columns or {}}
     known = Classes(labels, classes or {}, partial(_labels, str(path), names["label"], tuple(named.values()), reader))
-    for number, record in enumerate(source.records(reader, named.values()), start=1):
+    for number, record in enumerate(source.records(reader, named.values(), notes), start=1):
         if number == 1:
             _check_columns(source, record, named, labels is not None or leaves_out(classes or {}), (), reader)
         if number > reader.limits.max_rows:

@@ -9,7 +9,6 @@ import json
 import os
 import re
 import zlib
-from codecs import getincrementaldecoder
 from collections.abc import Callable, Collection, Iterator
 from contextlib import nullcontext
 from copy import copy
@@ -21,6 +20,7 @@ from typing import Any
 
 from explainlab.data.budget import Budget, cell_too_long
 from explainlab.data.dialect import TAB, Dialect, dialect_of
+from explainlab.data.encoding import Decoder
 from explainlab.errors import DataError
 from explainlab.limits import MAX_CELL_CHARACTERS, MAX_RECORD_BYTES
 
@@ -83,15 +83,10 @@ def _unpacked(file: Stream) -> Stream:
 
 def _lines(file: Stream, budget: Budget) -> Iterator[str]:
     """The decoded lines with their ends; a byte order mark is dropped."""
-    offset = 0
+    decoder = Decoder(budget)
     for number, raw in enumerate(_raw_lines(file), start=1):
         budget.line(raw, number)
-        try:
-            line = raw.decode()
-        except UnicodeDecodeError as error:
-            raise _not_utf8(budget, offset + error.start, f" in line {number}") from None
-        offset += len(raw)
-        yield line.removeprefix("\ufeff") if number == 1 else line
+        yield decoder.decode(raw, f" in line {number}", is_last=True)
 
 
 def _one_by_one(lines: Iterator[str], budget: Budget) -> Iterator[str]:
@@ -119,12 +114,6 @@ def _raw_lines(file: Stream) -> Iterator[bytes]:
     yield from filter(None, [rest])
 
 
-def _not_utf8(budget: Budget, byte: int, place: str = "") -> DataError:
-    return DataError(
-        f"{budget.name} is not UTF-8: byte {byte}{place}.", "Save it as UTF-8, which Excel calls CSV UTF-8."
-    )
-
-
 def _dialect(file: Stream, budget: Budget, usual: str) -> Dialect:
     """Return the dialect of a CSV or TSV file and rewind it; the file is read for that once, until it changes."""
     about = os.fstat(file.fileno())
@@ -132,6 +121,7 @@ def _dialect(file: Stream, budget: Budget, usual: str) -> Dialect:
     found = _dialects.get(state)
     if found is None:
         look = copy(budget)
+        look.notes = []
         found = dialect_of(budget.name, _one_by_one(_lines(file, look), look), usual)
         file.seek(0)
         while len(_dialects) >= _MOST_DIALECTS:
@@ -209,8 +199,8 @@ def _in_lines(file: Stream, budget: Budget) -> Iterator[tuple[str, int, Any]]:
 
 def _in_list(file: Stream, budget: Budget) -> Iterator[tuple[str, int, Any]]:
     """Yield the place, the characters and the value of each entry of a JSON file that is one list."""
-    decoder, scan = getincrementaldecoder("utf-8-sig")(), json.JSONDecoder().raw_decode
-    text, at, number, offset = "", 0, 1, 0
+    decoder, scan = Decoder(budget), json.JSONDecoder().raw_decode
+    text, at, number = "", 0, 1
     while True:
         place = f"Record {number} of {budget.name}"
         before, problem = _NEXT.match(text, at), None
@@ -227,11 +217,7 @@ def _in_list(file: Stream, budget: Budget) -> Iterator[tuple[str, int, Any]]:
             raise problem or _not_json(place, ValueError())
         chunk = file.read(max(_CHUNK // 16, len(text) - at))  # doubled, so that a long record is scanned a few times
         budget.unpack(len(chunk))
-        offset += len(chunk)
-        try:
-            text, at = text[at:] + decoder.decode(chunk, final=not chunk), 0
-        except UnicodeDecodeError as error:
-            raise _not_utf8(budget, offset - len(error.object) + error.start) from None
+        text, at = text[at:] + decoder.decode(chunk, is_last=not chunk), 0
         if not chunk:
             end_of_list = _END.fullmatch(text)
             if end_of_list is not None and (end_of_list[1] is not None) == (number == 1):

@@ -33,13 +33,15 @@ class Source:
         """Tell if it has fields between separators, so that its first line may be a row and no line of names."""
         return known_suffix(self.files[0].name).startswith(SEPARATED)
 
-    def records(self, reader: Reader, named: Collection[str] = ()) -> Iterator[Record]:
+    def records(self, reader: Reader, named: Collection[str] = (), notes: list[str] | None = None) -> Iterator[Record]:
         """All records, from column to value, read as ``reader``; one budget for all files.
 
-        Columns are ``named`` as in :func:`explainlab.data.formats.records`.
+        Columns are ``named`` as in :func:`explainlab.data.formats.records`. What a reader must know of the files so far
+        is added to ``notes``.
         Raises :class:`DataError` for a damaged file, and for what is beyond the limits of the ``reader``.
         """
         budget = Budget(self.name, reader)
+        budget.notes = [] if notes is None else notes
         for file in self.files:
             budget.name = file.name if len(self.files) > 1 else self.name
             yield from records(file, budget, named)

@@ -31,13 +31,15 @@ SHOWN = 500
 class Preview:
     """The columns that the first records of a data set have, and the cells of these records as text, by column.
 
-    ``numbers`` name the columns if the first line is a row; there are none in a format with names.
+    ``numbers`` name the columns if the first line is a row; there are none in a format with names. ``notes``: what a
+    reader must know of the file.
     """
 
     name: str
     columns: tuple[str, ...]
     records: tuple[dict[str, str], ...]
     numbers: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -88,12 +90,12 @@ def preview(
     All lines of a file with tabs are looked at once, for its quotation marks. ``columns`` are those that are named.
     Raises :class:`DataError` for a file that is missing, of an unknown format, or damaged at its beginning.
     """
-    source = locate(path, reader)
-    records = islice(source.records(reader, (columns or {}).values()), rows)
+    source, notes = locate(path, reader), list[str]()
+    records = islice(source.records(reader, (columns or {}).values(), notes), rows)
     cells = [{name: _shown(cell) for name, cell in record.items()} for record in records]
     names = tuple(dict.fromkeys(column for record in cells for column in record))
     numbers = tuple(str(place + 1) for place in range(len(names))) if source.is_separated else ()
-    return Preview(source.name, names, tuple(cells), numbers)
+    return Preview(source.name, names, tuple(cells), numbers, tuple(notes))
 
 
 def survey(

@@ -99,6 +99,8 @@ WELL_FORMED: dict[str, bytes] = {
     "rows.jsonl": b'{"text": "a \\ud83d\\ude00", "label": 1, "rationale": [[0, 1]]}\n{"text": "b", "n": {"a": []}}\n',
     "raw.tsv": b'text\tlabel\n"a caf\xc3\xa9\t1\nb" c\t0\n',
     "mac.csv": b'text;label\r"a\nb";1\rc;0\r',
+    "windows.csv": b"text,label\na caf\xe9 \x93x\x94,1\nb,0\n",
+    "windows.json": b'[{"text": "a caf\xe9", "label": 1}, {"text": "b \x85", "label": 0}]',
     "list.json": b'[{"text": "a caf\xc3\xa9", "label": ["1"]},\n {"text": "b", "label": 0, "answer": "accept"}]\n',
     "dates.parquet": odd_dates(),
     "nested.parquet": nested(),

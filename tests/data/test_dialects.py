@@ -212,11 +212,6 @@ def test_lines_that_end_in_two_ways_are_told(file: Make, content: bytes) -> None
         read_dataset(file("data.csv", content))
 
 
-def test_another_encoding_is_refused_with_its_remedy(file: Make) -> None:
-    with pytest.raises(DataError, match=r"byte 14 in line 2\. Save it as UTF-8, which Excel calls CSV UTF-8"):
-        read_dataset(file("data.csv", "text,label\ncafé,1\n".encode("latin-1")))
-
-
 @pytest.mark.parametrize("name", ["data.csv", "data.tsv"])
 def test_a_look_at_the_dialect_counts_nothing_twice(file: Make, name: str) -> None:
     path = file(f"{name}.gz", "text\tlabel\n" + "a text\t1\n" * 300_000)

@@ -49,7 +49,7 @@ def test_a_preview_has_columns_and_cells_as_text(file) -> None:
 
 def test_a_preview_reads_no_further(tmp_path) -> None:
     path = tmp_path / "data.csv"
-    path.write_bytes(b"text,label\n" + b"a,1\n" * 100_000 + b"\xff,1\n")
+    path.write_bytes(b"text,label\n" + "é,1\n".encode() * 100_000 + b"\xff,1\n")
     assert len(preview(path).records) == 5
     with pytest.raises(DataError, match="not UTF-8"):
         survey(path, LABELS)

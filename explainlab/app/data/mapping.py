@@ -213,6 +213,8 @@ def _draw_columns(question: Question, roles: Mapping[str, str]) -> None:
 def _draw_roles(question: Question, reading: dict[str, Any], seen: Preview, roles: Mapping[str, str]) -> None:
     st.markdown(f"**First rows of {plain(seen.name)}**")
     st.dataframe(pd.DataFrame(seen.records, columns=list(seen.columns)), hide_index=True)
+    for note in seen.notes:
+        st.warning(plain(note), icon=":material/translate:")
     unnamed = [number for number in seen.numbers if number not in seen.columns or seen.columns == seen.numbers]
     numbers = {number: f"Column {number} of a file without names" for number in unnamed}
     for place, (role, label) in zip(st.columns(len(roles)), roles.items(), strict=True):
