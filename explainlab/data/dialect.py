@@ -11,13 +11,16 @@ import csv
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
 from explainlab.errors import DataError
 
 TAB = "\t"
-_SEPARATORS = (",", ";", TAB, "|")
+_SEPARATORS = (TAB, ";", ",", "|")
+"""The known ones; of two that divide a file equally well, the one that comes first."""
+_DECLARED = re.compile(r'("?)sep=([^\w\s"]|\t)\1\s*', re.IGNORECASE)
+"""A first line that is there to name the separator, for Excel."""
 _HEAD_LINES, _HEAD_CHARACTERS = 50, 2**20
 """The first lines, by which the separator is known."""
 _ENCLOSED = re.compile(r'"(?:[^"]|"")*"')
@@ -27,10 +30,14 @@ _ESCAPED = re.compile(r'"(?:[^"\\]|\\.)*"|(?:[^"\\]|\\.)*')
 
 
 class Dialect(NamedTuple):
-    """The ``separator`` of fields; ``encloses``: quotation marks enclose fields, else they are characters."""
+    """The ``separator`` of fields; ``encloses``: quotation marks enclose fields, else they are characters.
+
+    ``is_declared``: the first line of the file names the separator, and is no record.
+    """
 
     separator: str
     encloses: bool
+    is_declared: bool = False
 
     def reader(self, lines: Iterable[str]) -> Any:
         """Return a :func:`csv.reader` of ``lines``; it raises :class:`csv.Error` for quotation marks out of place."""
@@ -57,32 +64,47 @@ def dialect_of(name: str, lines: Iterator[str], usual: str) -> Dialect:
             break
     else:
         is_cut = False
-    separator = _separator(head, usual, is_cut)
-    return Dialect(separator, separator != TAB or _encloses(name, chain(head, lines)))
+    declared = _DECLARED.fullmatch(head[0]) if head else None
+    if declared:
+        del head[0]
+    separator = declared[2] if declared else _separator(head, usual, is_cut)
+    encloses = separator != TAB or _encloses(name, chain(head, lines))
+    return Dialect(separator, encloses, declared is not None)
 
 
 def _separator(head: Sequence[str], usual: str, is_cut: bool) -> str:
-    """Return the ``usual`` separator, or another one if that alone divides all records of the ``head`` alike."""
-    widths = {separator: _width(head, separator, is_cut) for separator in (usual, *_SEPARATORS)}
-    most = max(widths, key=lambda separator: widths[separator])
-    return most if widths[usual] < 2 <= widths[most] else usual
+    """Return the separator that divides all records of the ``head`` alike; of several the one least like prose."""
+    divided = {separator: _divided(head, separator, is_cut) for separator in _SEPARATORS}
+    found = {separator: records for separator, records in divided.items() if records}
+    return min(found, key=lambda one: (_in_prose(found[one], one), one != TAB, -len(found[one][0])), default=usual)
 
 
-def _width(head: Sequence[str], separator: str, is_cut: bool) -> int:
-    """Count the fields of every record of the ``head``; 0 where they differ. A head that ``is_cut`` may end in one."""
+def _divided(head: Sequence[str], separator: str, is_cut: bool) -> list[list[str]]:
+    """Return the records of the ``head`` if all have equally many fields. One that ``is_cut`` may end within."""
     for encloses in (True, False) if separator == TAB else (True,):
         reader = Dialect(separator, encloses).reader(head)
-        widths: list[int] = []
+        records: list[list[str]] = []
         try:
-            widths += (len(cells) for cells in reader if cells)
+            records += filter(None, reader)
         except csv.Error:
             if not is_cut or reader.line_num < len(head):
                 continue
         else:
-            widths = widths[:-1] if is_cut and len(widths) > 1 else widths
-        if len(set(widths)) == 1:
-            return widths[0]
-    return 0
+            records = records[:-1] if is_cut and len(records) > 1 else records
+        if len({len(cells) for cells in records}) == 1 and len(records[0]) > 1:
+            return records
+    return []
+
+
+def _in_prose(records: Iterable[Sequence[str]], separator: str) -> float:
+    """Return the share of separators that stand as in prose: a blank is behind it alone, or a comma is in a number."""
+    places = [
+        (after[:1].isspace() and not before[-1:].isspace())
+        or (separator == "," and before[-1:].isdigit() and after[:1].isdigit())
+        for cells in records
+        for before, after in pairwise(cells)
+    ]
+    return sum(places) / len(places) if separator != TAB else 0.0
 
 
 def _encloses(name: str, lines: Iterator[str]) -> bool:
@@ -91,10 +113,11 @@ def _encloses(name: str, lines: Iterator[str]) -> bool:
     They enclose where all names in the first line stand in them. Else each line votes. One with more or fewer fields
     than the first line votes that marks enclose a tab or a line end. One with a mark that no library writes, neither
     at both ends of a field nor doubled inside, votes that marks are characters, if it has the fields of the first line
-    only so. A line votes for that too where marks enclose a field without need, unless most of its column have them.
+    only so. A line votes for that too where marks enclose a field without need, unless most of its column have them,
+    or all but the first, which may be a name.
     """
     first = closed = enclosing = loose = escaped = 0
-    needless, bare = Counter[int](), Counter[int]()
+    needless, bare, named = Counter[int](), Counter[int](), Counter[int]()
     for line in lines:
         fields = line.rstrip("\r\n").split(TAB)
         if fields == [""]:
@@ -103,6 +126,7 @@ def _encloses(name: str, lines: Iterator[str]) -> bool:
             first, closed = len(fields), _closed(line) or len(fields)
             if first == 1 or all(_ENCLOSED.fullmatch(field) for field in fields):
                 return True
+            named.update(place for place, field in enumerate(fields) if '"' not in field)
         if len(fields) != first:
             enclosing += 1
         elif '"' not in line:
@@ -118,7 +142,8 @@ def _encloses(name: str, lines: Iterator[str]) -> bool:
             )
     if loose and loose == escaped:
         raise DataError(f"{name} escapes quotation marks by backslashes.", "Save it as JSONL, or with doubled marks.")
-    return loose + sum(count for place, count in needless.items() if bare[place] >= count) <= enclosing
+    mixed = (count for place, count in needless.items() if bare[place] >= max(count, named[place] + 1))
+    return loose + sum(mixed) <= enclosing
 
 
 def _closed(line: str) -> int:

@@ -5,8 +5,9 @@ pair), ``rationale`` and ``rationale_b`` (the human evidence in each text: a JSO
 spans), and ``paraphrase`` (the text in other words; in JSONL and Parquet also a list of such); other columns can be
 named instead. All else is ignored, and so are rationales that no question needs. An empty ``text_b`` is no second
 text. A label may be in a list of its own, as tools for annotation write it; rows that an annotator rejected
-or ignored (Prodigy's ``answer``) are left out. Files are streamed: of a large file only the requested rows are read,
-but for one look at all labels where they are numbers, and one at all lines where tabs separate fields.
+or ignored are left out, where a column ``answer`` has nothing but Prodigy's answers. Files are streamed: of a large file
+only the requested rows are read, but for one look at all labels where they are numbers, one at all answers where one
+rejects, and one at all lines where tabs separate fields.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
-from functools import cached_property, lru_cache, partial
+from functools import cache, cached_property, lru_cache, partial
 from itertools import islice
 from pathlib import Path
 from reprlib import repr as quote
@@ -49,8 +50,8 @@ _EACH = "|"
 """What stands between the columns of a label if each class has one."""
 _TRUTHS = {"1": True, "1.0": True, "true": True, "0": False, "0.0": False, "false": False, "": False}
 """By what stands in such a column: whether the class is the label."""
-_ANSWER, _NOT_ACCEPTED = "answer", ("reject", "ignore")
-"""The column with the answer of an annotator, and the answers by which a label is not the text's."""
+_ANSWER, _ACCEPTED, _NOT_ACCEPTED = "answer", "accept", ("reject", "ignore")
+"""The column with the answer of an annotator, and the answers by which a label is the text's, and by which not."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -150,6 +151,7 @@ def stream_rows(
     source, names = locate(path, reader), column_names(columns)
     named = {role: names[role] for role in columns or {}}
     known = Classes(labels, classes or {}, partial(_labels, str(path), names["label"], tuple(named.values()), reader))
+    are_judged = cache(partial(_are_judged, str(path), tuple(named.values()), reader))
     for number, record in enumerate(source.records(reader, named.values(), notes), start=1):
         if number == 1:
             _check_columns(source, record, named, labels is not None or leaves_out(classes or {}), (), reader)
@@ -159,6 +161,8 @@ def stream_rows(
         label = label_cell(record, names["label"])
         known.find(label)  # the first number has the column read: its errors end all
         try:
+            if names["label"] != _ANSWER and record.get(_ANSWER) in _NOT_ACCEPTED and are_judged():
+                raise LeftOut(f"Its {_ANSWER} is {record[_ANSWER]}: the annotator did not accept its label.")
             yield number, record, _row(number, record, label, names, known, reader.limits, marks)
         except DataError as error:
             yield number, record, error
@@ -296,6 +300,20 @@ def _different(path: str, _state: object, column: str, named: tuple[str, ...], r
     return tuple(labels)
 
 
+def _are_judged(path: str, named: tuple[str, ...], reader: Reader) -> bool:
+    """Tell whether all answers that a data set gives are those of an annotator to a proposed label.
+
+    A file is read for that once, until it changes, and up to the first other answer.
+    """
+    return _has_only_answers(path, source_state(path, reader), named, reader)
+
+
+@lru_cache(maxsize=16)
+def _has_only_answers(path: str, _state: object, named: tuple[str, ...], reader: Reader) -> bool:
+    records = islice(locate(path, reader).records(reader, named), reader.limits.max_rows)
+    return all(label_of(record.get(_ANSWER)) in ("", _ACCEPTED, *_NOT_ACCEPTED) for record in records)
+
+
 def _of_classes(column: str, found: Collection[str]) -> list[str]:
     """Return the columns that ``column`` names with bars between, one a class; none if it is a single column."""
     if column in found:
@@ -327,8 +345,6 @@ def _row(
     Raises :class:`DataError` without the row's number.
     """
     cell = {role: record.get(column) for role, column in columns.items()}
-    if columns["label"] != _ANSWER and record.get(_ANSWER) in _NOT_ACCEPTED:
-        raise LeftOut(f"Its {_ANSWER} is {record[_ANSWER]}: the annotator did not accept its label.")
     classes.require_kept(label)
     text = _text(cell["text"], columns["text"], limits)
     pair = None if _is_empty(cell["text_b"]) else _text(cell["text_b"], columns["text_b"], limits)

@@ -138,7 +138,7 @@ def _separated(file: Stream, budget: Budget, named: Collection[str], usual: str)
     try:
         for cells in reader:
             budget.end_record()
-            if not cells:
+            if not cells or (dialect.is_declared and reader.line_num == 1):
                 continue
             if not header:
                 header = [column.strip() for column in cells]

@@ -123,6 +123,17 @@ def test_the_first_line_of_a_file_without_names_decides_too(file: Make, text: st
     assert pairs(file("data.tsv", text), columns={"text": "1", "label": "2"}) == rows
 
 
+@pytest.mark.parametrize(
+    "texts", [["plain"], ["plain", "a, b"], ["a, b", "", "plain"], ['say "no"', "plain"], ["a\tb", "c"]]
+)
+@pytest.mark.parametrize("quoting", [csv.QUOTE_ALL, csv.QUOTE_NONNUMERIC])
+@pytest.mark.parametrize("order", [["text", "label"], ["label", "text"]])
+def test_names_alone_may_lack_marks(file: Make, texts: list[str], quoting: int, order: list[str]) -> None:
+    frame = pd.DataFrame({"text": [f"{text}." for text in texts], "label": [1] * len(texts)})[order]
+    body = frame.to_csv(sep="\t", index=False, header=False, quoting=quoting)
+    assert pairs(file("data.tsv", "\t".join(order) + "\n" + body)) == [(text, "1") for text in frame.text]
+
+
 def test_marks_of_a_single_column_enclose(file: Make) -> None:
     assert [row.text for row in read_dataset(file("data.tsv", 'text\n"a\nb"\n"c"\n')).rows] == ["a\nb", "c"]
 
@@ -197,6 +208,44 @@ def test_another_separator_divides_all_records_alike(file: Make, text: str, colu
             preview(path)
     else:
         assert preview(path).columns == columns
+
+
+@pytest.mark.parametrize(
+    ("separator", "texts"),
+    [
+        (";", ("Great, film", "Dull, really", "so, so")),  # one comma in each
+        (";", ("Great,film", "Dull,really", "so,so")),
+        (";", ("for 1,5 hours", "7,9 of 10", "8,0")),
+        (";", ("Great, big, film", "Dull, long, film", "a, b, c")),
+        (",", ("Great; film", "Dull; really", "so; so")),
+        (",", ("Great | film", "Dull | really", "so | so")),
+        ("|", ("Great, film", "Dull, really", "so, so")),
+        ("\t", ("Great,film;", "Dull,really;", "so,so;")),
+    ],
+)
+@pytest.mark.parametrize("name", ["data.csv", "data.tsv"])
+@pytest.mark.parametrize("columns", [{"text": "2", "label": "1"}, {"text": "1", "label": "2"}])
+def test_the_separator_of_a_file_without_names_is_not_what_each_text_has(
+    file: Make, separator: str, texts: tuple[str, ...], name: str, columns: dict[str, str]
+) -> None:
+    rows = [(text, str(place % 2)) for place, text in enumerate(texts)]
+    lines = [separator.join(row if columns["text"] == "1" else row[::-1]) for row in rows]
+    assert pairs(file(name, "\n".join(lines)), columns=columns) == rows
+
+
+@pytest.mark.parametrize("name", ["data.csv", "data.tsv.gz"])
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|", "^"])
+@pytest.mark.parametrize("line", ["sep={}", '"sep={}"', "SEP={}", "\ufeffsep={}"])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_a_line_that_names_the_separator_is_no_row(file: Make, name: str, separator: str, line: str, end: str) -> None:
+    rows = [("fine, very; fine", "1"), ('"so|so"', "0"), ("a ^ b", "1")]
+    stream = io.StringIO()
+    csv.writer(stream, delimiter=separator, lineterminator=end).writerows([("text", "label"), *rows])
+    content = line.format(separator) + end + stream.getvalue()
+    assert pairs(file(name, content)) == rows
+    assert pairs(file(name, content), columns={"text": "1", "label": "2"}) == [("text", "label"), *rows]
+    with pytest.raises(DataError, match=r"Line 6 of data\.\S+ has 1 fields, the first has 2"):
+        read_dataset(file(name, content + "fine" + end))
 
 
 def test_a_line_end_alone_within_a_field_is_a_character(file: Make) -> None:

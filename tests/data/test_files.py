@@ -419,7 +419,7 @@ def test_columns_of_classes_that_are_no_truths_or_not_there(file):
     assert read_dataset(path, columns={"label": "no|yes"}, skip_bad=True).rows[0].label == "no=2"
 
 
-ANSWERS = [("accept", True), ("reject", False), ("ignore", False), (None, True), ("42", True), (["reject"], True)]
+ANSWERS = [("accept", True), ("reject", False), ("ignore", False), (None, True), (["reject"], True)]
 
 
 def test_rows_whose_label_no_annotator_accepts_are_left_out(file):
@@ -430,6 +430,18 @@ def test_rows_whose_label_no_annotator_accepts_are_left_out(file):
         (2, "Its answer is reject: the annotator did not accept its label."),
         (3, "Its answer is ignore: the annotator did not accept its label."),
     )
+
+
+@pytest.mark.parametrize("other", ["42", "Reject", "yes", True, "a reply of many words. " * 20])
+@pytest.mark.parametrize("place", [0, 1_500])
+def test_answers_of_another_kind_leave_nothing_out(file, other, place):
+    answers = ["accept", "reject", "ignore"] * 600
+    answers[place] = other
+    records = [{"text": f"a {i}", "label": "positive", "answer": answer} for i, answer in enumerate(answers)]
+    path = file("data.jsonl", "\n".join(map(json.dumps, records)))
+    for limit in (None, 5):
+        dataset = read_dataset(path, LABELS, limit=limit)
+        assert (len(dataset.rows), dataset.skipped) == (limit or len(records), ())
 
 
 def test_an_answer_may_be_the_label_itself(file):

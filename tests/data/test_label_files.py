@@ -183,8 +183,23 @@ def label_studio(rng: Random, found: Content) -> tuple[str, str]:
 
 
 def without_names(rng: Random, found: Content) -> tuple[str, str]:
-    separator, name = rng.choice([(",", "csv"), ("\t", "tsv")])
+    separator, name = rng.choice([(",", "csv"), (";", "csv"), ("|", "csv"), ("\t", "tsv"), ("\t", "csv")])
     return name, pd.DataFrame(found.records).to_csv(index=False, header=False, sep=separator)
+
+
+def excel(rng: Random, found: Content) -> tuple[str, str]:
+    """Tools that write for Excel, with a first line that names the separator."""
+    separator = rng.choice([",", ";", "\t", "|", "^"])
+    text = pd.DataFrame(found.records).to_csv(index=False, sep=separator, lineterminator="\r\n")
+    return rng.choice(["csv", "tsv"]), f"sep={separator}\r\n{text}"
+
+
+def bare_names(rng: Random, found: Content) -> tuple[str, str]:
+    """A database that encloses all cells, below names that it does not."""
+    separator, name = rng.choice([(",", "csv"), (";", "csv"), ("\t", "tsv"), ("\t", "csv")])
+    frame = pd.DataFrame(found.records)
+    body = frame.to_csv(index=False, header=False, sep=separator, quoting=csv.QUOTE_ALL)
+    return name, f"{separator.join(frame.columns)}\n{body}"
 
 
 Writer = Callable[[Random, Content], tuple[str, str]]
@@ -198,24 +213,36 @@ WRITERS: Sequence[Writer] = (
     doccano,
     label_studio,
     without_names,
+    excel,
+    bare_names,
 )
 MAY_REFUSE = {escaped, label_studio}
-FLAT = {pandas_separated, as_they_are, escaped, polars_separated, without_names}
+FLAT = {pandas_separated, as_they_are, escaped, polars_separated, without_names, excel, bare_names}
 WITHOUT = {as_they_are: "\t\r\n", escaped: "\\"}
 
 
-@given(st.sampled_from(WRITERS), st.sampled_from(sorted(SHAPES)), st.integers(0, 2**63), st.booleans())
+@given(
+    st.sampled_from(WRITERS),
+    st.sampled_from(sorted(SHAPES)),
+    st.integers(0, 2**63),
+    st.booleans(),
+    st.sampled_from(["utf-8", "utf-8-sig", "cp1252"]),
+)
 @inputs(60)
-def test_a_file_is_read_as_it_was_written_or_refused(writer: Writer, shape: str, seed: int, packed: bool) -> None:
+def test_a_file_is_read_as_it_was_written_or_refused(
+    writer: Writer, shape: str, seed: int, packed: bool, encoding: str
+) -> None:
     rng = Random(seed)
-    found = content(rng, shape, WITHOUT.get(writer, ""), writer in FLAT)
+    beyond = "😀\u2028\x85\ufeff" if encoding == "cp1252" else ""
+    found = content(rng, shape, WITHOUT.get(writer, "") + beyond, writer in FLAT)
     ending, text = writer(rng, found)
+    raw = text.encode(encoding)
     columns = found.columns
     if writer is without_names:
         places = [*found.records[0]]
         columns = {role: str(places.index(columns.get(role, role)) + 1) for role in ("text", "label")}
     path = Path(FOLDER.name) / f"{next(NUMBERS)}.{ending}{'.gz' * packed}"
-    path.write_bytes(gzip.compress(text.encode()) if packed else text.encode())
+    path.write_bytes(gzip.compress(raw) if packed else raw)
     data, refused = None, ""
     try:
         with bounded():
@@ -229,7 +256,7 @@ def test_a_file_is_read_as_it_was_written_or_refused(writer: Writer, shape: str,
         assert len(refused.splitlines()) == 1
     else:
         assert [(row.text, row.label) for row in data.rows] == found.expected, repr(text)
-        assert data.notes == ()
+        assert len(data.notes) == (encoding == "cp1252" and not text.isascii())
         assert survey(path, CLASSES, columns, found.meant).rows == len(found.expected)
         assert misfit(path, CLASSES, columns, found.meant) is None
     path.unlink()
