@@ -5,9 +5,9 @@ pair), ``rationale`` and ``rationale_b`` (the human evidence in each text: a JSO
 spans), and ``paraphrase`` (the text in other words; in JSONL and Parquet also a list of such); other columns can be
 named instead. All else is ignored, and so are rationales that no question needs. An empty ``text_b`` is no second
 text. A label may be in a list of its own, as tools for annotation write it; rows that an annotator rejected
-or ignored are left out, where a column ``answer`` has nothing but Prodigy's answers. Files are streamed: of a large file
-only the requested rows are read, but for one look at all labels where they are numbers, one at all answers where one
-rejects, and one at all lines where tabs separate fields.
+or ignored are left out, where a column ``answer`` has nothing but Prodigy's answers. Files are streamed: of a large
+file only the requested rows are read, but for one look at all labels where they are numbers, one at all answers where
+one rejects, and one at all lines where tabs separate fields.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
@@ -165,7 +166,10 @@ def stream_rows(
                 raise LeftOut(f"Its {_ANSWER} is {record[_ANSWER]}: the annotator did not accept its label.")
             yield number, record, _row(number, record, label, names, known, reader.limits, marks)
         except DataError as error:
-            yield number, record, error
+            heads = {} if number > 1 or isinstance(error, LeftOut) else headings(record, named, known)
+            options = " ".join(f"--column {shlex.quote(f'{role}={name}')}" for role, name in heads.items())
+            remedy = f"The first line has the names of the columns: name them, on the command line by {options}"
+            yield number, record, DataError(error.problem, remedy) if heads else error
 
 
 # ---- which columns
@@ -213,6 +217,15 @@ def without_marks(name: str, role: str, columns: Mapping[str, str]) -> DataError
     """The error of a data set, called ``name``, that has nothing for a ``role`` of :data:`MARKS`."""
     column = quote(column_names(columns)[role])
     return DataError(f"{name} gives no {role}: its column {column} is missing or empty in all rows read.", MARKS[role])
+
+
+def headings(first: Record, columns: Mapping[str, str], known: Classes) -> dict[str, str]:
+    """Return by role the names of ``columns`` that are numbers; none, unless the ``first`` record likely holds them."""
+    if [*first] != [str(place + 1) for place in range(len(first))] or columns.get("label") not in first:
+        return {}
+    if not known.is_heading(label_of(first[columns["label"]])):
+        return {}
+    return {role: str(first[column]).strip() for role, column in columns.items() if column in first}
 
 
 def column_names(columns: Mapping[str, str] | None) -> dict[str, str]:

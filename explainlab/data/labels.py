@@ -104,6 +104,13 @@ class Classes:
         matched = any(_index(other) is not None for other in self.meant)
         return "" if matched or _index(label) is None else self._numbers[1]
 
+    def is_heading(self, label: str) -> bool:
+        """Tell whether ``label`` is likely the name of the column: it alone is neither a class nor a number."""
+        with suppress(DataError):  # the reading will come to the damage
+            strange = [other for other in self._kept if _index(other) is None and self.find(other) is None]
+            return strange == [label] != self._kept
+        return False
+
     def _named(self, label: str) -> str | None:
         """Return the class with this name, whatever else is in the column."""
         return self._by_name.get(label) or self._by_form.get(_form(label))

@@ -10,10 +10,11 @@ from pathlib import Path
 from reprlib import repr as quote
 from typing import Any
 
-from explainlab.data.files import LOOKED_AT, column_names, columns_of, label_cell, missing_columns, stream_rows
+from explainlab.data.files import LOOKED_AT, column_names, headings, label_cell, missing_columns, stream_rows
+from explainlab.data.formats import Record
 from explainlab.data.labels import LONGEST_LABEL, Classes, label_of, nearest
 from explainlab.data.rows import Row
-from explainlab.data.sources import locate
+from explainlab.data.sources import Source, locate
 from explainlab.errors import DataError
 from explainlab.reader import ANYBODY, Reader
 
@@ -72,7 +73,7 @@ class Survey:
 
 @dataclass(frozen=True)
 class Misfit:
-    """Names that do not fit: the ``problem``, and the nearest ``columns`` for roles that have none.
+    """Names that do not fit: the ``problem``, and the nearest ``columns`` for roles that have none, or have numbers.
 
     ``of_labels``: with these columns there are labels that are no class of the model.
     """
@@ -144,19 +145,23 @@ def misfit(
 
     The arguments and errors are those of :func:`explainlab.data.files.read_dataset`. An empty file fits.
     """
-    source = locate(path, reader)
-    found = columns_of(source, columns or {}, reader)
-    missing = missing_columns(found, columns or {}, labels is not None) if found else {}
+    source, named = locate(path, reader), dict(columns or {})
+    found, written, first = _labelled(source, named, reader)
+    missing = missing_columns(found, named, labels is not None) if found else {}
     near: dict[str, str] = {}
     for role, column in missing.items():
-        taken = {*(columns or {}).values(), *near.values()}
+        taken = {*named.values(), *near.values()}
         name = nearest(column, [other for other in found if other not in taken])
         near |= {role: name} if name else {}
     problems = [f"{source.name} has no column {_quoted(missing.values())}."] if missing else []
-    column = column_names({**(columns or {}), **near})["label"]
-    records = islice(source.records(reader, (columns or {}).values()), LOOKED_AT)
-    written = dict.fromkeys(label_of(label_cell(record, column))[:SHOWN] for record in records)
+    if "label" in near:
+        _, written, _ = _labelled(source, named | near, reader)
     known = Classes(labels, classes or {}, lambda: written)
+    heads = headings(first, named, known)
+    if heads:
+        problems.append(f"The first line of {source.name} has the names of its columns.")
+        near, written = heads, [label for label in written if label != label_of(first[named["label"]])]
+        known = Classes(labels, classes or {}, lambda: written)
     strange = [label for label in written if label and label not in known.left_out and known.find(label) is None]
     doubts = {label: doubt for label in strange if (doubt := known.doubt(label))}
     if len(doubts) < len(strange):
@@ -165,6 +170,19 @@ def misfit(
         )
     problems += [f"The labels may mean other classes: {doubt}." for doubt in set(doubts.values())]
     return Misfit(" ".join(problems), near, bool(strange)) if problems else None
+
+
+def _labelled(source: Source, columns: Mapping[str, str], reader: Reader) -> tuple[dict[str, None], list[str], Record]:
+    """Return of the first records the columns, the different labels, and the first one; ``columns`` are named."""
+    found: dict[str, None] = {}
+    written: dict[str, None] = {}
+    first: Record = {}
+    column = column_names(columns)["label"]
+    for record in islice(source.records(reader, columns.values()), LOOKED_AT):
+        first = first or record
+        found.update(dict.fromkeys(record))
+        written[label_of(label_cell(record, column))[:SHOWN]] = None
+    return found, [*written], first
 
 
 def _quoted(names: Iterable[str]) -> str:

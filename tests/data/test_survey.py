@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -154,3 +155,39 @@ def test_labels_that_are_no_class_are_told(file) -> None:
 )
 def test_the_nearest_name_in_any_case(name: str, known: tuple[str, ...], near: str | None) -> None:
     assert nearest(name, known) == near
+
+
+@pytest.mark.parametrize("written", [("1", "0"), ("Positive", "negative"), ("1", "5")])
+def test_names_of_columns_that_numbers_name_are_found(tmp_path, written) -> None:
+    path, numbers = tmp_path / "data.csv", {"text": "2", "label": "1"}
+    path.write_text("My gold,review\n" + "".join(f"{label},fine\n" for label in written * 5))
+    names = {"text": "review", "label": "My gold"}
+    with pytest.raises(DataError, match=r"by --column text=review --column 'label=My gold'$"):
+        read_dataset(path, LABELS, columns=numbers)
+    found = misfit(path, LABELS, numbers)
+    assert found.columns == names
+    assert found.problem.startswith("The first line of data.csv has the names of its columns.")
+    assert found.of_labels == (written == ("1", "5"))
+    if found.of_labels:
+        with pytest.raises(DataError, match="by --label 1=negative --label 5=positive"):
+            read_dataset(path, LABELS, columns=names)
+    else:
+        assert misfit(path, LABELS, names) is None
+        assert len(read_dataset(path, LABELS, columns=names).rows) == 10
+
+
+@pytest.mark.parametrize("labels", [("spam", "1", "ham"), ("spam", "spam"), ("1", "0"), ("spam",)])
+def test_a_first_row_is_no_line_of_names_where_other_labels_are_as_strange(tmp_path, labels) -> None:
+    path, numbers = tmp_path / "data.csv", {"text": "2", "label": "1"}
+    path.write_text("".join(f"{label},fine\n" for label in labels))
+    found = misfit(path, LABELS, numbers)
+    assert found is None or found.columns == {}
+
+
+def test_a_look_opens_the_file_once(tmp_path, monkeypatch) -> None:
+    path, opened = tmp_path / "data.jsonl", []
+    path.write_text('{"text": "fine", "label": 1}\n{"text": "dull", "label": "other"}\n')
+    whole = Path.open
+    monkeypatch.setattr(Path, "open", lambda self, *options: opened.append(self) or whole(self, *options))
+    assert misfit(path, LABELS).of_labels
+    assert opened == [path]
