@@ -74,13 +74,27 @@ def grouped(
 def groups_of(values: Mapping[str, Sequence[float] | np.ndarray], higher: bool = True, of: int = 1) -> Groups:
     """Groups names by paired tests (:func:`explainlab.metrics.comparison.critical_differences`).
 
-    ``values`` [T] by name are of the same T texts; NaN: not known. ``of`` as for :func:`grouped`.
+    ``values`` [T] by name are of the same T texts; NaN: not known. Where all are 0 or 1, McNemar's exact test takes the
+    place of signed ranks, which most of such texts tie. ``of`` as for :func:`grouped`.
     """
     rows = np.array([*values.values()], dtype=np.float64)
+    if rows.size and np.isin(rows, (0, 1)).all():
+        return grouped(dict(zip(values, rows.mean(axis=1).tolist(), strict=True)), _mcnemar(rows), None, higher, of)
     (tested,) = critical_differences([rows], [higher])
     counts = np.maximum(np.count_nonzero(~np.isnan(rows), axis=1), 1)
     means = np.where(np.isnan(rows).all(axis=1), np.nan, np.nansum(rows, axis=1) / counts)
     return grouped(dict(zip(values, means.tolist(), strict=True)), tested.p, tested.ranks.tolist(), higher, of)
+
+
+def _mcnemar(rows: np.ndarray) -> np.ndarray:
+    """Return the p float64 [N, N] of all pairs of ``rows`` [N, T] of zeros and ones, corrected by Holm."""
+    p = np.full((len(rows), len(rows)), np.nan)
+    first, second = np.triu_indices(len(rows), 1)
+    better, worse = ((rows[a] > rows[b]).sum(axis=1) for a, b in ((first, second), (second, first)))
+    p[first, second] = p[second, first] = holm(
+        np.minimum(1.0, 2 * scipy.stats.binom.cdf(np.minimum(better, worse), better + worse, 0.5))
+    )
+    return p
 
 
 def groups_of_intervals(values: Mapping[str, tuple[Interval, int]], higher: bool = True, of: int = 1) -> Groups:

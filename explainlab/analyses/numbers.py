@@ -39,7 +39,8 @@ class Number:
     """A value of a ``measure`` with its interval, over ``n`` texts.
 
     ``of`` is the method or the rule that it is about, which readers call ``label``; empty: the model itself. ``values``
-    [n] are those of the texts, in the order of the result; empty where they are not known.
+    [n] are those of the texts, in the order of the result; empty where they are not known. ``rows`` [n] are the numbers
+    of the texts in their data set; empty where numbers of several results are not compared text by text.
     """
 
     measure: Measure
@@ -48,3 +49,4 @@ class Number:
     of: str = ""
     label: str = ""
     values: Sequence[float] = field(default=(), compare=False, repr=False)
+    rows: Sequence[int] = field(default=(), compare=False, repr=False)

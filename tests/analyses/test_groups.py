@@ -50,6 +50,19 @@ def test_the_values_of_the_same_texts_are_compared_text_by_text() -> None:
     assert groups_of(values, higher=False) == Groups(("b", "c"), (), ("a",))
 
 
+@pytest.mark.parametrize(("better", "worse", "apart"), [(6, 0, True), (5, 0, False), (16, 5, True), (15, 6, False)])
+@pytest.mark.parametrize("alike", [0, 50, 5_000])
+def test_zeros_and_ones_are_compared_by_mcnemars_test(better: int, worse: int, apart: bool, alike: int) -> None:
+    values = {"a": [1] * better + [0] * worse + [1] * alike, "b": [0] * better + [1] * worse + [1] * alike}
+    p = scipy.stats.binomtest(better, better + worse).pvalue
+    for count in (1, 2, 3):
+        assert groups_of(values, of=count).winner == ("a" if p < 0.05 / count else "")
+    assert (p < 0.05) == apart
+    assert groups_of(values, higher=False).winner == ("b" if apart else "")
+    more = {**values, "c": values["b"], "d": values["b"]}
+    assert (groups_of(more).winner == "a") == (6 * p < 0.05), "corrected for 6 pairs"
+
+
 def test_groups_of_few_texts_of_one_name_and_without_a_value() -> None:
     def check(case: tuple[dict[str, list[float]], Groups]) -> None:
         values, expected = case

@@ -124,8 +124,10 @@ class Predictions(DataAnalysis[PredictionsData]):
     def numbers(self, result: AnalysisResult[PredictionsData]) -> list[Number]:
         """Accuracy, macro F1 and calibration error."""
         body, accuracy = result.body, result.body.accuracy
+        share = Interval(mean=accuracy.mean, low=accuracy.low, high=accuracy.high)
+        right, rows = 1.0 - body.rows.wrong, body.rows.column("row")
         return [
-            Number(_ACCURACY, Interval(mean=accuracy.mean, low=accuracy.low, high=accuracy.high), body.n),
+            Number(_ACCURACY, share, body.n, values=right.tolist(), rows=rows.tolist()),
             Number(_MACRO_F1, as_interval(body.macro_f1), body.n),
             Number(_CALIBRATION, as_interval(body.calibration.ece), body.n),
         ]

@@ -149,7 +149,7 @@ class StudySet:
         if len(group.models) == 1:
             return Mean(group, data, known[0], "texts")
         values = [number.value.mean or 0.0 for number in known]
-        number = replace(known[0], value=interval(values), n=len(known), values=values)
+        number = replace(known[0], value=interval(values), n=len(known), values=values, rows=())
         return Mean(group, data, number, "models")
 
     def means(self, measure: str, data: str | None = None) -> list[Mean]:

@@ -92,9 +92,14 @@ def _told_apart(studies: StudySet, facts: Measure, means: Sequence[Mean]) -> str
     return _counts(groups, "cell" if several else "data set") if groups else ""
 
 
-def _groups(numbers: Mapping[str, Number], facts: Measure, paired: bool, of: int) -> Groups:
-    """Group the names of one of ``of`` contests: ``paired`` numbers text by text, where all have values of texts."""
-    if paired and all(len(number.values) == number.n for number in numbers.values()):
+def _groups(numbers: Mapping[str, Number], facts: Measure, alone: bool, of: int) -> Groups:
+    """Group the names of one of ``of`` contests, text by text where all have values of the same texts.
+
+    ``alone``: the numbers are of one result, and so of its texts.
+    """
+    rows = {tuple(number.rows) for number in numbers.values()}
+    shared = alone or (len(rows) == 1 and rows != {()})
+    if shared and all(len(number.values) == number.n for number in numbers.values()):
         return groups_of({name: number.values for name, number in numbers.items()}, facts.higher_is_better, of)
     return groups_of_intervals(
         {name: (number.value, number.n) for name, number in numbers.items()}, facts.higher_is_better, of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ SMALL, SEED, LARGE = (
     SetModel("dir/large", "large", "BERT", 20_000_000, "dir/large"),
 )
 MakeSet = Callable[..., StudySet]
-MakeAccuracies = Callable[[dict[tuple[SetModel, str], float | None]], StudySet]
+MakeAccuracies = Callable[..., StudySet]
 
 
 def _set(question: str, bodies: dict[tuple[SetModel, str], Record | None]) -> StudySet:
@@ -64,10 +64,13 @@ def make_set() -> MakeSet:
 
 @pytest.fixture
 def make_accuracies() -> MakeAccuracies:
-    """Makes a set of ``{(model, data): accuracy}``."""
+    """Makes a set of ``{(model, data): accuracy}``, over the 100 ``rows`` of a model, of which the first are right."""
 
-    def make(cells: dict[tuple[SetModel, str], float | None]) -> StudySet:
-        return _set("predictions", {place: None if own is None else _predictions(own) for place, own in cells.items()})
+    def make(cells: dict[tuple[SetModel, str], float | None], rows: Mapping[SetModel, list[int]] = {}) -> StudySet:
+        bodies = {
+            place: None if own is None else _predictions(own, rows.get(place[0], [])) for place, own in cells.items()
+        }
+        return _set("predictions", bodies)
 
     return make
 
@@ -109,8 +112,10 @@ def _areas(column: dict[str, float], half: float) -> ActivationData:
     return ActivationData(n=10, rows=rows, texts=texts, **shared)
 
 
-def _predictions(accuracy: float) -> PredictionsData:
+def _predictions(accuracy: float, rows: list[int]) -> PredictionsData:
     right = round(100 * accuracy)
+    same = {"text": "a", "text_pair": None, "predicted": "no", "tokens": 1, "cut": False}
+    shares = dict.fromkeys(("confidence", "probability", "loss"), 0.5)
     return PredictionsData(
         labels=["no", "yes"],
         n=100,
@@ -119,5 +124,5 @@ def _predictions(accuracy: float) -> PredictionsData:
         per_class=[],
         calibration=Calibration(ece=0.5 - accuracy / 2, bins=[]),
         confusion=[[right, 100 - right], [0, 0]],
-        rows=[],
+        rows=[{"row": row, "label": "no" if i < right else "yes", **same, **shares} for i, row in enumerate(rows)],
     )

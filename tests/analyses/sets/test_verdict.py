@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from explainlab.analyses.sets.verdict import overview, points
-from tests.analyses.sets.conftest import LARGE, SMALL, MakeAccuracies, MakeSet
+from tests.analyses.sets.conftest import LARGE, SEED, SMALL, MakeAccuracies, MakeSet
 
 LIME, OCCLUSION = {"lime": 0.5, "occlusion": 0.3, "random": 0.1}, {"lime": 0.3, "occlusion": 0.6, "random": 0.2}
 NEAR = {"lime": 0.5, "occlusion": 0.48, "random": 0.2}
@@ -42,3 +44,19 @@ def test_on_a_single_data_set_the_models_are_named(make_accuracies: MakeAccuraci
     )
     near = overview(make_accuracies({(SMALL, "d:a"): 0.8, (LARGE, "d:a"): 0.85}))
     assert near.endswith("; made:1 and large cannot be distinguished.")
+
+
+@pytest.mark.parametrize(("last", "said"), [(100, "large is best; made:1 is worse."), (101, "be distinguished.")])
+def test_models_are_compared_text_by_text_where_they_read_the_same(
+    make_accuracies: MakeAccuracies, last: int, said: str
+) -> None:
+    """6 texts of 100 that one model alone reads right are no chance, though the intervals of the two overlap."""
+    rows = {SMALL: [*range(1, 101)], LARGE: [*range(1, 100), last]}
+    made = make_accuracies({(SMALL, "d:a"): 0.8, (LARGE, "d:a"): 0.86}, rows)
+    assert overview(made).endswith(said)
+
+
+def test_means_of_several_models_are_of_no_texts(make_accuracies: MakeAccuracies) -> None:
+    rows = {model: [*range(1, 101)] for model in (SMALL, SEED, LARGE)}
+    made = make_accuracies({(SMALL, "d:a"): 0.8, (SEED, "d:a"): 0.82, (LARGE, "d:a"): 0.84}, rows)
+    assert overview(made).endswith("BERT, 2 seeds and large cannot be distinguished.")
