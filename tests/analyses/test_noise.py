@@ -121,7 +121,7 @@ def candidates(random: np.random.Generator, gain: float) -> str:
     ]
     selections = [own | {fact.key: own[FACTS[0].key] for fact in FACTS[1:]} for own in selections]
     means = Summary(n=TEXTS, counted={}, selection=mean_selection(selections), agreement=[])
-    texts = [TextWinners.model_construct(row=t, selection=own) for t, own in enumerate(selections)]
+    texts = [TextWinners.model_construct(row=t, selection=own, counted={}) for t, own in enumerate(selections)]
     return candidates_verdict(CandidatesData.model_construct(texts=texts, metrics=FACTS, summary=means, draws=[1, 8]))
 
 

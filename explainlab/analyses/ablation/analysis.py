@@ -10,6 +10,7 @@ import numpy as np
 from pydantic import Field
 
 from explainlab import declared
+from explainlab.analyses import too_short
 from explainlab.analyses.ablation.result import (
     CHOICES,
     AblationData,
@@ -85,7 +86,7 @@ class Ablation(TextAnalysis[AblationText, AblationData]):
     label = "Methods with equal budgets"
     source = "Barkan et al. 2024 (paper 001), Table 6, with random maps of the same number beside them"
     definition = "by m: m(first map), mean m, best m of R maps, m of the map that is best by another metric"
-    version = 3
+    version = 4
 
     def fingerprint(self, parameters: Parameters, reader: Reader) -> str:
         """The versions of all methods and metrics, and the data that methods read."""
@@ -138,22 +139,27 @@ class Ablation(TextAnalysis[AblationText, AblationData]):
         """See :meth:`TextAnalysis.of_rows`."""
         return AblationData(
             metrics=bodies[0].metrics,
-            methods=[_mean(texts) for texts in zip(*(body.methods for body in bodies), strict=True)],
+            methods=[
+                _mean(texts, [body.counted for body in bodies])
+                for texts in zip(*(body.methods for body in bodies), strict=True)
+            ],
             summary=Summary(n=len(bodies)),
             texts=[
-                AblationRow(row=row.number, text=row.text, text_pair=row.text_pair, methods=body.methods)
+                AblationRow(
+                    row=row.number, text=row.text, text_pair=row.text_pair, methods=body.methods, counted=body.counted
+                )
                 for row, body in zip(rows, bodies, strict=True)
             ],
         )
 
     def numbers(self, result: AnalysisResult[AblationData]) -> list[Number]:
         """By every metric the first map of each method, and the best of all its maps."""
-        body, n = result.body, result.body.summary.n
+        body = result.body
         return [
             Number(
                 _measure(metric, choice),
                 getattr(own.selection[metric.key], choice),
-                n,
+                len(body.long_enough(metric.key)),
                 own.method,
                 own.label,
                 body.values(own.method, metric.key, choice),
@@ -166,7 +172,7 @@ class Ablation(TextAnalysis[AblationText, AblationData]):
     def headline(self, result: AnalysisResult[AblationText | AblationData]) -> str:
         """Name the methods that the first metric tells apart, with a single attribution and with the best of all."""
         body = result.body
-        metric = body.metrics[0]
+        metric, short = body.metrics[0], list[str]()
         if isinstance(body, AblationText):
             own = [{m.label: getattr(m.selection[metric.key], choice) for m in body.methods} for choice in CHOICES]
             alone, chosen = (ahead_on_a_text(values, metric.higher_is_better) for values in own)
@@ -174,8 +180,12 @@ class Ablation(TextAnalysis[AblationText, AblationData]):
         else:
             columns = ({m.label: body.values(m.method, metric.key, choice) for m in body.methods} for choice in CHOICES)
             alone, chosen = (groups_of(values, metric.higher_is_better, len(CHOICES)).words() for values in columns)
-            of = f"over {counted(body.summary.n, 'text')}"
-        return f"By {metric.label} {of}, with their first maps {alone}; with the best of all their maps {chosen}."
+            n = body.summary.n
+            of = f"over {counted(n, 'text')}"
+            long_enough = sum(text.counted.get(metric.key, 1) > 0 for text in body.texts)
+            short = too_short.left_out([(metric.asked, metric.label, long_enough)], n)
+        said = f"By {metric.label} {of}, with their first maps {alone}; with the best of all their maps {chosen}."
+        return " ".join([said, *short])
 
     def lines(self, result: AnalysisResult[AblationText | AblationData]) -> list[str]:
         """A line a method and metric: the first, the mean, the best by the metric itself, and the passes."""
@@ -239,6 +249,7 @@ def _body(subject: Subject, drawn: Sequence[_Drawn], parameters: Ablation.Parame
             )
             for own, columns in zip(drawn, values, strict=True)
         ],
+        counted={request.key: max(row[i].counted for row in evaluated) for i, request in enumerate(metrics)},
     )
 
 
@@ -301,8 +312,8 @@ def _selection(values: np.ndarray, metrics: Sequence[MetricRequest]) -> dict[str
     return {key: selection(columns, choices, key, [other for other in columns if other != key]) for key in columns}
 
 
-def _mean(texts: Sequence[MethodChoices]) -> MeanMethodChoices:
-    """One method over all texts."""
+def _mean(texts: Sequence[MethodChoices], features: Sequence[Mapping[str, int]]) -> MeanMethodChoices:
+    """One method over all texts, of which each metric selects so many ``features``."""
     first = texts[0]
     return MeanMethodChoices(
         method=first.method,
@@ -312,5 +323,5 @@ def _mean(texts: Sequence[MethodChoices]) -> MeanMethodChoices:
             forward=float(np.mean([text.cost.forward for text in texts])),
             backward=float(np.mean([text.cost.backward for text in texts])),
         ),
-        selection=mean_selection([text.selection for text in texts]),
+        selection=mean_selection([text.selection for text in texts], features),
     )

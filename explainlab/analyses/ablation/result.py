@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
+from pydantic import Field
+
 from explainlab.analyses.base import Record
+from explainlab.analyses.candidates.choice import long_enough
 from explainlab.analyses.candidates.result import MeanSelection, Selection
 from explainlab.analyses.records import MetricFacts, Passes, TextBody
 
@@ -34,10 +38,11 @@ class MeanMethodChoices(Record):
 
 
 class AblationText(TextBody):
-    """All methods on one text."""
+    """All methods on one text; ``counted`` are the features that each metric (its key) selects at most."""
 
     metrics: list[MetricFacts]
     methods: list[MethodChoices]
+    counted: dict[str, int] = Field(default_factory=dict)
 
 
 class Summary(Record):
@@ -47,12 +52,13 @@ class Summary(Record):
 
 
 class AblationRow(Record):
-    """One text of a data set; ``row`` is its number."""
+    """One text of a data set; ``row`` is its number, ``counted`` as in :class:`AblationText`."""
 
     row: int
     text: str
     text_pair: str | None = None
     methods: list[MethodChoices]
+    counted: dict[str, int] = Field(default_factory=dict)
 
 
 class AblationData(Record):
@@ -64,6 +70,10 @@ class AblationData(Record):
     texts: list[AblationRow]
 
     def values(self, method: str, metric: str, choice: Choice) -> list[float]:
-        """[n]: of every text the value by the ``metric`` (its key) of a map of ``method``."""
+        """[n]: of every text that is long enough the value by the ``metric`` (its key) of a map of ``method``."""
         place = [own.method for own in self.methods].index(method)
-        return [getattr(text.methods[place].selection[metric], choice) for text in self.texts]
+        return [getattr(text.methods[place].selection[metric], choice) for text in self.long_enough(metric)]
+
+    def long_enough(self, metric: str) -> Sequence[AblationRow]:
+        """Return the texts of which the ``metric`` (its key) selects a feature; all where there are none."""
+        return long_enough(self.texts, [text.counted for text in self.texts], metric)

@@ -80,7 +80,7 @@ class RpiCandidates(TextAnalysis[CandidatesText, CandidatesData]):
     label = "RPI candidates"
     source = "Barkan et al. 2024 (paper 001), Eq. 5, Tables 1, 5 and 7"
     definition = "best of R by m: the map with the best m(map) of all R; expected best of r: over all subsets"
-    version = 2
+    version = 3
 
     def default_output(self, parameters: Mapping[str, Any]) -> Output:
         """The family's default output."""

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TypeVar
 
 import numpy as np
 
 from explainlab.analyses.candidates.result import HeldOut, MeanSelection, Selection
 from explainlab.analyses.summary import interval
 from explainlab.metrics.trust import TIE
+
+T = TypeVar("T")
 
 
 def selection(
@@ -31,9 +34,20 @@ def selection(
     )
 
 
-def mean_selection(selections: Sequence[Mapping[str, Selection]]) -> dict[str, MeanSelection]:
-    """The selections of many texts, each by metric, as means with intervals."""
-    return {key: _mean([by_metric[key] for by_metric in selections]) for key in selections[0]}
+def mean_selection(
+    selections: Sequence[Mapping[str, Selection]], features: Sequence[Mapping[str, int]] = ()
+) -> dict[str, MeanSelection]:
+    """The selections of many texts, each by metric, as means with intervals.
+
+    ``features``: how many a metric selects of each text. Texts of which it selects none are left out, unless it does so
+    of all.
+    """
+    return {key: _mean([own[key] for own in long_enough(selections, features, key)]) for key in selections[0]}
+
+
+def long_enough(texts: Sequence[T], features: Sequence[Mapping[str, int]], key: str) -> Sequence[T]:
+    """Return the ``texts`` of which the metric ``key`` selects ``features``; all where there are none or none known."""
+    return [text for text, own in zip(texts, features, strict=False) if own.get(key, 1)] or texts
 
 
 def _mean(texts: Sequence[Selection]) -> MeanSelection:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from explainlab.analyses.candidates.choice import mean_selection
+from explainlab.analyses.candidates.choice import long_enough, mean_selection
 from explainlab.analyses.candidates.result import (
     Agreement,
     BestOfDraws,
@@ -29,7 +29,7 @@ MOST_BUDGETS = 32
 
 def means(rows: Sequence[Row], texts: Sequence[CandidatesText]) -> CandidatesData:
     """The result of a data set from those of the ``texts`` of its ``rows``."""
-    first = texts[0]
+    first, features = texts[0], [text.counted for text in texts]
     budgets = _budgets(len(first.candidates))
     return CandidatesData(
         texts=[_winners(row, text) for row, text in zip(rows, texts, strict=True)],
@@ -37,13 +37,16 @@ def means(rows: Sequence[Row], texts: Sequence[CandidatesText]) -> CandidatesDat
         summary=Summary(
             n=len(texts),
             counted={key: sum(text.counted[key] > 0 for text in texts) for key in first.counted},
-            selection=mean_selection([text.selection for text in texts]),
+            selection=mean_selection([text.selection for text in texts], features),
             agreement=[_agreement(pairs) for pairs in zip(*(text.agreement for text in texts), strict=True)],
         ),
         draws=budgets,
-        by_draws={key: _by_draws([text.by_draws[key] for text in texts], budgets) for key in first.by_draws},
+        by_draws={
+            key: _by_draws([text.by_draws[key] for text in long_enough(texts, features, key)], budgets)
+            for key in first.by_draws
+        },
         by_layer={
-            kind: [_layer_set(sets) for sets in zip(*(text.by_layer[kind] for text in texts), strict=True)]
+            kind: [_layer_set(sets, features) for sets in zip(*(text.by_layer[kind] for text in texts), strict=True)]
             for kind in first.by_layer
         },
     )
@@ -85,11 +88,12 @@ def _by_draws(texts: Sequence[BestOfDraws[float]], budgets: Sequence[int]) -> Be
     return BestOfDraws[Interval](**means)
 
 
-def _layer_set(sets: Sequence[LayerSet]) -> MeanLayerSet:
+def _layer_set(sets: Sequence[LayerSet], features: Sequence[Mapping[str, int]]) -> MeanLayerSet:
     return MeanLayerSet(
         layers=sets[0].layers,
         maps=float(np.mean([layer_set.maps for layer_set in sets])),
         best={
-            key: interval([v for layer_set in sets if (v := layer_set.best[key]) is not None]) for key in sets[0].best
+            key: interval([v for own in long_enough(sets, features, key) if (v := own.best[key]) is not None])
+            for key in sets[0].best
         },
     )

@@ -184,7 +184,7 @@ class MeanLayerSet(Record):
 
 
 class Summary(Record):
-    """Means over ``n`` texts; ``counted`` is the number of texts of which a metric selects any feature."""
+    """Means over those of ``n`` texts of which a metric selects any feature, ``counted`` by metric."""
 
     n: int
     counted: dict[str, int]
@@ -208,5 +208,6 @@ class CandidatesData(Record):
         return self.summary.selection
 
     def undecided(self, key: str) -> int:
-        """In how many texts the metric ``key`` cannot tell the candidates apart."""
-        return sum(self.draws[-1] > 1 and not text.selection[key].decided for text in self.texts)
+        """In how many texts that are long enough the metric ``key`` cannot tell the candidates apart."""
+        long_enough = [text for text in self.texts if text.counted.get(key, 1)]
+        return sum(self.draws[-1] > 1 and not text.selection[key].decided for text in long_enough)

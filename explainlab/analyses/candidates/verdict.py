@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from explainlab.analyses import too_short
+from explainlab.analyses.candidates.choice import long_enough
 from explainlab.analyses.candidates.result import CandidatesData, CandidatesText, Selection
 from explainlab.analyses.groups import groups_of
 from explainlab.analyses.records import MetricFacts, metric_of
@@ -43,16 +45,19 @@ def data_verdict(body: CandidatesData, key: str = "") -> str:
     key = key or next(iter(body.selection))
     means, metric, over = body.selection[key], metric_of(body.metrics, key), counted(body.summary.n, "text")
     others = _others(body.selection, body.metrics, key)
-    texts = [text.selection[key] for text in body.texts]
+    rows = long_enough(body.texts, [text.counted for text in body.texts], key)
+    texts = [text.selection[key] for text in rows]
+    told = [(metric.asked, metric.label, body.summary.counted.get(key, body.summary.n))]
+    short = "".join(f" {words}" for words in too_short.left_out(told, body.summary.n))
     gain = interval([metric.sign * (text.best - text.mean) for text in texts]).mean or 0.0
     if gain <= TIE:
-        return f"{metric.label} cannot tell the maps of the {over} apart, so nothing is chosen."
+        return f"{metric.label} cannot tell the maps of the {over} apart, so nothing is chosen.{short}"
     moves = _moves(metric, means.mean.mean or 0.0, means.best.mean or 0.0)
     left = [metric.sign * _held_out_gain(text, others) for text in texts] if others else []
     rest = f"{_chosen_by(len(others))} {_mean_left(left, gain)}" if left else _ALONE
     undecided = body.undecided(key)
     after = f" In {undecided:,} of them it cannot tell the maps apart." if undecided else ""
-    return f"Choosing among {body.draws[-1]:,} {moves} over {over}; {rest}.{after}"
+    return f"Choosing among {body.draws[-1]:,} {moves} over {over}; {rest}.{after}{short}"
 
 
 def _others(keys: Mapping[str, object], metrics: Sequence[MetricFacts], key: str) -> list[str]:

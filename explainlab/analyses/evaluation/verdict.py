@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
+from explainlab.analyses import too_short
 from explainlab.analyses.evaluation.result import REVERSED, EvaluationData, EvaluationText, MethodMetric
 from explainlab.analyses.evaluation.table import metric_row
 from explainlab.analyses.evaluation.truth import said_by
@@ -15,7 +16,6 @@ from explainlab.analyses.numbers import Measure, Number
 from explainlab.analyses.parameters import RANDOM
 from explainlab.analyses.wording import ahead_on_a_text, counted, joined, mean_words
 from explainlab.attribution.registry import chosen_by, label_of
-from explainlab.metrics.perturbation import PerturbationParameters
 from explainlab.metrics.registry import MetricRequest, parse_metric
 from explainlab.text.rationale import ABSENCES
 
@@ -48,7 +48,13 @@ def text_verdict(body: EvaluationText, metric: MetricRequest) -> str:
         if (value := row[metric.name]) is not None and not name.startswith(REVERSED)
     }
     if not values:
-        why = ABSENCES[body.undefined] if body.undefined else "" if body.counted[metric.name] else _too_short(metric)
+        why = (
+            ABSENCES[body.undefined]
+            if body.undefined
+            else ""
+            if body.counted[metric.name]
+            else too_short.too_short(metric)
+        )
         return f"no method has a value{f': {why}' if why else ''}"
     return ahead_on_a_text(values, metric.higher_is_better)
 
@@ -114,20 +120,8 @@ def left_out(body: EvaluationData, names: Collection[str] = ()) -> list[str]:
 
     ``names``: the metrics (their names ``asked``), all unless given. Metrics that leave out as many stand together.
     """
-    alike: dict[str, list[str]] = {}
-    for name in names or _metrics(body):
-        row, short = metric_row(body, name), _too_short(parse_metric(name))
-        if short and (missing := body.n - row.counted):
-            words = f"{missing:,} of {counted(body.n, 'text')}, as {short}"
-            alike.setdefault(words, []).append(row.label)
-    return [f"Left out by {joined(labels)}: {words}." for words, labels in alike.items()]
-
-
-def _too_short(metric: MetricRequest) -> str:
-    """Say why ``metric`` may select no feature of a text, with the remedy; empty for one that selects no share."""
-    if not isinstance(metric.parameters, PerturbationParameters):
-        return ""
-    return f"{max(metric.parameters.levels)}% of a text is less than one feature: choose a larger share"
+    rows = [metric_row(body, name) for name in names or _metrics(body)]
+    return too_short.left_out([(row.asked, row.label, row.counted) for row in rows], body.n)
 
 
 def paragraphs(body: EvaluationData) -> list[str]:

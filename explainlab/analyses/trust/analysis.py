@@ -75,6 +75,7 @@ class Trust(TextAnalysis[TrustText, TrustData]):
     label = "Comparison with random maps"
     source = "DeYoung et al. 2020, Eq. 1 and 2, each held against its distribution over random maps"
     definition = "share of random maps r with metric(r) worse than metric(φ), ties counted half"
+    version = 2
 
     TextBody = TrustText
     DataBody = TrustData
@@ -174,8 +175,8 @@ def _comparison(result: trust.Trust, features: Sequence[Feature]) -> Comparison:
 
 
 def _means(column: Sequence[Comparison]) -> MeanComparison:
-    """One metric over all texts."""
-    metric = column[0]
+    """One metric over all texts that are long enough for it."""
+    metric, long_enough = column[0], [comparison for comparison in column if comparison.counted]
     return MeanComparison(
         metric=metric.metric,
         preset=metric.preset,
@@ -183,9 +184,9 @@ def _means(column: Sequence[Comparison]) -> MeanComparison:
         label=metric.label,
         definition=metric.definition,
         higher_is_better=metric.higher_is_better,
-        beaten=interval([comparison.beaten for comparison in column]),
-        value=interval([comparison.value for comparison in column]),
-        counted=sum(comparison.counted > 0 for comparison in column),
+        beaten=interval([comparison.beaten for comparison in long_enough]),
+        value=interval([comparison.value for comparison in long_enough]),
+        counted=len(long_enough),
     )
 
 

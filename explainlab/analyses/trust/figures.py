@@ -94,7 +94,10 @@ def beaten(body: TrustData) -> Chart:
     """
     metrics, n = body.summary.metrics, body.summary.n
     names = [shown(metric.label) for metric in metrics]
-    shares = [[(text.row, text.metrics[i].beaten) for text in body.texts] for i in range(len(metrics))]
+    shares = [
+        [(text.row, text.metrics[i].beaten) for text in body.texts if text.metrics[i].counted]
+        for i in range(len(metrics))
+    ]
     figure = go.Figure(layout=layout("Random maps that do worse", "", height=160 + 80 * len(metrics)))
     for name, column in zip(names, shares, strict=True):
         figure.add_box(

@@ -33,7 +33,7 @@ class TrustText(TextBody):
 
 
 class MeanComparison(Record):
-    """One metric over all texts; ``counted`` of them are long enough that a feature is selected."""
+    """One metric over the ``counted`` texts that are long enough that a feature is selected; others are left out."""
 
     metric: str
     preset: str

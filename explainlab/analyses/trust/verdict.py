@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 
+from explainlab.analyses import too_short
 from explainlab.analyses.records import Interval
-from explainlab.analyses.trust.result import Comparison, TrustData, TrustText
+from explainlab.analyses.trust.result import Comparison, Summary, TrustData, TrustText
 from explainlab.analyses.wording import counted, joined, whole_percent
 from explainlab.metrics.trust import TIE
 from explainlab.request import Unit
@@ -14,6 +15,7 @@ BEYOND, BETTER, WORSE = 0.95, 0.75, 0.05
 CHANCE = 0.5
 """Shares of random attributions that do worse: well beyond chance, better than it, worse, and what chance gives."""
 TOO_SHORT = "This text is too short to tell whether the map can be trusted."
+NONE_LONG = "All texts are too short to tell whether the method's maps can be trusted."
 
 
 def verdict(body: TrustText, unit: Unit, it: str = "it", name: str = "this map") -> str:
@@ -33,10 +35,20 @@ def verdict(body: TrustText, unit: Unit, it: str = "it", name: str = "this map")
 
 
 def mean_verdict(body: TrustData) -> str:
-    """Over a data set: how many random attributions do worse by every metric, and whether that is beyond chance."""
-    shares = [(metric.label, metric.beaten) for metric in body.summary.metrics]
+    """Over a data set: how many random attributions do worse by every metric, whether that is beyond chance, and how
+    many texts are too short for that.
+    """
+    metrics = body.summary.metrics
+    short = too_short.left_out([(metric.asked, metric.label, metric.counted) for metric in metrics], body.summary.n)
+    return " ".join([_against_chance(body.summary), *short])
+
+
+def _against_chance(summary: Summary) -> str:
+    shares = [(metric.label, metric.beaten) for metric in summary.metrics if metric.beaten.mean is not None]
+    if not shares:
+        return NONE_LONG
     words = joined([f"{whole_percent(share.mean or 0.0)}{_between(share)} by {label}" for label, share in shares])
-    sentence = f"Over {counted(body.summary.n, 'text')}, {words} of the random maps do worse than this method's"
+    sentence = f"Over {counted(summary.n, 'text')}, {words} of the random maps do worse than this method's"
     if any(share.low is None for _, share in shares):
         return f"{sentence}."
     beyond = [label for label, share in shares if share.low is not None and share.low > CHANCE]

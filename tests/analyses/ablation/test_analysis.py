@@ -176,3 +176,17 @@ def test_the_second_text_of_a_pair_is_kept(encoder: Classifier, tmp_path) -> Non
     for name, parameters in asked.items():
         (row,) = study(encoder, name, data=str(path), **parameters).body.texts
         assert (row.text, row.text_pair) == ("a good film", "a bad plot"), name
+
+
+def test_a_data_set_leaves_out_texts_that_are_too_short(encoder: Classifier, tmp_path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text(f'text\n"{TEXT}"\nA good film.\n', encoding="utf-8")
+    result = study(encoder, "ablation", data=str(path), methods="gradient", metrics="comprehensiveness", samples=2)
+    body, key = result.body, "comprehensiveness"
+    assert [text.counted[key] > 0 for text in body.texts] == [True, False]
+    for place, own in enumerate(body.methods):
+        assert own.selection[key].first.mean == pytest.approx(body.texts[0].methods[place].selection[key].first)
+        assert body.values(own.method, key, "best") == [body.texts[0].methods[place].selection[key].best]
+    study_ = studies()["ablation"]
+    assert {number.n for number in study_.numbers(result)} == {1}
+    assert "1 of 2 texts, as 20% of a text is less than one feature" in study_.headline(result)

@@ -207,12 +207,19 @@ def test_metrics_that_cannot_tell_maps_apart_choose_none(encoder: Classifier) ->
     assert single.undecided == [], "there is nothing to choose"
 
 
-def test_a_data_set_says_in_how_many_texts_a_metric_chooses_none(encoder: Classifier, tmp_path) -> None:
+def test_a_data_set_leaves_out_texts_that_are_too_short(encoder: Classifier, tmp_path) -> None:
     path = tmp_path / "rows.csv"
     path.write_text(f'text\n"{TEXT}"\nA good film.\n', encoding="utf-8")
     result = study(encoder, "rpi_candidates", data=str(path), metrics="comprehensiveness", **CHEAP)
-    assert result.body.undecided("comprehensiveness") == 1
-    assert "In 1 of them it cannot tell" in studies()["rpi_candidates"].headline(result)
+    long, short = result.body.texts[0].selection["comprehensiveness"], result.body.texts[1].selection
+    assert not short["comprehensiveness"].decided
+    means = result.body.selection["comprehensiveness"]
+    assert (means.first.mean, means.mean.mean, means.best.mean) == pytest.approx((long.first, long.mean, long.best))
+    assert result.body.by_draws["comprehensiveness"].nested[-1].mean == pytest.approx(long.best)
+    assert result.body.undecided("comprehensiveness") == 0
+    said = studies()["rpi_candidates"].headline(result)
+    assert said.endswith(": 1 of 2 texts, as 20% of a text is less than one feature: choose a larger share.")
+    assert "In 1 of them" not in said
 
 
 @pytest.mark.parametrize("family", ["rpi", "rpi_g", "rpi_ig", "rpi_sig"])
@@ -269,19 +276,20 @@ def test_a_data_set_has_means_with_intervals(encoder: Classifier, data: str) -> 
     assert found.summary.n == 3
     assert found.summary.counted == {"comprehensiveness": 2, "sufficiency": 2}
     for metric, mean in found.summary.selection.items():
+        long_enough = [text for text in texts if text.counted[metric]]
         for part in ("first", "mean", "best"):
-            check(getattr(mean, part), [getattr(text.selection[metric], part) for text in texts])
+            check(getattr(mean, part), [getattr(text.selection[metric], part) for text in long_enough])
         for other, one in mean.held_out.items():
-            values = [text.selection[metric].held_out[other] for text in texts]
+            values = [text.selection[metric].held_out[other] for text in long_enough]
             check(one, values)
-            same = [value == text.selection[metric].best for value, text in zip(values, texts, strict=True)]
-            assert one.also_best == pytest.approx(sum(same) / 3)
+            same = [value == text.selection[metric].best for value, text in zip(values, long_enough, strict=True)]
+            assert one.also_best == pytest.approx(sum(same) / 2)
         for kind in ("nested", "expected"):
             for r, one in zip(found.draws, getattr(found.by_draws[metric], kind), strict=True):
-                check(one, [getattr(text.by_draws[metric], kind)[r - 1] for text in texts])
+                check(one, [getattr(text.by_draws[metric], kind)[r - 1] for text in long_enough])
         for name, rows in found.by_layer.items():
             for i, row in enumerate(rows):
-                check(row.best[metric], [text.by_layer[name][i].best[metric] for text in texts])
+                check(row.best[metric], [text.by_layer[name][i].best[metric] for text in long_enough])
     (pair,) = found.summary.agreement
     correlations = [text.agreement[0].rank_correlation for text in texts]
     check(pair.rank_correlation, [one for one in correlations if one is not None])

@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 
 from explainlab import cli, explain, study
-from explainlab.analyses.registry import answer, complete, get_study, request_key
+from explainlab.analyses.registry import answer, complete, get_study, request_key, studies
+from explainlab.analyses.trust.figures import beaten
+from explainlab.analyses.trust.verdict import NONE_LONG
 from explainlab.errors import RequestError, UnsupportedError
 from explainlab.metrics.trust import RANDOM_MAPS, TIE
 from explainlab.models.batching import HALVED
@@ -119,15 +121,34 @@ def test_a_data_set_tells_the_mean_share_beaten(encoder: Classifier, tmp_path: P
     path = tmp_path / "texts.csv"
     texts = [TEXT, "A good film with a good plot and good acting.", "good film"]
     path.write_text("text\n" + "".join(f'"{text}"\n' for text in texts), encoding="utf-8")
-    body = study(encoder, "trust", data=str(path), method="occlusion").body
+    result = study(encoder, "trust", data=str(path), method="occlusion")
+    body = result.body
     alone = [study(encoder, "trust", text, method="occlusion").body.metrics for text in texts]
     assert body.summary.n == 3
     for i, one in enumerate(body.summary.metrics):
-        assert one.beaten.mean == pytest.approx(np.mean([found[i].beaten for found in alone]))
-        assert one.value.mean == pytest.approx(np.mean([found[i].value for found in alone]), abs=1e-6)
+        assert one.beaten.mean == pytest.approx(np.mean([found[i].beaten for found in alone[:2]]))
+        assert one.value.mean == pytest.approx(np.mean([found[i].value for found in alone[:2]]), abs=1e-6)
         assert one.beaten.low <= one.beaten.mean <= one.beaten.high
         assert one.counted == 2
     assert [text.metrics[0].counted for text in body.texts] == [found[0].counted for found in alone]
+    labels = " and ".join(metric.label for metric in body.summary.metrics)
+    said = f"Left out by {labels}: 1 of 3 texts, as 20% of a text is less than one feature: choose a larger share."
+    assert studies()["trust"].headline(result).endswith(said)
+    assert beaten(body).rows == [
+        {"metric": metric.label, "row": row, "beaten": alone[row - 1][i].beaten}
+        for i, metric in enumerate(body.summary.metrics)
+        for row in (1, 2)
+    ]
+
+
+def test_a_data_set_of_short_texts_alone_tells_nothing(encoder: Classifier, tmp_path: Path) -> None:
+    path = tmp_path / "texts.csv"
+    path.write_text("text\ngood film\ndull\n", encoding="utf-8")
+    result = study(encoder, "trust", data=str(path), method="occlusion")
+    words = studies()["trust"].headline(result)
+    assert words.startswith(f"{NONE_LONG} Left out by ")
+    assert "2 of 2 texts" in words
+    assert beaten(result.body).rows == []
 
 
 def test_equal_questions_have_equal_keys_and_other_data_another(tmp_path: Path) -> None:

@@ -1,0 +1,30 @@
+"""Texts that are too short for a metric, as the share that it removes of them is less than one feature: in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from explainlab.analyses.wording import counted, joined
+from explainlab.metrics.perturbation import PerturbationParameters
+from explainlab.metrics.registry import MetricRequest, parse_metric
+
+
+def too_short(metric: MetricRequest) -> str:
+    """Say why ``metric`` may select no feature of a text, with the remedy; empty for one that selects no share."""
+    if not isinstance(metric.parameters, PerturbationParameters):
+        return ""
+    return f"{max(metric.parameters.levels)}% of a text is less than one feature: choose a larger share"
+
+
+def left_out(metrics: Iterable[tuple[str, str, int]], n: int) -> list[str]:
+    """Say how many of ``n`` texts are too short for each of the ``metrics``; nothing where there are none.
+
+    A metric comes with its name ``asked``, its label, and the number of texts of which it selects a feature. Metrics
+    that leave out as many stand together.
+    """
+    alike: dict[str, list[str]] = {}
+    for asked, label, long_enough in metrics:
+        short = too_short(parse_metric(asked))
+        if short and (missing := n - long_enough):
+            alike.setdefault(f"{missing:,} of {counted(n, 'text')}, as {short}", []).append(label)
+    return [f"Left out by {joined(labels)}: {words}." for words, labels in alike.items()]
