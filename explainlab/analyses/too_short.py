@@ -19,8 +19,8 @@ def too_short(metric: MetricRequest) -> str:
 def left_out(metrics: Iterable[tuple[str, str, int]], n: int) -> list[str]:
     """Say how many of ``n`` texts are too short for each of the ``metrics``; nothing where there are none.
 
-    A metric comes with its name ``asked``, its label, and the number of texts of which it selects a feature. Metrics
-    that leave out as many stand together.
+    A metric comes with its name ``asked``, its label, and the number of texts that are long enough for it. Metrics that
+    leave out as many stand together.
     """
     alike: dict[str, list[str]] = {}
     for asked, label, long_enough in metrics:

@@ -18,8 +18,8 @@ _TELL_SECONDS = 0.05
 class Budget:
     """The bytes, lines and seconds that reading the source ``name`` may take as ``reader``.
 
-    Its methods raise :class:`DataError` beyond a limit, and what ``reader.watch`` raises. ``notes``: what a reader must
-    know of the source.
+    Its methods raise :class:`DataError` beyond a limit, and what ``reader.watch`` raises. ``notes``: warnings
+    about the source.
     """
 
     def __init__(self, name: str, reader: Reader) -> None:

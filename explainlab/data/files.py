@@ -146,8 +146,7 @@ def stream_rows(
     """Yield for each row its number, its cells by column, and the row or why it cannot be used; nothing is held.
 
     The arguments and the errors are those of :func:`read_dataset`, but for those of a bad row. Where labels are numbers
-    of classes, the whole column is read before the first row. What a reader must know of the source is added to
-    ``notes``.
+    of classes, the whole column is read before the first row. Warnings about the source are added to ``notes``.
     """
     source, names = locate(path, reader), column_names(columns)
     named = {role: names[role] for role in columns or {}}

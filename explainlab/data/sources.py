@@ -36,8 +36,8 @@ class Source:
     def records(self, reader: Reader, named: Collection[str] = (), notes: list[str] | None = None) -> Iterator[Record]:
         """All records, from column to value, read as ``reader``; one budget for all files.
 
-        Columns are ``named`` as in :func:`explainlab.data.formats.records`. What a reader must know of the files so far
-        is added to ``notes``.
+        Columns are ``named`` as in :func:`explainlab.data.formats.records`. Warnings about the files so far are added
+        to ``notes``.
         Raises :class:`DataError` for a damaged file, and for what is beyond the limits of the ``reader``.
         """
         budget = Budget(self.name, reader)

@@ -32,8 +32,8 @@ SHOWN = 500
 class Preview:
     """The columns that the first records of a data set have, and the cells of these records as text, by column.
 
-    ``numbers`` name the columns if the first line is a row; there are none in a format with names. ``notes``: what a
-    reader must know of the file.
+    ``numbers`` name the columns if the first line is a row; there are none in a format with names. ``notes``: warnings
+    about the file.
     """
 
     name: str

@@ -39,14 +39,13 @@ def mean_selection(
 ) -> dict[str, MeanSelection]:
     """The selections of many texts, each by metric, as means with intervals.
 
-    ``features``: how many a metric selects of each text. Texts of which it selects none are left out, unless it does so
-    of all.
+    ``features``: how many a metric selects of each text. Texts without any are left out, unless all are.
     """
     return {key: _mean([own[key] for own in long_enough(selections, features, key)]) for key in selections[0]}
 
 
 def long_enough(texts: Sequence[T], features: Sequence[Mapping[str, int]], key: str) -> Sequence[T]:
-    """Return the ``texts`` of which the metric ``key`` selects ``features``; all where there are none or none known."""
+    """Return the ``texts`` with ``features`` that the metric ``key`` selects; all where no text has any."""
     return [text for text, own in zip(texts, features, strict=False) if own.get(key, 1)] or texts
 
 
