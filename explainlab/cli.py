@@ -72,18 +72,15 @@ def models(
 
 
 @app.command()
-def methods(
-    as_json: Json = False,
-    markdown: Annotated[bool, typer.Option("--markdown", help="Print the README's table.")] = False,
-) -> None:
+def methods(as_json: Json = False) -> None:
     """List the attribution methods with their parameters."""
-    from explainlab.attribution.registry import describe_methods, methods_table
+    from explainlab.attribution.registry import describe_methods
 
     body = describe_methods()
     lines = [
         f"{m['id']:<34}{m['label']}  ({', '.join(p['name'] for p in m['parameters']) or 'no parameters'})" for m in body
     ]
-    print_body({"methods": body}, as_json, methods_table() if markdown else lines)
+    print_body({"methods": body}, as_json, lines)
 
 
 @app.command()

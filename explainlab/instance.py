@@ -13,17 +13,12 @@ import typer
 from explainlab.options import Json, print_body
 
 
-def settings(
-    as_json: Json = False,
-    markdown: Annotated[bool, typer.Option("--markdown", help="Print the README's table.")] = False,
-) -> None:
+def settings(as_json: Json = False) -> None:
     """List the settings: environment variables with default and help."""
     from explainlab.settings import describe_settings
 
     body = describe_settings()
-    rows = [f"| `{s['name']}` | {s['default']} | {s['help']} |" for s in body]
-    table = ["| variable | default | what it sets |", "|---|---|---|", *rows]
-    print_body({"settings": body}, as_json, table if markdown else [f"{s['name']:<32}{s['help']}" for s in body])
+    print_body({"settings": body}, as_json, [f"{s['name']:<32}{s['help']}" for s in body])
 
 
 def workers(as_json: Json = False) -> None:

@@ -1,4 +1,4 @@
-"""What must hold in a copy of the project to which the README's examples were added: `test_readme.py` runs it there."""
+"""What must hold in a copy of the project to which the manual's examples were added: `test_docs.py` runs it there."""
 
 from __future__ import annotations
 

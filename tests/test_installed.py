@@ -1,4 +1,4 @@
-"""The wheel in an empty folder: the README's example runs from anywhere, and without what only the app needs."""
+"""The wheel in an empty folder: the manual's example runs from anywhere, and without what only the app needs."""
 
 from __future__ import annotations
 
@@ -67,9 +67,9 @@ def test_the_wheel_is_light(wheel: Path) -> None:
     assert wheel.stat().st_size < MOST_BYTES
 
 
-def test_the_first_example_of_the_readme_runs_there_in_a_notebook_without_the_app(site: Path, tmp_path: Path) -> None:
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    example = re.search(r"## The library\n.*?```python\n(.*?)```", readme, re.DOTALL)[1]  # type: ignore[index]
+def test_the_first_example_of_the_library_runs_there_in_a_notebook_without_the_app(site: Path, tmp_path: Path) -> None:
+    manual = (ROOT / "docs" / "library.md").read_text(encoding="utf-8")
+    example = re.search(r"```python\n(.*?)```", manual, re.DOTALL)[1]  # type: ignore[index]
     first = example.partition("\nstudy = ")[0]
     told = "\nprint(explainlab.__file__, len(result._repr_html_()) > 1000)"
     ran = run(BLOCKED.format(names=NOT_OF_THE_LIBRARY) + NOTEBOOK + first + told, site, tmp_path)

@@ -206,20 +206,6 @@ def describe_methods() -> list[dict[str, Any]]:
     ]
 
 
-def methods_table() -> list[str]:
-    """The lines of the README's table of methods, in Markdown."""
-    lines = ["| id | method | definition | parameters (default) | source |", "|---|---|---|---|---|"]
-    for method in methods().values():
-        parameters = ", ".join(f"`{spec.name}` ({_written(spec.default)})" for spec in method.parameter_specs()) or "-"
-        definition = method.definition.replace("|", "\\|")
-        lines.append(f"| `{method.id}` | {method.label} | {definition} | {parameters} | {method.source} |")
-    return lines
-
-
-def _written(default: object) -> str:
-    return "empty" if default == "" else str(default)
-
-
 def complete(request: Request) -> CompleteRequest:
     """The same request with every parameter of its method filled in."""
     return request.completed(parse(get_method(request.question), request.parameters))
