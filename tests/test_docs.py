@@ -41,9 +41,8 @@ def fenced(language: str, text: str) -> list[str]:
 
 def commands(text: str) -> list[list[str]]:
     """The words of every command line of ours; a backslash goes on in the next line."""
-    code = "\n".join(fenced("bash", text)).replace("\\\n", " ").splitlines()
-    lines = (shlex.split(line, comments=True) for line in code)
-    return [words for words in lines if words[:3] == ["python", "-m", "explainlab"]]
+    lines = text.replace("\\\n", " ").splitlines()
+    return [shlex.split(line) for line in lines if line.strip().startswith("python -m explainlab ")]
 
 
 # Everything has its place ---------------------------------------------------------------------------------------------
