@@ -61,7 +61,12 @@ def _methods() -> str:
         [f"[{method.label}](#{_anchor('method', method.id)})", _escaped(method.good_for), method.speed()]
         for method in methods().values()
     ]
-    lines = ["## All methods", *_table(["method", "when to use it", "takes as long as"], overview)]
+    starts = [f"[{method.label}](#{_anchor('method', method.id)})" for method in methods().values() if method.start]
+    lines = [
+        "## All methods",
+        f"Start with {' or '.join(starts)}. They tell for from against, and work with most models.",
+        *_table(["method", "when to use it", "takes as long as"], overview),
+    ]
     for family, members in groupby(methods().values(), lambda method: method.family):
         lines += [f"## {family}", FAMILIES.get(family, "")]
         for method in members:
