@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal
@@ -9,6 +10,7 @@ from typing import Literal
 from platformdirs import user_data_path
 from pydantic import Field, ValidationError, field_validator, model_validator
 from pydantic.fields import FieldInfo
+from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from explainlab.errors import RequestError, first_refused
@@ -21,6 +23,7 @@ ROOT = INSTALLED if INSTALLED.is_dir() else PACKAGE.parent
 ASSETS = ROOT / "assets"
 HOSTED_JOB_SECONDS = 3600
 """The limit of a job's time where an instance is hosted and sets none."""
+_SITE = re.compile(r"https?://(\*\.)?[A-Za-z0-9.-]+(:\d+)?")
 
 
 class Settings(BaseSettings, Limited):
@@ -112,6 +115,10 @@ class Settings(BaseSettings, Limited):
     allow_anyone: bool = Field(
         False, description="Without sign-in, serve also those who are not at this machine. All share everything."
     )
+    frame_sites: str = Field(
+        "",
+        description="Sites that may show the app in a frame, commas between, such as https://example.org; empty: none.",
+    )
     administrators: str = Field(
         "",
         description="Ids of users who may cancel and reorder everybody's jobs, commas between: proxy:NAME, or "
@@ -125,6 +132,16 @@ class Settings(BaseSettings, Limited):
     @classmethod
     def _expand(cls, home: Path) -> Path:
         return home.expanduser()
+
+    @field_validator("frame_sites")
+    @classmethod
+    def _name_sites(cls, sites: str) -> str:
+        for site in _items(sites):
+            if not _SITE.fullmatch(site):
+                raise PydanticCustomError(
+                    "site", "A site is written as https://example.org, and several with commas between"
+                )
+        return sites
 
     @model_validator(mode="after")
     def _end_jobs(self) -> Settings:
@@ -160,13 +177,17 @@ class Settings(BaseSettings, Limited):
     @property
     def model_patterns(self) -> list[str]:
         """Shell-style patterns; a model's id must match at least one."""
-        patterns = [pattern.strip() for pattern in self.allowed_models.split(",") if pattern.strip()]
-        return patterns or (["embedded:*"] if self.hosted else ["*"])
+        return _items(self.allowed_models) or (["embedded:*"] if self.hosted else ["*"])
 
     @property
     def administrator_ids(self) -> set[str]:
         """The ids of the administrators."""
-        return {name.strip() for name in self.administrators.split(",") if name.strip()}
+        return set(_items(self.administrators))
+
+    @property
+    def framing_sites(self) -> list[str]:
+        """The sites that may show the app in a frame."""
+        return _items(self.frame_sites)
 
     @property
     def store_url(self) -> str:
@@ -192,6 +213,11 @@ def describe_settings() -> list[dict[str, str]]:
         }
         for name, info in fields
     ]
+
+
+def _items(listed: str) -> list[str]:
+    """Return the items of a list that has commas between."""
+    return [item.strip() for item in listed.split(",") if item.strip()]
 
 
 def _default_words(info: FieldInfo) -> str:

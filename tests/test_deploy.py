@@ -30,7 +30,7 @@ def test_the_image_copies_what_there_is_and_all_that_the_app_needs() -> None:
     assert (ROOT / yaml.safe_load(command)[-1]).is_file()
 
 
-@pytest.mark.parametrize("name", sorted(path.name for path in DEPLOY.iterdir()))
+@pytest.mark.parametrize("name", sorted(str(path.relative_to(DEPLOY)) for path in DEPLOY.rglob("*") if path.is_file()))
 def test_only_settings_that_exist_are_named(name: str) -> None:
     text = (DEPLOY / name).read_text(encoding="utf-8")
     assert set(re.findall(r"EXPLAINLAB_[A-Z_]*[A-Z]", text)) <= SETTINGS
@@ -66,6 +66,23 @@ def test_a_cluster_is_walled_in(monkeypatch: pytest.MonkeyPatch) -> None:
     assert f"--node-ip-address={address.split(':')[0]} --port={address.split(':')[1]}" in example
     asked = set(re.findall(r"\$\{(\w+)", (DEPLOY / "compose.yaml").read_text(encoding="utf-8")))
     assert asked <= set(re.findall(r"^(?:# )?(\w+)=", example, re.MULTILINE))
+
+
+def test_the_demo_trains_nothing_and_allows_less_than_an_instance_with_sign_in() -> None:
+    demo = Settings(**{name.removeprefix("EXPLAINLAB_").lower(): value for name, value in demo_environment().items()})
+    assert demo.hosted
+    assert not demo.allow_training
+    assert demo.model_patterns == ["embedded:*"]
+    assert demo.home.is_relative_to("/tmp"), "the image has a volume at /data, which outlives the container"
+    shared = {name: int(value) for name, value in COMPOSE["services"]["app"]["environment"].items() if "_MAX_" in name}
+    for name in shared.keys() & demo_environment().keys() - {"EXPLAINLAB_MAX_QUEUE_PER_USER"}:  # visitors are one user
+        assert getattr(demo, name.removeprefix("EXPLAINLAB_").lower()) < shared[name], name
+
+
+def demo_environment() -> dict[str, str]:
+    """Return the settings of ExplainLab in the demo's container file."""
+    file = (DEPLOY / "demo" / "Dockerfile").read_text(encoding="utf-8")
+    return dict(re.findall(r"(EXPLAINLAB_[A-Z_]+)=(\S+)", file))
 
 
 def test_the_secrets_are_those_that_sign_in_needs() -> None:

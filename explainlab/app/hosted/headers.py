@@ -62,7 +62,12 @@ def _sign_in_address() -> str:
 
 @lru_cache(maxsize=1)
 def _security_headers() -> dict[str, str]:
-    """Nothing is fetched from, or sent to, another server; scripts are Streamlit's own, and blobs for components."""
+    """Nothing is fetched from, or sent to, another server; scripts are Streamlit's own, and blobs for components.
+
+    ``X-Frame-Options`` cannot name a site: it is there where no site may show the app in a frame.
+    """
+    sites = settings().framing_sites
+    ancestors = " ".join(sites) or "'none'"
     policy = [
         "default-src 'none'",
         f"script-src 'self' blob: {' '.join(_inline_scripts())}",
@@ -73,14 +78,14 @@ def _security_headers() -> dict[str, str]:
         "worker-src 'self'",
         "base-uri 'self'",
         "form-action 'none'",
-        "frame-ancestors 'none'",
+        f"frame-ancestors {ancestors}",
     ]
     return {
         "Content-Security-Policy": "; ".join(policy),
         "X-Content-Type-Options": "nosniff",
-        "X-Frame-Options": "DENY",
         "Referrer-Policy": "same-origin",
         "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
+        **({} if sites else {"X-Frame-Options": "DENY"}),
     }
 
 

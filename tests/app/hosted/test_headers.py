@@ -1,4 +1,4 @@
-"""What browsers may do, and how long and where they keep cookies."""
+"""What browsers may do, who may show the app in a frame, and how long and where cookies are kept."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from explainlab.app.hosted.headers import SecurityHeaders
+from explainlab.errors import RequestError
 from explainlab.settings import settings
 
 
@@ -48,3 +49,17 @@ def test_cookies_are_secure_behind_tls() -> None:
     for secure in (cookies("https://localhost"), cookies("http://localhost", X_Forwarded_Proto="https")):
         assert len(secure) == 3
         assert all(cookie.endswith("; Secure") for cookie in secure)
+
+
+@pytest.mark.parametrize(
+    "sites", ["example.org", "https://example.org/path", "https://a.org; script-src *", "*", "'self'"]
+)
+def test_a_site_that_may_show_the_app_is_an_address(sites: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EXPLAINLAB_FRAME_SITES", sites)
+    settings.cache_clear()
+    try:
+        with pytest.raises(RequestError, match="EXPLAINLAB_FRAME_SITES"):
+            settings()
+    finally:
+        monkeypatch.undo()
+        settings.cache_clear()
