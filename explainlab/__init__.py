@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from explainlab.notebook.asking import evaluate, explain, study, train
     from explainlab.notebook.showing import show
 
+__version__ = "1.0.0"
+
 __all__ = [
     "Attribution",
     "ExplainLabError",

@@ -12,7 +12,7 @@ import typer
 
 from explainlab.declared import assignments
 from explainlab.errors import ExplainLabError, RequestError
-from explainlab.instance import dashboard, export, settings, worker, workers
+from explainlab.instance import dashboard, doctor, export, settings, worker, workers
 from explainlab.options import (
     Column,
     Device,
@@ -348,6 +348,7 @@ def bench(
 
 app.command("app")(dashboard)
 app.command()(settings)
+app.command()(doctor)
 app.command()(export)
 app.command()(workers)
 app.command()(worker)

@@ -1,16 +1,28 @@
-"""Commands about this installation: its settings, its workers, and the runs that it keeps."""
+"""Commands about this installation: its state, its settings, its workers, and the runs that it keeps."""
 
 from __future__ import annotations
 
+import os
+import platform
+import shutil
 import subprocess
 import sys
+from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from explainlab import __version__
 from explainlab.options import Json, print_body
+
+LIBRARIES = (
+    "torch", "transformers", "tokenizers", "safetensors", "numpy", "scipy", "pandas", "captum", "streamlit", "plotly",
+    "altair", "sqlalchemy", "psycopg", "ray", "peft", "bitsandbytes",
+)  # fmt: skip
+"""The libraries whose versions a bug report needs."""
+_MB = 2**20
 
 
 def settings(as_json: Json = False) -> None:
@@ -19,6 +31,81 @@ def settings(as_json: Json = False) -> None:
 
     body = describe_settings()
     print_body({"settings": body}, as_json, [f"{s['name']:<32}{s['help']}" for s in body])
+
+
+def doctor(as_json: Json = False) -> None:
+    """Print what a bug report needs: versions, device, limits and store. It starts nothing and loads no model."""
+    body = {
+        "versions": _versions(),
+        "device": _device(),
+        "settings": _changed_settings(),
+        "limits": _limits(),
+        "store": _store(),
+    }
+    lines = [line for part, facts in body.items() for line in (part, *(f"  {k:<24}{v}" for k, v in facts.items()))]
+    print_body(body, as_json, lines)
+
+
+def _versions() -> dict[str, str]:
+    """Return the versions of ExplainLab, of Python, of the system and of the libraries that are installed."""
+    found = {"explainlab": __version__, "python": platform.python_version(), "system": platform.platform()}
+    for name in LIBRARIES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = "not installed"
+    return found
+
+
+def _device() -> dict[str, Any]:
+    """Return the device that a model would get, and how much memory it has."""
+    import torch
+
+    from explainlab.models.devices import choose_device, free_memory, whole_memory
+
+    device = choose_device()
+    gpu = {"gpu": torch.cuda.get_device_name(device)} if device.type == "cuda" else {}
+    memory = {"memory_mb": whole_memory(device) // _MB, "free_mb": free_memory(device) // _MB}
+    return {"device": device.type, **gpu, **memory, "cores": os.cpu_count()}
+
+
+def _changed_settings() -> dict[str, Any]:
+    """Return the settings that are not the default; free text, such as an address or a folder, is only named."""
+    from explainlab.settings import Settings, settings
+
+    fields, own = Settings.model_fields, settings()
+    free = {name for name, field in fields.items() if field.annotation in (str, Path)}
+    return {
+        f"EXPLAINLAB_{name.upper()}": "set" if name in free else getattr(own, name)
+        for name in fields
+        if name in own.model_fields_set and getattr(own, name) != fields[name].get_default(call_default_factory=True)
+    }
+
+
+def _limits() -> dict[str, Any]:
+    """Return the limits that hold here."""
+    from explainlab.settings import Settings, settings
+
+    return {name: getattr(settings(), name) for name in Settings.model_fields if name.startswith("max_")}
+
+
+def _store() -> dict[str, Any]:
+    """Return the kind of the store, and the state of its folder; nothing is opened."""
+    from explainlab.settings import settings
+
+    url, home = settings().store_url, settings().home
+    kind, _, address = url.partition(":///")
+    body: dict[str, Any] = {"kind": url.partition(":")[0].partition("+")[0]}
+    if kind == "sqlite":
+        file = Path(address)
+        body["size_mb"] = round(file.stat().st_size / _MB, 1) if file.is_file() else "not made yet"
+    folder = next(parent for parent in (home, *home.absolute().parents) if parent.is_dir())
+    return {
+        **body,
+        "home": "there" if home.is_dir() else "not made yet",
+        "writable": os.access(folder, os.W_OK),
+        "free_mb": shutil.disk_usage(folder).free // _MB,
+    }
 
 
 def workers(as_json: Json = False) -> None:

@@ -48,7 +48,7 @@ MAY_USE: dict[str, set[str]] = {
     "bench": BELOW | {"notebook", "figures", "workers", "service"},
     "app": BELOW | {"figures", "workers", "service"},
     "options": {"analyses", "service"},
-    "instance": {"options", "service", "workers", "figures"},
+    "instance": {"__init__", "models", "options", "service", "workers", "figures"},
     "reporting": {"models"},
     "cli": BELOW | {"instance", "notebook", "options", "reporting", "bench", "figures", "service"},
     "__main__": {"cli"},
