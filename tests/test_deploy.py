@@ -22,7 +22,7 @@ SETTINGS = {f"EXPLAINLAB_{name.upper()}" for name in Settings.model_fields}
 def test_the_image_copies_what_there_is_and_all_that_the_app_needs() -> None:
     copied = [source for source, _ in re.findall(r"^COPY (\S+) (\S+)$", DOCKERFILE.replace("$DEVICE", "cpu"), re.M)]
     assert all((ROOT / source).exists() for source in copied)
-    needed = {path.name for path in ASSETS.iterdir()} - {"deploy", "explain.png", "notebooks"}
+    needed = {path.name for path in ASSETS.iterdir()} - {"deploy", "notebooks"}
     assert needed == {source.split("/")[1] for source in copied if source.startswith("assets/")} - {"deploy"}
     assert {"app.py", "pages", "explainlab", ".streamlit/config.toml", "assets/deploy/requirements.lock"} <= set(copied)
     assert re.search(r"^USER explainlab$", DOCKERFILE, re.MULTILINE)
