@@ -73,7 +73,7 @@ def test_the_demo_trains_nothing_and_allows_less_than_an_instance_with_sign_in()
     assert demo.hosted
     assert not demo.allow_training
     assert demo.model_patterns == ["embedded:*"]
-    assert demo.home.is_relative_to("/tmp"), "the image has a volume at /data, which outlives the container"
+    assert not demo.home.is_relative_to("/data"), "the image has a volume there, which may outlive the container"
     shared = {name: int(value) for name, value in COMPOSE["services"]["app"]["environment"].items() if "_MAX_" in name}
     for name in shared.keys() & demo_environment().keys() - {"EXPLAINLAB_MAX_QUEUE_PER_USER"}:  # visitors are one user
         assert getattr(demo, name.removeprefix("EXPLAINLAB_").lower()) < shared[name], name
