@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from PIL import Image
-from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
+from playwright.sync_api import Browser, FloatRect, Locator, Page, expect, sync_playwright
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -134,11 +134,11 @@ def is_done(page: Page) -> None:
         page.wait_for_timeout(1_000)
 
 
-def box_of(element: Locator) -> dict[str, float]:
+def box_of(element: Locator) -> FloatRect:
     """Return ``{"x", "y", "width", "height"}`` of an element."""
     box = element.bounding_box()
     assert box, element
-    return dict(box)
+    return box
 
 
 # The moving picture --------------------------------------------------------------------------------------------------
@@ -169,8 +169,9 @@ class Film:
     def save(self, path: Path) -> None:
         """Write an animated WebP that repeats for ever."""
         first, *others = self.frames
-        options = {"duration": self.stays, "loop": 0, "lossless": True, "quality": 80, "method": 6}
-        first.save(path, save_all=True, append_images=others, **options)
+        first.save(
+            path, save_all=True, append_images=others, duration=self.stays, loop=0, lossless=True, quality=80, method=6
+        )
 
 
 def record(browser: Browser, app: App) -> Film:

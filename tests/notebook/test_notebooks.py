@@ -1,4 +1,4 @@
-"""The notebooks run from the first cell to the last, and hold no output."""
+"""The notebooks run from the first cell to the last, and are stored with their outputs."""
 
 from __future__ import annotations
 
@@ -23,8 +23,15 @@ def test_there_are_two() -> None:
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_they_hold_no_output(path: Path) -> None:
-    assert not [cell for cell in cells(path) if cell.get("outputs") or cell.get("execution_count")]
+def test_they_are_stored_as_they_ran(path: Path) -> None:
+    """In order and without an error; each value that a cell ends with is there."""
+    code = [cell for cell in cells(path) if cell["cell_type"] == "code"]
+    assert [cell["execution_count"] for cell in code] == list(range(1, len(code) + 1))
+    for cell in code:
+        kinds = {output["output_type"] for output in cell["outputs"]}
+        shows = isinstance(ast.parse("".join(cell["source"])).body[-1], ast.Expr)
+        assert kinds <= {"execute_result", "display_data"}
+        assert bool(kinds) == shows, cell["source"]
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
