@@ -73,7 +73,7 @@ PICTURES = {
     "errors": Picture("errors", "^The model is right", 900),
     "error-row": Picture("errors", "^Why .*, which is predicted", 295, ready="Why .*, which is true"),
     "benchmark": Picture("benchmark", "^Methods by metrics: means", 890),
-    "sanity": Picture("sanity", "^Over \\d+ texts", 1_040, button="Check"),
+    "sanity": Picture("sanity", "^Over \\d+ texts", 1_110, button="Check"),
     "roar": Picture("roar", "^By Recursive ROAR", 890),
     "models": Picture("models", height=700),
     "runs": Picture("runs", height=520),

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import explainlab
 from explainlab.settings import ROOT
 
 MOST_BYTES = 25_000_000
@@ -106,7 +107,7 @@ assert component_file("tokens.js")
 
 
 def test_the_command_is_there(site: Path) -> None:
-    (entry,) = site.glob("explainlab-*.dist-info/entry_points.txt")
+    (entry,) = site.glob(f"explainlab-{explainlab.__version__}.dist-info/entry_points.txt")
     assert "explainlab = explainlab.cli:main" in entry.read_text(encoding="utf-8")
     assert (site / "explainlab" / "py.typed").is_file()
 
