@@ -32,7 +32,7 @@ def key(**fields: Any) -> str:
         (FIELDS, "dd0edb335c28e1379bd0af3b0a72cf3fa42130bbc16e01a303176544735d1f1e"),
         (
             {"question": "trust", "model": "m", "text": "a film", "parameters": {"method": "lime"}},
-            "9165b19a31a0a72c2078c2d557abd1dcc2d749e2a1717650a8a08162ea372ba0",
+            "9902c44a79b662d5184e3678b1f41be0554d6407d67e2cfafd155d12585fa8da",
         ),
         (
             {"question": "path_gradients", "model": "m", "text": "a film"},

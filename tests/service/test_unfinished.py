@@ -65,6 +65,14 @@ def texts(service: Service, user: User) -> list[str]:
     return [left.request.text or left.request.data for left in service.cut_short(user)]
 
 
+def test_what_a_closed_service_leaves_is_cut_short(url: str, stuck: Service) -> None:
+    jobs = [stuck.submit(request(text), ANN) for text in ("running", "waiting")]
+    stuck.close()
+    assert all(stuck.engine.wait(job, SOON) for job in jobs)
+    assert [job.progress.status for job in jobs] == ["cancelled", "cancelled"]
+    assert sorted(texts(started(url), ANN)) == ["running", "waiting"]
+
+
 def test_a_restart_tells_what_it_cut_short(url: str, stuck: Service) -> None:
     for text in ("running", "waiting"):
         stuck.submit(request(text), ANN)
