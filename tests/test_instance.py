@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pandas as pd
@@ -57,16 +58,24 @@ def test_other_runs_have_rows_too(run: Run, tmp_path: Path, fields: dict, count:
     assert len(pd.read_csv(tmp_path / "a.csv")) == count
 
 
+@pytest.fixture
+def environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
+    """Let a test set environment variables, and forget the settings that came from them."""
+    yield monkeypatch
+    monkeypatch.undo()
+    settings.cache_clear()
+
+
 def test_doctor_has_what_a_bug_report_needs_and_no_secret(
     run: Run,  # noqa: F811
-    monkeypatch: pytest.MonkeyPatch,
+    environment: pytest.MonkeyPatch,
     tmp_path: Path,
 ) -> None:
     home = tmp_path / "home"
-    monkeypatch.setenv("EXPLAINLAB_HOME", str(home))
-    monkeypatch.setenv("EXPLAINLAB_DATABASE_URL", "postgresql+psycopg://me:hidden@nowhere.example.org/explainlab")
-    monkeypatch.setenv("EXPLAINLAB_MAX_ROWS", "7")
-    monkeypatch.setenv("EXPLAINLAB_AUTH", "proxy")
+    environment.setenv("EXPLAINLAB_HOME", str(home))
+    environment.setenv("EXPLAINLAB_DATABASE_URL", "postgresql+psycopg://me:hidden@nowhere.example.org/explainlab")
+    environment.setenv("EXPLAINLAB_MAX_ROWS", "7")
+    environment.setenv("EXPLAINLAB_AUTH", "proxy")
     settings.cache_clear()
     told = run("doctor", "--json").json
     assert told["versions"]["explainlab"] == explainlab.__version__
@@ -98,7 +107,7 @@ def test_doctor_starts_nothing(tmp_path: Path) -> None:
         "try: main()\n"
         "finally: print(sorted(m for m in sys.modules if m.startswith(('explainlab.service', 'transformers.models'))))"
     )
-    environment = {"PYTHONPATH": str(ROOT), "EXPLAINLAB_HOME": str(tmp_path / "home"), "PATH": ""}
-    ran = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    variables = {"PYTHONPATH": str(ROOT), "EXPLAINLAB_HOME": str(tmp_path / "home"), "PATH": ""}
+    ran = subprocess.run([sys.executable, "-c", code], env=variables, capture_output=True, text=True, check=True)
     assert ran.stdout.splitlines()[-1] == "[]"
     assert not (tmp_path / "home").exists()

@@ -10,7 +10,7 @@ import pytest
 from explainlab import explain, methods
 from explainlab.attribution.method import SPEEDS
 from explainlab.attribution.methods.occlusion import Occlusion
-from explainlab.attribution.registry import complete, describe_methods, get_method, methods_table, parse_method, swept
+from explainlab.attribution.registry import complete, describe_methods, get_method, parse_method, swept
 from explainlab.declared import ParameterSpec, parse, require_within
 from explainlab.errors import RequestError
 from explainlab.limits import Limits
@@ -148,13 +148,6 @@ def test_kind_default_and_range(method: str, name: str, expected: tuple) -> None
 def test_the_choices_in_the_order_of_their_declaration() -> None:
     assert spec("gradient", "norm").choices == ("l2", "signed_sum", "one_hot")
     assert spec("deep_lift", "baseline").choices == ("mask", "pad", "unk", "zero", "max_entropy")
-
-
-def test_the_table_has_a_row_a_method() -> None:
-    head, rule, *rows = methods_table()
-    assert [row.split("`")[1] for row in rows] == list(methods())
-    assert {line.replace("\\|", "").count("|") for line in (head, rule, *rows)} == {6}
-    assert any("`baseline` (mask), `baseline_data` (empty)" in row for row in rows)
 
 
 # Requests ------------------------------------------------------------------------------------------------------------
