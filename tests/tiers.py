@@ -54,7 +54,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep the tests of the shard alone."""
+    """Put the files beside the folders first, and keep the tests of the shard alone.
+
+    They read the whole project, which takes 120 MB for a while: a process has least when it begins.
+    """
+    items.sort(key=lambda item: item.path.parent != ROOT / "tests")
     shard = config.getoption("--shard")
     if shard is None:
         return
