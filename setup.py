@@ -1,5 +1,6 @@
-"""What pyproject.toml cannot say: dependencies out of requirements.txt, and the app's files inside the package."""
+"""Dependencies as lower bounds, and the app's files inside the package: pyproject.toml has no place for them."""
 
+import re
 from pathlib import Path
 
 from setuptools import find_namespace_packages, setup
@@ -8,15 +9,13 @@ INSTALLED = "explainlab.installed"
 """The package with the files beside explainlab/: see ROOT in explainlab/settings.py."""
 
 
-def requirements() -> tuple[list[str], list[str]]:
-    """Those of the library and of the app, as lower bounds: what is pinned is tested."""
-    library, _, app = Path("requirements.txt").read_text(encoding="utf-8").partition("# The app:")
-    lists = [[line.split("#")[0].strip() for line in part.splitlines()[1:]] for part in (library, app)]
-    found, more = ([line.replace("==", ">=") for line in lines if line] for lines in lists)
-    return found, more
+def since(pins: str) -> list[str]:
+    """Return a requirement for each pinned release: that one or a newer one."""
+    return [f"{name}>={release}" for name, release in re.findall(r"^([^#\s]+)==(\S+)", pins, re.MULTILINE)]
 
 
-library, app = requirements()
+library = Path("tests/oldest.txt").read_text(encoding="utf-8")
+_, _, app = Path("requirements.txt").read_text(encoding="utf-8").partition("# The app:")
 setup(
     packages=[*find_namespace_packages(include=["explainlab", "explainlab.*"], exclude=["*__pycache__*"]), INSTALLED],
     package_dir={INSTALLED: "."},
@@ -29,6 +28,6 @@ setup(
             *(f"assets/{name}/**/*" for name in ("components", "examples", "models", "notebooks", "templates")),
         ],
     },
-    install_requires=library,
-    extras_require={"app": app},
+    install_requires=since(library),
+    extras_require={"app": since(app)},
 )

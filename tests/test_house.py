@@ -269,7 +269,9 @@ def test_templates_escape_all_but_our_own_styles_and_scripts() -> None:
 # How files are kept --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["requirements.txt", "tests/requirements.txt", "docs/requirements.txt"])
+@pytest.mark.parametrize(
+    "name", ["requirements.txt", "tests/requirements.txt", "tests/oldest.txt", "docs/requirements.txt"]
+)
 def test_requirements_are_pinned(name: str) -> None:
     lines = [line.split("#")[0].strip() for line in (ROOT / name).read_text().splitlines()]
     loose = [line for line in lines if line and not re.fullmatch(r"[\w.-]+(\[[\w,-]+\])?==[\w.]+", line)]

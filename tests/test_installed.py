@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import os
 import re
 import shutil
@@ -10,11 +11,14 @@ import sys
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.version import Version
 
 import explainlab
 from explainlab.settings import ROOT
 
 MOST_BYTES = 25_000_000
+OLDEST = ROOT / "tests" / "oldest.txt"
 NOT_OF_THE_LIBRARY = ("streamlit", "sqlalchemy", "alembic", "plotly", "altair", "psycopg", "authlib")
 BLOCKED = """
 import sys
@@ -39,6 +43,8 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__", "secrets.toml"))
     for name in ("app.py", "setup.py", "pyproject.toml", "requirements.txt", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
+    (source / OLDEST.parent.name).mkdir()
+    shutil.copy(OLDEST, source / OLDEST.parent.name)
     build = ["wheel", "--no-build-isolation", "--no-deps", "-w", str(folder), str(source)]
     subprocess.run([sys.executable, "-m", "pip", *build], check=True, capture_output=True)
     (path,) = folder.glob("*.whl")
@@ -66,6 +72,23 @@ def run(code: str, site: Path, folder: Path) -> subprocess.CompletedProcess[str]
 
 def test_the_wheel_is_light(wheel: Path) -> None:
     assert wheel.stat().st_size < MOST_BYTES
+
+
+def test_the_library_takes_every_release_from_the_oldest_tested_one_to_the_pin(site: Path) -> None:
+    (installed,) = importlib.metadata.distributions(name="explainlab", path=[str(site)])
+    wanted = [Requirement(line) for line in installed.requires or ()]
+    oldest, pins = pinned(OLDEST), pinned(ROOT / "requirements.txt")
+    library = {need.name: str(need.specifier) for need in wanted if not need.marker}
+    app = {need.name: str(need.specifier) for need in wanted if need.marker}
+    assert library == {name: f">={release}" for name, release in oldest.items()}
+    assert app == {name: f">={release}" for name, release in pins.items() if name not in oldest}
+    assert all(release <= pins[name] for name, release in oldest.items())
+
+
+def pinned(path: Path) -> dict[str, Version]:
+    """Return the release of each package that a list of requirements pins."""
+    lines = re.findall(r"^([\w.-]+)(?:\[.*\])?==(\S+)", path.read_text(encoding="utf-8"), re.MULTILINE)
+    return {name: Version(release) for name, release in lines}
 
 
 def test_the_first_example_of_the_library_runs_there_in_a_notebook_without_the_app(site: Path, tmp_path: Path) -> None:

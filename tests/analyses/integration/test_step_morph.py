@@ -82,7 +82,7 @@ def test_what_the_model_did_not_read_is_shown_as_such(body):
 
 def test_all_frames_are_saved_as_a_table_a_record_and_a_page(body, request_):
     morph = step_morph(request_, body, "midpoint", 0.05)
-    table = pd.read_csv(io.StringIO(morph.to_csv()), keep_default_na=False)
+    table = pd.read_csv(io.StringIO(morph.to_csv()), keep_default_na=False, float_precision="round_trip")
     assert len(table) == len(morph.frames) * len(morph.heatmap.tokens)
     of_50 = table[table["steps"] == "50 steps"]
     row = next(row for row in body.rows if row.rule == "midpoint" and row.steps == 50)
