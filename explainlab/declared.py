@@ -91,6 +91,12 @@ class ParameterSpec:
     maximum: float | None
     help: str
 
+    def written(self, value: Any) -> Any:
+        """Return ``value`` as a control of this kind holds it: as text where text is typed, a list with commas."""
+        if self.kind != "text":
+            return value
+        return ",".join(map(str, value)) if isinstance(value, list) else str(value)
+
 
 def specs(parameters: type[Parameters]) -> list[ParameterSpec]:
     """The fields of ``parameters``, in the order of declaration."""

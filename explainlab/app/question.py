@@ -205,8 +205,8 @@ class Question:
     def draw_number(
         self, label: str, name: str, most: int, help_text: str | None = None, step: int = 1, disabled: bool = False
     ) -> None:
-        """A whole number from 1 to ``most``."""
-        key = self.key(name)
+        """A whole number from 1 to ``most``, or to that of a link which is older than this limit."""
+        key, most = self.key(name), max(most, self.now(name) or 1)
         st.number_input(label, 1, most, self.now(name), step=step, key=key, help=help_text, disabled=disabled)
 
     def choose(self, label: str, name: str, options: dict[str, str], help_text: str | None = None) -> None:
@@ -245,7 +245,7 @@ class Question:
     def draw_parameter(self, name: str, spec: ParameterSpec, on_change: Callable[[], None] | None = None) -> None:
         """One declared parameter; ``on_change`` is called when another of its choices is made."""
         key = self.key(name)
-        value = st.session_state.setdefault(key, spec.default)
+        value = st.session_state.setdefault(key, spec.written(spec.default))
         label = spec.name.replace("_", " ").capitalize()
         help_text = explained(spec.help, _WORDS[spec.name]) if spec.name in _WORDS else spec.help
         if spec.kind == "choice":
@@ -254,7 +254,7 @@ class Question:
         elif spec.kind == "flag":
             st.toggle(label, value, key=key, help=help_text)
         elif spec.kind == "text":
-            st.text_input(label, str(value), key=key, help=help_text)
+            st.text_input(label, value, key=key, help=help_text)
         else:
             whole = spec.kind == "integer"
             number = int if whole else float

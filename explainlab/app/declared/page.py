@@ -68,7 +68,7 @@ class _Controls:
     def seed(self, view: RequestView, force: bool = False) -> None:
         """Set the controls to ``view``; those that already hold a value keep it unless ``force``."""
         request = complete(view.request)
-        values = {_name(spec): _written(request.parameters[spec.name]) for spec in self._specs()}
+        values = {_name(spec): spec.written(request.parameters[spec.name]) for spec in self._specs()}
         reading = {"source": request.data, "columns": request.columns, "classes": request.classes}
         shared = {"request": request, "model": request.model, "data": request.data, "reading": reading}
         self.question.seed({**shared, **values}, force)
@@ -173,8 +173,3 @@ def data_page(entry: PageEntry, analysis_id: str) -> DataPage:
 def _name(spec: ParameterSpec) -> str:
     """The control of a parameter."""
     return f"parameter_{spec.name}"
-
-
-def _written(value: Any) -> Any:
-    """A list as a reader types it."""
-    return ",".join(map(str, value)) if isinstance(value, list) else value

@@ -37,7 +37,8 @@ def seed_controls(view: View, force: bool = False) -> None:
     values |= {BELIEFS: True} if view.masked else {}
     for name, request in zip(view.names, view.text_requests(), strict=True):
         if name == request.question:
-            values |= {_name(name, parameter): value for parameter, value in request.parameters.items()}
+            specs = get_method(name).parameter_specs()
+            values |= {_name(name, spec.name): spec.written(request.parameters[spec.name]) for spec in specs}
     question.seed(values, force)
 
 
@@ -109,9 +110,11 @@ def _draw_more() -> None:
 def _bring_what_belongs_to(method: Method, spec: ParameterSpec) -> None:
     """Set the parameters whose default depends on that of ``spec`` to their defaults for the new choice."""
     defaults = {choice: parse(method, {spec.name: choice}).model_dump(mode="json") for choice in spec.choices}
-    for name, value in defaults[st.session_state[question.key(_name(method.id, spec.name))]].items():
-        if name != spec.name and any(other[name] != value for other in defaults.values()):
-            st.session_state[question.key(_name(method.id, name))] = value
+    chosen = defaults[st.session_state[question.key(_name(method.id, spec.name))]]
+    for other in method.parameter_specs():
+        value = chosen[other.name]
+        if other.name != spec.name and any(values[other.name] != value for values in defaults.values()):
+            st.session_state[question.key(_name(method.id, other.name))] = other.written(value)
 
 
 def _with_controls() -> list[str]:

@@ -60,7 +60,7 @@ _LORA_HELP = (
 _NUMBERS: dict[str, tuple[str, float, float]] = {
     "epochs": ("Epochs", 1, 1000),
     "batch_size": ("Batch size", 1, 4096),
-    "learning_rate": ("Learning rate", 1e-8, 1.0),
+    "learning_rate": ("Learning rate", 0.0, 1.0),
     "max_tokens": ("Longest text in tokens", 8, 8192),
 }
 """Settings with a box of their own: label, least and most. An empty box is as the recipe says."""
