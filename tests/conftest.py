@@ -6,6 +6,7 @@ import ctypes
 import gc
 import logging
 import os
+import subprocess
 import tempfile
 import uuid
 import weakref
@@ -261,6 +262,17 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path / 'store.sqlite'}"
     return request.getfixturevalue("postgres_url")
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of 60 MB."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=60m", "none", folder], capture_output=True).returncode:
+        pytest.skip("needs to mount a disk")
+    yield folder
+    subprocess.run(["umount", "--lazy", folder], check=True)
 
 
 def _shared(folder: str) -> Path:

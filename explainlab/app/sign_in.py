@@ -11,7 +11,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from explainlab.app.components import component
 from explainlab.app.hosted.door import CLOSED, why_not_local
-from explainlab.app.hosted.uploads import WaitingUploads
+from explainlab.app.hosted.uploads import WaitingUploads, proof_of
 from explainlab.app.text import plain
 from explainlab.errors import ResourceError
 from explainlab.request import digest
@@ -124,7 +124,7 @@ def _admit_uploads(user: User | None) -> bool:
     context = get_script_run_ctx()
     if context is None or not isinstance(context.uploaded_file_mgr, WaitingUploads):
         return False
-    context.uploaded_file_mgr.admit(context.session_id, user)
+    context.uploaded_file_mgr.admit(context.session_id, user, proof_of(st.context.headers, st.context.cookies))
     return True
 
 

@@ -97,15 +97,27 @@ class Session:
         await self.run([WidgetState(id=uploader.id, file_uploader_state_value=files)])
         return status
 
-    def put(self, number: str, name: str, content: bytes) -> int:
-        """Send the bytes of a file as a browser does; the status of the answer."""
+    def put(self, number: str, name: str, content: bytes, headers: Mapping[str, str] | None = None) -> int:
+        """Send the bytes of a file as a browser does, or with other ``headers``; the status of the answer."""
+        return self._upload("PUT", number, headers, files={"file": (name, content)}).status_code
+
+    def delete(self, number: str, headers: Mapping[str, str] | None = None) -> int:
+        """Delete a file as a browser does, or with other ``headers``; the status of the answer."""
+        return self._upload("DELETE", number, headers).status_code
+
+    def _upload(self, method: str, number: str, headers: Mapping[str, str] | None, **content: Any) -> httpx.Response:
         token = httpx.get(f"{self._origin}/_stcore/health").cookies["_streamlit_xsrf"]
-        return httpx.put(
+        return httpx.request(
+            method,
             f"{self._origin}/_stcore/upload_file/{self.id}/{number}",
-            files={"file": (name, content)},
-            headers={"X-Xsrftoken": token, "Cookie": f"_streamlit_xsrf={token}"},
+            headers={
+                **((self._headers if headers is None else headers) or {}),
+                "X-Xsrftoken": token,
+                "Cookie": f"_streamlit_xsrf={token}",
+            },
             timeout=60,
-        ).status_code
+            **content,
+        )
 
     async def visit(self, page: str) -> float:
         """Go to another page by its name in the address; the seconds until it has run."""

@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from explainlab.settings import settings
 
-_SIGN_IN_COOKIE = "_streamlit_user"
+SIGN_IN_COOKIE = "_streamlit_user"
 
 
 class SecurityHeaders:
@@ -41,7 +41,7 @@ class SecurityHeaders:
 
 def _strict(cookie: str, tls: bool) -> str:
     """A cookie of Streamlit's; that of the sign-in lasts as long as the setting says, unless it is being deleted."""
-    if cookie.startswith(_SIGN_IN_COOKIE):
+    if cookie.startswith(SIGN_IN_COOKIE):
         cookie = re.sub(r"Max-Age=[1-9]\d*", f"Max-Age={settings().sign_in_hours * 3600}", cookie)
     return cookie if not tls or "secure" in cookie.lower().split("; ") else f"{cookie}; Secure"
 

@@ -1,21 +1,24 @@
-"""Uploads on their way to a page: only of sessions that a page has admitted, bounded in bytes, and on the disk."""
+"""Uploads on their way to a page: only of users whom a page has admitted, bounded in bytes, and on the disk."""
 
 from __future__ import annotations
 
+import errno
 import logging
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from starlette.datastructures import Headers
+from starlette.requests import HTTPConnection
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 from streamlit.runtime import get_instance
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 
+from explainlab.app.hosted.headers import SIGN_IN_COOKIE
+from explainlab.files import write_file
 from explainlab.request import digest
 from explainlab.service.users import User
 from explainlab.settings import settings
@@ -25,12 +28,23 @@ log = logging.getLogger(__name__)
 _ENDPOINT = "/_stcore/upload_file/"
 _LEAST = 2**16
 """Bytes that a file counts at least, so that their number is bounded too."""
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_NO_ROOM = "The disk of this instance is full: the file cannot be kept. Tell whoever runs it."
+_NOBODY = "Sign in before you upload a file."
 
 
 class _Session(NamedTuple):
     user: User
+    proof: str
     sizes: dict[str, int]
     """Bytes by file; of one that is arriving, what its request says."""
+
+
+def proof_of(headers: Mapping[str, str], cookies: Mapping[str, str]) -> str:
+    """Return what proves who sends a request: the proxy's header or the cookies of the sign-in, as a digest."""
+    how = settings().auth
+    signed = sorted(item for item in cookies.items() if how == "oidc" and item[0].startswith(SIGN_IN_COOKIE))
+    return digest([headers.get(settings().auth_header) if how == "proxy" else None, signed])
 
 
 class WaitingUploads(MemoryUploadedFileManager):
@@ -48,21 +62,26 @@ class WaitingUploads(MemoryUploadedFileManager):
         self._sessions: dict[str, _Session] = {}
         self._changing = threading.RLock()
 
-    def admit(self, session_id: str, user: User | None) -> None:
-        """From now on the session may upload as ``user``; with None, no more."""
+    def admit(self, session_id: str, user: User | None, proof: str) -> None:
+        """From now on requests with this ``proof`` may upload for the session of ``user``; with None, no more."""
         with self._changing:
             known = self._sessions.get(session_id)
             if user is None:
                 self.remove_session_files(session_id)
-            elif known is None or known.user != user:
-                self._sessions[session_id] = _Session(user, known.sizes if known else {})
+            elif known is None or (known.user, known.proof) != (user, proof):
+                self._sessions[session_id] = _Session(user, proof, known.sizes if known else {})
+
+    def knows(self, session_id: str, proof: str) -> bool:
+        """Return whether the session has been admitted, with this ``proof``."""
+        with self._changing:
+            return session_id in self._sessions and self._sessions[session_id].proof == proof
 
     def reserve(self, session_id: str, file_id: str, size: int) -> str:
         """Keep room for a file of ``size`` bytes that arrives; why there is none, or nothing."""
         with self._changing:
             session = self._sessions.get(session_id)
             if session is None:
-                return "Sign in before you upload a file."
+                return _NOBODY
             if file_id in session.sizes:
                 return "This file is here already."
             of_user = sum(sum(each.sizes.values()) for each in self._sessions.values() if each.user == session.user)
@@ -91,7 +110,7 @@ class WaitingUploads(MemoryUploadedFileManager):
         """Write a file of a session that has not ended meanwhile."""
         with self._changing:
             if session_id in self._sessions:
-                self._path(session_id, file.file_id).write_bytes(file.data)
+                write_file(self._path(session_id, file.file_id), file.data)
                 super().add_file(session_id, file._replace(data=b""))
 
     def remove_file(self, session_id: str, file_id: str) -> None:
@@ -114,29 +133,45 @@ class WaitingUploads(MemoryUploadedFileManager):
 
 
 class Uploads:
-    """Passes an upload on if its session has been admitted and there is room for it."""
+    """Passes on an upload, or the deletion of one, if its sender is the one whom the session has admitted.
+
+    There must be room for an upload, of its user and on the disk.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer 403, 411 or 413 where a file must not arrive."""
-        if scope["type"] != "http" or _ENDPOINT not in scope["path"] or scope["method"] != "PUT":
+        """Answer 403, 411, 413 or 507 where a file must not arrive or go."""
+        if scope["type"] != "http" or _ENDPOINT not in scope["path"] or scope["method"] not in ("PUT", "DELETE"):
             await self._app(scope, receive, send)
             return
         _, session_id, file_id = scope["path"].rsplit("/", 2)
         waiting = get_instance().uploaded_file_mgr
         assert isinstance(waiting, WaitingUploads)
-        length = Headers(scope=scope).get("content-length", "")
-        if not length.isdecimal():
-            await PlainTextResponse("Say how long the upload is (Content-Length).", 411)(scope, receive, send)
-            return
-        problem = waiting.reserve(session_id, file_id, int(length))
-        if problem:
-            log.warning("an upload was refused", extra={"reason": problem})
-            await PlainTextResponse(problem, 413 if "MB" in problem else 403)(scope, receive, send)
-            return
-        try:
-            await self._app(scope, receive, send)
-        finally:
-            waiting.settle(session_id, file_id)
+        status, problem = _refusal(waiting, session_id, file_id, HTTPConnection(scope))
+        if not problem:
+            try:
+                await self._app(scope, receive, send)
+                return
+            except OSError as error:
+                if error.errno not in _FULL:
+                    raise
+                status, problem = 507, _NO_ROOM
+            finally:
+                waiting.settle(session_id, file_id)
+        log.warning("an upload was refused", extra={"reason": problem})
+        await PlainTextResponse(problem, status)(scope, receive, send)
+
+
+def _refusal(waiting: WaitingUploads, session_id: str, file_id: str, request: HTTPConnection) -> tuple[int, str]:
+    """Return the status and the reason of a refusal; an upload or deletion without a reason may go on."""
+    if not waiting.knows(session_id, proof_of(request.headers, request.cookies)):
+        return 403, _NOBODY
+    if request.scope["method"] == "DELETE":
+        return 204, ""
+    length = request.headers.get("content-length", "")
+    if not length.isdecimal():
+        return 411, "Say how long the upload is (Content-Length)."
+    problem = waiting.reserve(session_id, file_id, int(length))
+    return 413 if "MB" in problem else 403, problem

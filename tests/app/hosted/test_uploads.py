@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from collections.abc import Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -11,7 +12,7 @@ import httpx
 import pytest
 from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 
-from explainlab.app.hosted.uploads import WaitingUploads
+from explainlab.app.hosted.uploads import WaitingUploads, proof_of
 from explainlab.service.users import User
 from explainlab.settings import settings
 from tests.app.hosted.conftest import ASGI, log_of
@@ -71,6 +72,45 @@ def test_bytes_of_a_session_and_of_a_user_are_bounded_and_on_the_disk(hosted: tu
     asyncio.run(attack())
 
 
+def test_nobody_else_uploads_or_deletes_in_a_session(hosted: tuple[str, Path]) -> None:
+    url, home = hosted
+
+    async def attack() -> None:
+        async with of(url, "dan") as session:
+            before = on_disk(home)
+            others: list[dict[str, str]] = [{}, {"X-Forwarded-Email": "eve"}]
+            assert [session.put("a", "data.csv", b"x", headers) for headers in others] == [403, 403]
+            assert put(session, "a", MB) == 204
+            assert [session.delete("a", headers) for headers in others] == [403, 403]
+            assert on_disk(home) == before + MB
+            assert session.delete("a") == 204
+            assert on_disk(home) == before
+
+    asyncio.run(attack())
+
+
+def test_a_sign_in_is_proved_by_all_of_its_cookies(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(settings(), "auth", "oidc")
+    signed = {"_streamlit_user": "ann", "_streamlit_user_1": "more", "theme": "dark"}
+    assert proof_of({}, signed) == proof_of({"X-Forwarded-Email": "eve"}, {**signed, "theme": "light"})
+    for other in ({}, {"_streamlit_user": "ann"}, {**signed, "_streamlit_user_1": "else"}):
+        assert proof_of({}, other) != proof_of({}, signed)
+
+
+@pytest.mark.full("10 s: a server of its own, on a disk of its own")
+def test_a_full_disk_refuses_a_file_and_takes_it_later(serve, disk: Path) -> None:
+    async def upload(url: str) -> None:
+        async with of(url, "fay") as session:
+            (disk / "big").write_bytes(bytes(shutil.disk_usage(disk).free - 5 * MB))
+            assert put(session, "a", 14 * MB) == 507
+            assert on_disk(disk) == 0, "no part of it is left"
+            (disk / "big").unlink()
+            assert put(session, "a", 14 * MB) == 204
+
+    with serve(ASGI, {"EXPLAINLAB_HOME": str(disk), "EXPLAINLAB_AUTH": "proxy"}) as url:
+        asyncio.run(upload(url))
+
+
 def test_a_page_goes_on_after_an_upload(hosted: tuple[str, Path]) -> None:
     url, _ = hosted
 
@@ -91,7 +131,8 @@ def test_nothing_arrives_without_its_length(hosted: tuple[str, Path]) -> None:
     async def attack() -> int:
         async with of(url, "cy") as session:
             endless = (b"x" * MB for _ in range(100))
-            return httpx.put(f"{url}/_stcore/upload_file/{session.id}/a", content=endless).status_code
+            named = {"X-Forwarded-Email": "cy"}
+            return httpx.put(f"{url}/_stcore/upload_file/{session.id}/a", content=endless, headers=named).status_code
 
     assert asyncio.run(attack()) == 411
 
@@ -102,7 +143,7 @@ def test_room_comes_back_when_a_file_is_taken_or_a_session_ends(
     monkeypatch.setattr(settings(), "home", tmp_path)
     monkeypatch.setattr(settings(), "max_upload_mb", 1)
     waiting, ann = WaitingUploads("/upload"), User("ann", "Ann")
-    waiting.admit("s", ann)
+    waiting.admit("s", ann, "proof")
 
     def bring(name: str) -> str:
         problem = waiting.reserve("s", name, MB // 2)
@@ -120,8 +161,8 @@ def test_room_comes_back_when_a_file_is_taken_or_a_session_ends(
     waiting.remove_file("s", "b")
     assert waiting.reserve("s", "late", MB // 4) == ""
     waiting.settle("s", "late")
-    waiting.admit("s", None)
+    waiting.admit("s", None, "proof")
     assert on_disk(tmp_path) == 0
     assert bring("d").startswith("Sign in")
-    waiting.admit("s", ann)
+    waiting.admit("s", ann, "proof")
     assert bring("a") == ""
