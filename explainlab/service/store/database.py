@@ -129,6 +129,11 @@ class Database:
         """Close the connections that are not in use. The next statement opens another one."""
         self._engine.dispose()
 
+    @property
+    def has_clock(self) -> bool:
+        """Return whether everybody reads the time from its one clock; with SQLite each machine reads its own."""
+        return self._engine.dialect.name != "sqlite"
+
     @contextmanager
     def connection(self) -> Iterator[Connection]:
         """A transaction. Its errors are :class:`ResourceError`, but for an ``IntegrityError``."""

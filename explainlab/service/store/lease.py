@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 import secrets
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
-from datetime import timedelta
+from datetime import datetime, timedelta
 
-from sqlalchemy import ColumnElement, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, and_, delete, false, func, insert, not_, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
 from explainlab.errors import ResourceError
@@ -19,12 +20,18 @@ from explainlab.service.store.schema import SERVERS
 log = logging.getLogger(__name__)
 
 LEASE_SECONDS = 10.0
-"""A server that has not renewed its lease for so long is taken for dead, by the clock of the database."""
+"""A server that has not renewed its lease for so long is taken for dead."""
 BEAT_SECONDS = 2.0
+_LOOK_SECONDS = 0.1
+_Other = tuple[str, datetime]
+"""The lease of another server as it is now: the server's id, and when it runs out by the clock of its machine."""
 
 
 class Lease:
     """The lease of one server, known by its random id ``server``. It has none before it first renews it.
+
+    The clock of the database says whether a lease has run out. SQLite has none but that of each machine: there every
+    server watches the leases of the others, and measures with its own stopwatch how long one has not changed.
 
     With every renewal it is written down what ``workers`` gives: what the server says of its workers, as JSON.
     """
@@ -34,6 +41,7 @@ class Lease:
         self.workers: Callable[[], str | None] = lambda: None
         self._database = database
         self._over = threading.Event()
+        self._watched: dict[_Other, float] = {}  # since when (monotonic)
 
     def renew(self) -> None:
         """Take or prolong the lease; raises :class:`ResourceError` where the database cannot be written."""
@@ -41,13 +49,12 @@ class Lease:
             until = connection.execute(select(func.now())).scalar_one() + timedelta(seconds=LEASE_SECONDS)
             own, told = SERVERS.c.id == self.server, {"until": until, "workers": self.workers()}
             if not connection.execute(update(SERVERS).where(own).values(told)).rowcount:
-                connection.execute(delete(SERVERS).where(SERVERS.c.until < func.now()))
                 connection.execute(insert(SERVERS).values(id=self.server, **told))
 
     def keep(self, then: Callable[[], None]) -> None:
         """Renew it from now on, in a thread of its own, and call ``then`` each time that this succeeds."""
         self._beat(then)
-        others = len(self._database.rows(select(SERVERS.c.id).where(lives(), SERVERS.c.id != self.server)))
+        others = len(self._database.rows(select(SERVERS.c.id).where(self.lives(), SERVERS.c.id != self.server)))
         if others:
             log.info("servers on this database besides this one: %d; each has a queue of its own", others)
 
@@ -57,9 +64,24 @@ class Lease:
 
         threading.Thread(target=work, name="explainlab-lease", daemon=True).start()
 
+    def lives(self) -> ColumnElement[bool]:
+        """Return whether a row of the servers has a lease."""
+        if self._database.has_clock:
+            return SERVERS.c.until > func.now()
+        silent = [other for other, seconds in self._watch().items() if seconds > LEASE_SECONDS]
+        rows = (and_(SERVERS.c.id == server, SERVERS.c.until == until) for server, until in silent)
+        return not_(or_(false(), *rows))
+
     def told(self) -> dict[str, str]:
-        """What the living servers on the database say of their workers, by their ids."""
-        query = select(SERVERS.c.id, SERVERS.c.workers).where(lives(), SERVERS.c.workers.is_not(None))
+        """What the living servers on the database say of their workers, by their ids.
+
+        Where each has to be watched this waits for the next renewals, :data:`LEASE_SECONDS` at most.
+        """
+        if not self._database.has_clock:
+            first = self._watch().keys()
+            while any(seconds <= LEASE_SECONDS for other, seconds in self._watch().items() if other in first):
+                time.sleep(_LOOK_SECONDS)
+        query = select(SERVERS.c.id, SERVERS.c.workers).where(self.lives(), SERVERS.c.workers.is_not(None))
         return {server: workers for server, workers in self._database.rows(query.order_by(SERVERS.c.id))}
 
     def end(self) -> None:
@@ -68,16 +90,19 @@ class Lease:
         with suppress(ResourceError):
             self._database.change(delete(SERVERS).where(SERVERS.c.id == self.server))
 
+    def _watch(self) -> dict[_Other, float]:
+        """Return for how many seconds the leases of others have not changed, as far as this server has seen."""
+        others = self._database.rows(select(SERVERS.c.id, SERVERS.c.until).where(SERVERS.c.id != self.server))
+        now, before = time.monotonic(), self._watched
+        self._watched = {(server, until): before.get((server, until), now) for server, until in others}
+        return {other: now - since for other, since in self._watched.items()}
+
     def _beat(self, then: Callable[[], None]) -> None:
         try:
             self.renew()
+            self._database.change(delete(SERVERS).where(not_(self.lives())))
             then()
         except ResourceError:  # readiness and Status tell it
             pass
         except Exception as error:  # its traceback would show what users have written
             log.error("what the store could not take before cannot be written: %s", type(error).__name__)
-
-
-def lives() -> ColumnElement[bool]:
-    """Whether a row of the servers has a lease."""
-    return SERVERS.c.until > func.now()

@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, delete, or_, select, update
 
 from explainlab.request import Kind
 from explainlab.service.store.database import Database
-from explainlab.service.store.lease import Lease, lives
+from explainlab.service.store.lease import Lease
 from explainlab.service.store.schema import SERVERS, UNFINISHED
 
 _NO_SERVER = ""
@@ -37,7 +37,7 @@ class Unfinished:
 
     def __init__(self, database: Database, lease: Lease) -> None:
         self._database = database
-        self._server = lease.server
+        self._lease, self._server = lease, lease.server
 
     def begin(self, key: str, owner: str, kind: Kind, request: dict[str, Any]) -> None:
         """The user with the id ``owner`` waits for ``request`` on this server, under the job ``key``."""
@@ -59,7 +59,7 @@ class Unfinished:
     def cut_short(self, owner: str) -> list[CutShort]:
         """What dead servers left unanswered, and what is paused, oldest first."""
         columns = (UNFINISHED.c.key, UNFINISHED.c.kind, UNFINISHED.c.request, UNFINISHED.c.created)
-        theirs = (UNFINISHED.c.owner == owner, UNFINISHED.c.server != self._server, _cut_short())
+        theirs = (UNFINISHED.c.owner == owner, UNFINISHED.c.server != self._server, self._cut_short())
         rows = self._database.rows(select(*columns).where(*theirs).order_by(UNFINISHED.c.created, UNFINISHED.c.key))
         return [
             CutShort(key, kind, json.loads(request), created.replace(tzinfo=created.tzinfo or UTC))
@@ -68,15 +68,14 @@ class Unfinished:
 
     def of(self, owner: str) -> list[dict[str, Any]]:
         """The requests that living servers work on for the user with the id ``owner``."""
-        theirs = (UNFINISHED.c.owner == owner, ~_cut_short())
+        theirs = (UNFINISHED.c.owner == owner, ~self._cut_short())
         return [json.loads(request) for (request,) in self._database.rows(select(UNFINISHED.c.request).where(*theirs))]
 
     def forget(self, owner: str, keys: Iterable[str]) -> None:
         """Drop these jobs of ``owner``, unless they run on another server."""
         theirs = (UNFINISHED.c.owner == owner, UNFINISHED.c.key.in_(list(keys)))
         own = UNFINISHED.c.server == self._server
-        self._database.change(delete(UNFINISHED).where(*theirs, or_(own, _cut_short())))
+        self._database.change(delete(UNFINISHED).where(*theirs, or_(own, self._cut_short())))
 
-
-def _cut_short() -> ColumnElement[bool]:
-    return UNFINISHED.c.server.not_in(select(SERVERS.c.id).where(lives()))
+    def _cut_short(self) -> ColumnElement[bool]:
+        return UNFINISHED.c.server.not_in(select(SERVERS.c.id).where(self._lease.lives()))

@@ -19,6 +19,7 @@ from explainlab.service.fleet import command
 from explainlab.service.fleet.command import all_workers
 from explainlab.service.fleet.told import lines_of
 from explainlab.service.service import open_service
+from explainlab.service.store import lease
 from explainlab.service.store.store import Store
 from explainlab.settings import settings
 from tests.test_cli import Run, refused, run  # noqa: F401
@@ -62,7 +63,8 @@ def test_two_workers_give_the_numbers_of_one_process(
 
 
 @pytest.mark.usefixtures("home")
-def test_workers_are_those_of_the_servers_on_the_store() -> None:
+def test_workers_are_those_of_the_servers_on_the_store(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lease, "BEAT_SECONDS", 0.2)
     service = open_service("cpu")
     beat = time.monotonic() + 60
     while not (told := Store(settings().store_url).lease.told()):
