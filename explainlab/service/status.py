@@ -6,15 +6,17 @@ import os
 import platform
 import shutil
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from typing import Any
 
 from explainlab.attribution.explain import versions
-from explainlab.errors import ResourceError
+from explainlab.errors import ModelError, ResourceError
 from explainlab.service.fleet.told import state_of
 from explainlab.service.jobs import Job
+from explainlab.service.limits import require_model
 from explainlab.service.service import Service
+from explainlab.service.store.trouble import trouble
 from explainlab.service.users import LOCAL, User, is_administrator
 from explainlab.settings import settings
 from explainlab.workers.condition import Condition
@@ -24,6 +26,8 @@ SILENT_SECONDS = 600.0
 """A worker without a sign of life for so long is taken for dead."""
 LEAST_FREE_MB = 50
 """An instance with less free space, on the disk of the home folder or of the store, is not ready."""
+OF_OTHERS = "another user's model"
+"""In place of the id of a loaded model that a user may not name."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +49,8 @@ class Place:
 class Station:
     """A worker: how it is (``condition``), its ``state`` in a word, and what has its turn there.
 
-    ``job``: only for its users and for administrators; else None, also where there is one (``busy``).
+    ``job``: only for its users and for administrators; else None, also where there is one (``busy``). The condition
+    names the models of others as :data:`OF_OTHERS`.
     """
 
     condition: Condition
@@ -69,11 +74,13 @@ class Status:
 
 
 def status(service: Service, user: User) -> Status:
-    """The instance as ``user`` may see it: without the contents of others' jobs."""
+    """The instance as ``user`` may see it: without the contents of others' jobs and the ids of their models."""
     return Status(
         places=tuple(_place(service, job, user) for job in service.engine.unfinished()),
         workers=tuple(_station(service, place, user) for place in range(len(service.workers))),
-        loaded=tuple(model for worker in service.workers for model in worker.loaded),
+        loaded=tuple(
+            replace(model, id=_shown(model.id, user)) for worker in service.workers for model in worker.loaded
+        ),
         device=service.workers[0].device,
         free_bytes=service.workers[0].free_bytes,
         worker_alive=_is_alive(service),
@@ -115,11 +122,22 @@ def _place(service: Service, job: Job, user: User) -> Place:
 def _station(service: Service, place: int, user: User) -> Station:
     condition, job = service.workers[place].condition, service.engine.at(place)
     state = state_of(condition, job is not None)
+    condition = replace(condition, models=tuple(_shown(model, user) for model in condition.models))
     return Station(condition, state, job is not None, job if job and _may_see(job, user) else None)
 
 
 def _may_see(job: Job, user: User) -> bool:
     return user in job.users or is_administrator(user)
+
+
+def _shown(model_id: str, user: User) -> str:
+    """Return the id of a loaded model to who may name it and to administrators, :data:`OF_OTHERS` to all else."""
+    if not is_administrator(user):
+        try:
+            require_model(model_id, user.id)
+        except ModelError:
+            return OF_OTHERS
+    return model_id
 
 
 def _is_alive(service: Service) -> bool:
@@ -146,7 +164,7 @@ def _disk_problem(service: Service) -> str:
         if not folder.is_dir():  # nothing is kept there
             continue
         if not os.access(folder, os.W_OK):
-            return f"The folder {folder} cannot be written. Check the disk and the permissions."
+            return str(trouble(f"The folder {folder} cannot be written.", "Check the disk and the permissions."))
         free = shutil.disk_usage(folder).free // 2**20
         if free < LEAST_FREE_MB:
             return f"The disk is full: {free:,} MB are left. Results are kept as long as there is room; free some."

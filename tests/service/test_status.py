@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import threading
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -70,22 +69,21 @@ def test_an_instance_whose_store_is_away_is_not_ready(service: Service, tmp_path
     assert (found["ready"], found["store"], found["worker"]) == (False, False, True)
 
 
+def test_a_hosted_instance_does_not_tell_where_its_store_is(
+    service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(settings(), "auth", "proxy")
+    for file in tmp_path.iterdir():
+        file.write_bytes(b"no database" * 1000)
+    assert status(service, ANN).problem.startswith("The result store cannot be used now.")
+    assert str(tmp_path) not in status(service, ANN).problem
+
+
 def test_a_disk_that_is_nearly_full_is_told(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     assert status(service, ANN).problem == ""
     monkeypatch.setattr(status_module, "LEAST_FREE_MB", 2**40)
     assert "The disk is full" in status(service, ANN).problem
     assert not health(service)["disk"]
-
-
-@pytest.fixture
-def disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk of 60 MB."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=60m", "none", folder], capture_output=True).returncode:
-        pytest.skip("needs to mount a disk")
-    yield folder
-    subprocess.run(["umount", "--lazy", folder], check=True)
 
 
 def test_readiness_notices_a_disk_that_is_full(disk: Path) -> None:

@@ -63,7 +63,7 @@ class WaitingUploads(MemoryUploadedFileManager):
         self._changing = threading.RLock()
 
     def admit(self, session_id: str, user: User | None, proof: str) -> None:
-        """From now on requests with this ``proof`` may upload for the session of ``user``; with None, no more."""
+        """Let requests with this ``proof`` upload for the session of ``user``; with None, let none do so."""
         with self._changing:
             known = self._sessions.get(session_id)
             if user is None:

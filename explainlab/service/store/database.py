@@ -23,6 +23,7 @@ from sqlalchemy.pool import QueuePool
 
 from explainlab.errors import ResourceError
 from explainlab.service.store.parts import Parts
+from explainlab.service.store.trouble import trouble
 
 T = TypeVar("T")
 _MIGRATIONS = Path(__file__).parent / "migrations"
@@ -152,7 +153,7 @@ class Database:
         if version == scripts.get_current_head():
             return
         if version is not None and version not in {script.revision for script in scripts.walk_revisions()}:
-            raise ResourceError(
+            raise trouble(
                 f"The result store at {self._address} was made by a newer ExplainLab (its version is {version}).",
                 "Update ExplainLab, or set EXPLAINLAB_HOME or EXPLAINLAB_DATABASE_URL to another store.",
             )
@@ -176,7 +177,7 @@ class Database:
 
     def _unavailable(self, error: Exception) -> ResourceError:
         reason = str(getattr(error, "orig", None) or error).splitlines()[0]
-        return ResourceError(
+        return trouble(
             f"The result store at {self._address} cannot be used: {reason}.",
             "Free disk space, check the permissions, or set EXPLAINLAB_HOME or EXPLAINLAB_DATABASE_URL.",
         )

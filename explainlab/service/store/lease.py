@@ -73,9 +73,9 @@ class Lease:
         return not_(or_(false(), *rows))
 
     def told(self) -> dict[str, str]:
-        """What the living servers on the database say of their workers, by their ids.
+        """Return what the living servers on the database say of their workers, by their ids.
 
-        Where each has to be watched this waits for the next renewals, :data:`LEASE_SECONDS` at most.
+        With SQLite this waits for the next renewals, :data:`LEASE_SECONDS` at most.
         """
         if not self._database.has_clock:
             first = self._watch().keys()

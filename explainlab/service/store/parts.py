@@ -14,9 +14,9 @@ from tempfile import TemporaryDirectory
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from explainlab.errors import ResourceError
 from explainlab.files import write_file
 from explainlab.result import StoredPart
+from explainlab.service.store.trouble import trouble
 
 _NAMED_BY = 16
 """Digits of the digest in a file's name: two servers may write the rows of one result at once, with other times."""
@@ -51,7 +51,7 @@ class Parts:
                 write_file(self.folder / path, content)
             except OSError as error:
                 self.delete([key])
-                raise ResourceError(
+                raise trouble(
                     f"The rows of results cannot be kept in {self.folder}: {error.strerror or error}.",
                     "Free disk space, check the permissions, or set EXPLAINLAB_PARTS_FOLDER to another folder.",
                 ) from None

@@ -19,6 +19,7 @@ from explainlab.models.loading import load_model
 from explainlab.models.stored.made import made_folder
 from explainlab.request import Request
 from explainlab.service.service import Service
+from explainlab.service.status import OF_OTHERS, status
 from explainlab.service.store.made import delete_made, made_archive, name_made, own_models, shown_model
 from explainlab.service.store.retention import sweep
 from explainlab.service.store.store import Store
@@ -102,6 +103,22 @@ def test_it_belongs_to_its_owners(service: Service, training: Request) -> None:
     assert [model.id for model in own_models(BOB.id)] == [own]
     delete_made(own, ANN, ())
     assert done(service, explained(own), BOB).prediction
+
+
+def test_its_id_on_status_is_for_owners_and_administrators(
+    service: Service, training: Request, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = done(service, training, ANN).body.models[0].model.id
+    done(service, explained(own), ANN)
+
+    def seen(user: User) -> set[str]:
+        now = status(service, user)
+        return {*(model.id for model in now.loaded), *now.workers[0].condition.models}
+
+    assert seen(ANN) == {own}
+    assert seen(BOB) == {OF_OTHERS}
+    monkeypatch.setattr(settings(), "administrators", BOB.id)
+    assert seen(BOB) == {own}
 
 
 def test_the_command_line_makes_models_of_the_local_user(service: Service, training: Request) -> None:
