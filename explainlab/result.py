@@ -42,6 +42,10 @@ class StoredPart(NamedTuple):
     digest: str
 
 
+UNSTORED = "This result could not be stored yet."
+"""Begins the warning of a result that waits for the store; a stored one has no such warning."""
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Result(ABC):
     """What every answer has: the complete ``request``, the ``cost``, ``warnings`` for the reader, and ``versions``."""
@@ -70,6 +74,12 @@ class Result(ABC):
     def with_warning(self: T, warning: str) -> T:
         """The same result with one more warning."""
         return replace(self, warnings=(*self.warnings, warning))
+
+    @property
+    def as_stored(self: T) -> T:
+        """Return the same result without the warning that it is not stored yet."""
+        kept = tuple(warning for warning in self.warnings if not warning.startswith(UNSTORED))
+        return self if kept == self.warnings else replace(self, warnings=kept)
 
     def _repr_html_(self) -> str:
         """What a notebook shows. By name, as figures are above results: :mod:`explainlab.notebook.showing`."""

@@ -137,7 +137,7 @@ class Access:
         request = Request.from_json(run.request)
         try:
             result = self.store.get(run.key)
-            missing = "" if result else "Its result has been deleted."
+            missing = "" if result else self._why_missing(run.key)
         except (KeyError, TypeError, ValueError):
             result, missing = (
                 None,
@@ -197,6 +197,9 @@ class Access:
         """Set who may see an own view."""
         self.view_shared(view_id, user)
         self.store.share_view(view_id, _checked(visibility))
+
+    def _why_missing(self, key: str) -> str:
+        return "Its result is damaged." if self.store.damaged(key) else "Its result has been deleted."
 
     def _readable(self, run_id: str, user: User) -> Run:
         run = self.store.runs.get(run_id)

@@ -15,7 +15,7 @@ from explainlab.models import loading
 from explainlab.models.context import RunContext
 from explainlab.models.stored.places import locate
 from explainlab.request import CompleteRequest, Request
-from explainlab.result import Result
+from explainlab.result import UNSTORED, Result
 from explainlab.service.access import Access, Unanswered
 from explainlab.service.dispatcher import Dispatcher
 from explainlab.service.engine import Engine, MakeEngine
@@ -336,9 +336,7 @@ class Service(Access):
 
         if (error := self.late.write(keep)) is None:
             return stored
-        return result.with_warning(
-            f"This result could not be stored yet. It will be when the store is back, unless the server stops. {error}"
-        )
+        return result.with_warning(f"{UNSTORED} It will be when the store is back, unless the server stops. {error}")
 
     def _compute(self, request: CompleteRequest, context: RunContext, place: int = 0) -> Result:
         """The result, by the worker at ``place``; those for other targets that wait are remembered."""

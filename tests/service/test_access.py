@@ -12,6 +12,7 @@ import pytest
 from sqlalchemy import delete
 
 from explainlab import Attribution
+from explainlab.analyses import base
 from explainlab.analyses.run import evaluation_parameters
 from explainlab.errors import RequestError
 from explainlab.figures.export import to_json
@@ -132,6 +133,20 @@ def test_a_deleted_result_and_a_model_that_is_gone_say_so(service: Service, mode
     service.store._database.change(delete(RESULTS).where(RESULTS.c.key == run.key))
     assert "has been deleted" in service.open_run(run.id, ANN).missing
     assert service.open_run(run.id, ANN).result is None
+
+
+def test_a_damaged_result_says_so_until_it_is_computed_again(
+    service: Service, model: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(base, "PART", 2)
+    asked = {"question": "integration_error", "model": model, "data": "embedded:sentiment"}
+    study = Request(**asked, parameters={"steps": [2, 4], "rows": 3})
+    run = computed(service, study, ANN)
+    next(service.store.parts.folder.glob("*/*")).write_bytes(b"")
+    for _ in range(2):
+        assert service.open_run(run.id, ANN).missing == "Its result is damaged."
+    computed(service, study, ANN)
+    assert service.open_run(run.id, ANN).missing == ""
 
 
 def test_a_deleted_result_that_is_asked_again_is_stored_again(service: Service, model: str) -> None:

@@ -31,6 +31,9 @@ from explainlab.service.store.unfinished import Unfinished
 _MOST_KEPT = 2**20
 """Longer stored results, in characters, are not kept in memory and are read anew."""
 
+_DAMAGED = "damaged"
+"""In the note under a result's own key that is left of a damaged one."""
+
 R = TypeVar("R", bound=Result)
 log = logging.getLogger(__name__)
 
@@ -76,7 +79,7 @@ class Store:
         return all_sheets(self._database)
 
     def get(self, key: str) -> Result | None:
-        """The result stored under ``key``, or None; one of which a part is missing or changed is deleted, and told.
+        """The result stored under ``key``, or None; of one that is damaged only that is left: see :meth:`damaged`.
 
         Raises :class:`ValueError`, :class:`KeyError` or :class:`TypeError` for a form that this version cannot read.
         """
@@ -87,16 +90,25 @@ class Store:
         if len(body) <= _MOST_KEPT and not beside:
             return _kept(body)
         record = json.loads(body)
+        damaged: list[Damaged] = []
         try:
-            return of_bodies(record, map(self.parts.read, _parts(record)) if beside else None)
-        except Damaged as damaged:
-            log.warning("%s is missing or changed, so its result is deleted", damaged)
+            return of_bodies(record, self._files(record, damaged) if beside else None)
+        except (Damaged, ValueError):
+            if not damaged:
+                raise
+            log.warning("%s is missing or changed: its result is damaged, and may be computed again", damaged[0])
+            self.keep_notes({key: {_DAMAGED: str(damaged[0])}})
             self._database.change(delete(RESULTS).where(RESULTS.c.key == key))
             self.parts.delete([key])
             return None
 
+    def damaged(self, key: str) -> bool:
+        """Return whether the result under ``key`` is gone because a part of it was missing or changed."""
+        return _DAMAGED in (self.note(key) or {}) and not self.has(key)
+
     def put(self, key: str, result: R) -> R:
         """Keep ``result`` under ``key`` (64 hexadecimal digits), and return it with its parts; one there stays."""
+        result = result.as_stored
         if not self.has(key):
             record, files = in_bodies(result)
             parts = self.parts.write(key, files)  # before the result, which is there when they all are
@@ -197,6 +209,15 @@ class Store:
     def sign_in_ended(self, key: str) -> bool:
         """Whether :meth:`end_sign_in` has been called for ``key``."""
         return self._database.value(select(SIGN_OUTS.c.key).where(SIGN_OUTS.c.key == key)) is not None
+
+    def _files(self, record: Mapping[str, Any], damaged: list[Damaged]) -> Iterator[bytes]:
+        """Read the files of ``record``; what is damaged is added to ``damaged``, as pydantic hides such errors."""
+        for part in _parts(record):
+            try:
+                yield self.parts.read(part)
+            except Damaged as error:
+                damaged.append(error)
+                raise
 
     def _with_parts(self, key: str, result: R) -> R:
         """``result`` with the parts of the one under ``key``."""

@@ -158,9 +158,10 @@ def test_a_part_that_is_missing_or_changed_is_told_and_made_anew(
         path.unlink()
     assert store.get(KEY) is None
     assert f"{KEY}/{path.name} is missing or changed" in caplog.text
-    assert (store.has(KEY), files(store)) == (False, [])
+    assert (store.has(KEY), store.damaged(KEY), files(store)) == (False, True, [])
     store.put(KEY, result)
     assert store.get(KEY).body == result.body
+    assert not store.damaged(KEY)
 
 
 def test_two_servers_may_store_one_result_at_once(store: Store, result: AnalysisResult[Any], database_url: str) -> None:

@@ -16,8 +16,10 @@ from explainlab import Attribution, explain
 from explainlab.errors import ResourceError
 from explainlab.models.classifier import Classifier
 from explainlab.request import digest
+from explainlab.result import UNSTORED
 from explainlab.service.store.runs import Filters, Run
 from explainlab.service.store.store import SavedView, Store
+from explainlab.settings import settings
 from tests.conftest import Zoo
 from tests.service.store.processes import killed_before_a_commit, other, write_many
 from tests.tiers import first
@@ -222,6 +224,19 @@ def test_a_url_that_cannot_be_used_is_told_without_its_password(url: str) -> Non
     assert "\n" not in str(caught.value)
 
 
+def test_those_of_a_hosted_instance_are_not_told_where_the_store_is(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(settings(), "auth", "proxy")
+    for _ in range(2):
+        with pytest.raises(ResourceError, match="cannot be used now") as caught:
+            Store("postgresql://mary:secret@localhost:1/films")
+        assert not [word for word in ("localhost", "mary", "films", "EXPLAINLAB") if word in str(caught.value)]
+    (line,) = caplog.messages
+    assert "localhost:1/films" in line
+    assert "secret" not in line
+
+
 def test_a_file_that_is_no_database_is_told_and_left_alone(path: Path) -> None:
     path.parent.mkdir()
     path.write_text("not a database, but somebody's notes" * 100)
@@ -258,6 +273,11 @@ def test_files_are_their_owners_alone(path: Path, result: Attribution, old: bool
     store.put(KEY, result)
     files = {file.name: oct(file.stat().st_mode & 0o777) for file in path.parent.iterdir()}
     assert files == dict.fromkeys(names, "0o600")
+
+
+def test_what_is_stored_does_not_say_that_it_is_not(store: Store, result: Attribution) -> None:
+    store.put(KEY, result.with_warning("Mind the gap.").with_warning(f"{UNSTORED} It will be."))
+    assert store.get(KEY).warnings == (*result.warnings, "Mind the gap.")
 
 
 def test_scores_that_are_no_numbers_are_never_stored(store: Store, result: Attribution) -> None:
