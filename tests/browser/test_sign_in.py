@@ -114,6 +114,11 @@ def test_the_front_door_is_for_all_allows_no_script_of_others_and_who_came_by_it
     go(stranger, f"{signing.url}/errors")
     press(stranger, "Predict")
     expect(stranger.locator(".st-key-errors_confusion svg.marks")).to_be_visible()
+    stranger.get_by_text("File, columns and labels").click()
+    file = {"name": "films.csv", "mimeType": "text/csv", "buffer": b"text,label\na film,positive\n"}
+    with stranger.expect_response("**/upload_file/**", timeout=30_000) as arrived:
+        stranger.locator("input[type=file]").first.set_input_files(file)
+    assert arrived.value.status == 204
     assert not refused
     go(stranger, f"{signing.url}/status")
     expect(stranger.get_by_role("heading", name="Status", exact=True)).to_be_visible()
