@@ -34,12 +34,17 @@ TYPED = [
 """Values of parameters that are typed as text, the first that is accepted counts: a number before all others."""
 
 
+def nowhere(answer: Any, ended: Any, help: Any, places: int, prefer: Any) -> Dispatcher:
+    """Make an engine whose jobs may begin at no worker."""
+    return Dispatcher(answer, ended, help, places, lambda _: ())
+
+
 @pytest.fixture(scope="module")
 def idle() -> Iterator[Service]:
     """The app's service while no worker can be had: whatever pages ask waits, so that a link costs no computation."""
     with (
         pytest.MonkeyPatch.context() as patch,
-        Service(Store("sqlite://"), "cpu", engine=lambda *given: Dispatcher(*given[:4], lambda _: ())) as service,
+        Service(Store("sqlite://"), "cpu", engine=nowhere) as service,
     ):
         patch.setattr(service_module, "_service", lru_cache(maxsize=1)(lambda: service))
         yield service
