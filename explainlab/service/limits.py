@@ -65,12 +65,12 @@ def require_model(model_id: str, user_id: str) -> None:
     that the user with the id ``user_id`` may read.
     """
     prompt, model = "", model_id
-    if model_id.startswith(MADE):
-        return require_own(model_id, user_id)
     if model_id.startswith(COMPLETION):
         template, _, model = model_id.removeprefix(COMPLETION).partition(":")
         require_template(template, user_id)
         prompt = f"{COMPLETION}{template}:"
+    if model.startswith(MADE):
+        return require_own(model, user_id)
     if not (_matched(prompt, model) and all(_matched(prompt, changed) for changed in _changed(model))):
         raise ModelError(
             f"The model {model_id!r} is not served here.",

@@ -96,6 +96,7 @@ def test_it_belongs_to_its_owners(service: Service, training: Request) -> None:
     own = done(service, training, ANN).body.models[0].model.id
     assert not own_models(BOB.id)
     for refused in (lambda: service.submit(explained(own), BOB), lambda: name_made(own, "mine", BOB),
+                    lambda: service.submit(explained(f"completion:sst2:{own}"), BOB),
                     lambda: delete_made(own, BOB, ())):  # fmt: skip
         with pytest.raises(ModelError, match="There is no model"):
             refused()
