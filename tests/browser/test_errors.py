@@ -56,6 +56,7 @@ def heading(page: Page, row: int) -> Locator:
 
 def press_cell(page: Page, table: str = "confusion", place: int = 2) -> None:
     cell = page.locator(f".st-key-errors_{table} svg.marks .mark-rect path").nth(place)
+    page.keyboard.press("Shift")  # a reader's move ends the scrolling to what the press before has opened
     cell.scroll_into_view_if_needed()
     box = cell.bounding_box()
     page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
