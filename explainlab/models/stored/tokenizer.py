@@ -95,7 +95,14 @@ def _in_file(path: Path, _size: int, _changed: int) -> tuple[dict[str, Any], tup
 
 
 def _pieces(backend: Tokenizer) -> tuple[str, ...]:
-    return tuple(backend.encode(PROBE, add_special_tokens=False).tokens)
+    """Return how ``backend`` cuts the probe; raises :class:`ModelError` where it cannot."""
+    try:
+        return tuple(backend.encode(PROBE, add_special_tokens=False).tokens)
+    except Exception as error:  # tokenizers has no class of its own
+        raise ModelError(
+            f"The tokenizer cannot cut a text: {first_line(error)}.",
+            "Save it beside the weights with tokenizer.save_pretrained.",
+        ) from error
 
 
 def _spelled(pieces: Sequence[str]) -> str:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
 from tokenizers import Tokenizer, normalizers, pre_tokenizers
 
+from explainlab.errors import ModelError
 from explainlab.models.caveats import caveats
 from explainlab.models.loading import load_model
 from explainlab.models.reading import read_all
@@ -117,3 +120,15 @@ def test_a_network_without_segments_is_asked_for_none(name: str, tmp_path: Path)
     classifier = load_model(str(build(name, tmp_path)), device="cpu")
     assert "token_type_ids" not in classifier.tokenizer.model_input_names
     assert caveats(classifier, classifier.encode(TEXT, SECOND), None) == []
+
+
+def test_a_tokenizer_that_cannot_cut_a_text_is_refused(zoo_path: Callable[[str], Path], tmp_path: Path) -> None:
+    """Its model of word pieces names a piece for unknown words that its vocabulary lacks."""
+    folder = Path(shutil.copytree(zoo_path("bert"), tmp_path / "model"))
+    file = json.loads((folder / "tokenizer.json").read_text())
+    vocabulary = file["model"]["vocab"]
+    vocabulary["other"] = vocabulary.pop(file["model"]["unk_token"])
+    file["added_tokens"] = []
+    (folder / "tokenizer.json").write_text(json.dumps(file))
+    with pytest.raises(ModelError, match="cannot cut a text"):
+        load_model(str(folder), device="cpu")
