@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -67,11 +67,7 @@ def _methods() -> str:
         f"Start with {' or '.join(starts)}. They tell for from against, and work with most models.",
         *_table(["method", "when to use it", "takes as long as"], overview),
     ]
-    for family, members in groupby(methods().values(), lambda method: method.family):
-        lines += [f"## {family}", FAMILIES.get(family, "")]
-        for method in members:
-            lines += _method(method)
-    return _page(lines)
+    return _page([*lines, *_by_family(methods().values(), FAMILIES, _method)])
 
 
 def _method(method: Method) -> list[str]:
@@ -101,11 +97,7 @@ def _metrics() -> str:
         for metric in metrics().values()
     ]
     lines = ["## All metrics", *_table(["metric", "what it tells", "cost of one map"], overview)]
-    for family, members in groupby(metrics().values(), lambda metric: metric.family):
-        lines += [f"## {family}", METRIC_FAMILIES.get(family, "")]
-        for metric in members:
-            lines += _metric(metric)
-    return _page(lines)
+    return _page([*lines, *_by_family(metrics().values(), METRIC_FAMILIES, _metric)])
 
 
 def _metric(metric: AnyMetric) -> list[str]:
@@ -195,6 +187,17 @@ def _comments(path: Path) -> list[str]:
     _, *lines = path.read_text(encoding="utf-8").splitlines()
     head = lines[: next(i for i, line in enumerate(lines) if not line.startswith("#"))]
     return [line.lstrip("# ") for line in head if line.strip("# ")]
+
+
+def _by_family(
+    members: Iterable[Any], introductions: Mapping[str, str], entry: Callable[[Any], list[str]]
+) -> list[str]:
+    """Return a section for each family of neighbouring ``members``: its introduction and their entries."""
+    lines = []
+    for family, own in groupby(members, lambda member: member.family):
+        lines += [f"## {family}", introductions.get(family, "")]
+        lines += [line for member in own for line in entry(member)]
+    return lines
 
 
 def _parameters(parameters: type[Parameters]) -> list[str]:

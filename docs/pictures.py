@@ -38,9 +38,8 @@ SENTENCE = "The script is weak, but the acting is superb."
 _POINTER = """
 addEventListener("DOMContentLoaded", () => {
   const pointer = document.createElement("div");
-  pointer.innerHTML = `<svg width="22" height="22" viewBox="0 0 22 22">
-    <path d="M3 1v17l4.5-4.2 3 6.7 3-1.3-3-6.5h6z" fill="#101814" stroke="#fff" stroke-width="1.5"/></svg>`;
-  pointer.style.cssText = "position:fixed;z-index:1000000;pointer-events:none;left:-40px;top:0";
+  pointer.style.cssText = "position:fixed;z-index:1000000;pointer-events:none;left:-40px;top:0;width:15px;" +
+    "height:22px;background:#101814;clip-path:polygon(0 0,0 78%,30% 60%,50% 90%,72% 84%,52% 54%,95% 54%)";
   document.documentElement.append(pointer);
   addEventListener("mousemove", event => {
     pointer.style.left = `${event.clientX}px`;

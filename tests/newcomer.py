@@ -1,4 +1,4 @@
-"""What must hold in a copy of the project to which the manual's examples were added: `test_docs.py` runs it there."""
+"""The checks of a copy of the project to which the manual's examples were added: `test_docs.py` runs them there."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def generated() -> dict[str, str]:
 
 
 def sections(text: str) -> dict[str, str]:
-    """What stands below each anchor of a generated part, by the anchor."""
+    """Return the text below each anchor of a generated part, by the anchor."""
     _, *pieces = re.split(r"^\(([\w-]+)\)=\n", text, flags=re.MULTILINE)
     return dict(zip(pieces[::2], pieces[1::2], strict=True))
 

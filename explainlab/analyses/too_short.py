@@ -1,12 +1,20 @@
-"""Texts that are too short for a metric, as the share that it removes of them is less than one feature: in words."""
+"""Texts that are too short for a metric, as the share that it removes of them is less than one feature."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeVar
 
 from explainlab.analyses.wording import counted, joined
 from explainlab.metrics.perturbation import PerturbationParameters
 from explainlab.metrics.registry import MetricRequest, parse_metric
+
+T = TypeVar("T")
+
+
+def long_enough(texts: Sequence[T], features: Sequence[Mapping[str, int]], key: str) -> list[T]:
+    """Return the ``texts`` with ``features`` that the metric ``key`` selects. Older results do not count them."""
+    return [text for text, own in zip(texts, features, strict=True) if own.get(key, 1)]
 
 
 def too_short(metric: MetricRequest) -> str:

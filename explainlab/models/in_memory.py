@@ -25,6 +25,7 @@ from explainlab.models.stored.directory import doubled_in
 from explainlab.models.stored.quantised import is_quantised
 from explainlab.models.stored.tokenizer import ask_for_segments, most_tokens
 from explainlab.models.stored.weights import first_line
+from explainlab.models.transformer import drop_hooks
 from explainlab.request import Dtype
 from explainlab.request import digest as digest_of_all
 
@@ -54,10 +55,8 @@ def own_copy(network: PreTrainedModel) -> PreTrainedModel:
             "Remove the hooks that hold what cannot be copied, or write it with save_pretrained and load that.",
         ) from error
     own.eval()
+    drop_hooks(own, lambda hook: getattr(hook, "__name__", "") == _LEFT_BY_CHECKPOINTING)
     for module in own.modules():
-        for key, hook in list(module._forward_hooks.items()):
-            if getattr(hook, "__name__", "") == _LEFT_BY_CHECKPOINTING:
-                del module._forward_hooks[key]
         module._backward_hooks.clear()
         module._backward_pre_hooks.clear()
     return own

@@ -41,8 +41,16 @@ _HAS_RECORDERS = "_output_capturing_hooks_installed"
 """The mark of a network in which transformers has registered its recording hooks."""
 
 
+def drop_hooks(network: nn.Module, dropped: Callable[[Any], bool]) -> None:
+    """Remove the forward hooks of ``network`` and its modules for which ``dropped`` is true."""
+    for module in network.modules():
+        for key, hook in list(module._forward_hooks.items()):
+            if dropped(hook):
+                del module._forward_hooks[key]
+
+
 def _records(hook: Any) -> bool:
-    """Whether transformers records outputs by ``hook``."""
+    """Return whether transformers records outputs by ``hook``."""
     return getattr(hook, "__module__", "") == output_capturing.__name__
 
 
@@ -68,11 +76,9 @@ class TransformerModel(Model):
             return vars(self)
         shared = {id(tensor): tensor for tensor in (*self.network.parameters(), *self.network.buffers())}
         state = copy.deepcopy(vars(self), shared)
+        drop_hooks(state["network"], _records)
         for module in state["network"].modules():
             vars(module).pop(_HAS_RECORDERS, None)
-            for key, hook in list(module._forward_hooks.items()):
-                if _records(hook):
-                    del module._forward_hooks[key]
         return state
 
     @property

@@ -348,7 +348,7 @@ SIGMOID, IDENTITY = "torch.nn.modules.activation.Sigmoid", "torch.nn.modules.lin
     [(SIGMOID, True), ("films.Curve", True), (IDENTITY, False), ("torch.nn.modules.activation.Softmax", False)],
 )
 def test_the_activation_of_a_cross_encoder_is_told(folder: Path, version: int, activation: str, told: bool) -> None:
-    """As three versions of sentence-transformers write it; probabilities stay the softmax of the logits."""
+    """Three versions of sentence-transformers write it in three places; probabilities stay the softmax."""
     before = load_model(str(folder), device="cpu")
     _activate(folder, version, activation)
     classifier = load_model(str(folder), device="cpu")

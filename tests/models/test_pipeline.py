@@ -52,7 +52,7 @@ def test_a_decoder_reads_the_last_token_that_is_no_padding(tmp_path: Path) -> No
 
 
 def test_a_decoder_that_is_trained_without_padding_pads_with_its_end(tmp_path: Path) -> None:
-    """As in GPT-2's own vocabulary, "!" has the number 0: the trained head reads it as any other token."""
+    """The number 0 is "!", in GPT-2's own vocabulary too: the trained head reads it as any other token."""
     model, tokenizer = model_of("gpt2"), tokenizer_of("gpt2")
     model.config.pad_token_id, model.config.eos_token_id = None, 1
     model.save_pretrained(tmp_path / "base")

@@ -178,12 +178,14 @@ class Ablation(TextAnalysis[AblationText, AblationData]):
             alone, chosen = (ahead_on_a_text(values, metric.higher_is_better) for values in own)
             of = "on this text"
         else:
-            columns = ({m.label: body.values(m.method, metric.key, choice) for m in body.methods} for choice in CHOICES)
-            alone, chosen = (groups_of(values, metric.higher_is_better, len(CHOICES)).words() for values in columns)
             n = body.summary.n
             of = f"over {counted(n, 'text')}"
-            long_enough = sum(text.counted.get(metric.key, 1) > 0 for text in body.texts)
+            long_enough = len(body.long_enough(metric.key))
             short = too_short.left_out([(metric.asked, metric.label, long_enough)], n)
+            if not long_enough:
+                return " ".join(short)
+            columns = ({m.label: body.values(m.method, metric.key, choice) for m in body.methods} for choice in CHOICES)
+            alone, chosen = (groups_of(values, metric.higher_is_better, len(CHOICES)).words() for values in columns)
         said = f"By {metric.label} {of}, with their first maps {alone}; with the best of all their maps {chosen}."
         return " ".join([said, *short])
 
@@ -313,7 +315,7 @@ def _selection(values: np.ndarray, metrics: Sequence[MetricRequest]) -> dict[str
 
 
 def _mean(texts: Sequence[MethodChoices], features: Sequence[Mapping[str, int]]) -> MeanMethodChoices:
-    """One method over all texts, of which each metric selects so many ``features``."""
+    """Return one method over all ``texts``; ``features`` are how many each metric (its key) selects of each text."""
     first = texts[0]
     return MeanMethodChoices(
         method=first.method,

@@ -8,9 +8,9 @@ from typing import Literal
 from pydantic import Field
 
 from explainlab.analyses.base import Record
-from explainlab.analyses.candidates.choice import long_enough
 from explainlab.analyses.candidates.result import MeanSelection, Selection
 from explainlab.analyses.records import MetricFacts, Passes, TextBody
+from explainlab.analyses.too_short import long_enough
 
 Choice = Literal["first", "best"]
 """A single map, or the best of all that a method has by the metric itself."""
@@ -75,5 +75,5 @@ class AblationData(Record):
         return [getattr(text.methods[place].selection[metric], choice) for text in self.long_enough(metric)]
 
     def long_enough(self, metric: str) -> Sequence[AblationRow]:
-        """Return the texts of which the ``metric`` (its key) selects a feature; all where there are none."""
+        """Return the texts that are long enough for the ``metric`` (its key)."""
         return long_enough(self.texts, [text.counted for text in self.texts], metric)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
 from explainlab.analyses.candidates.result import HeldOut, MeanSelection, Selection
 from explainlab.analyses.summary import interval
+from explainlab.analyses.too_short import long_enough
 from explainlab.metrics.trust import TIE
-
-T = TypeVar("T")
 
 
 def selection(
@@ -35,23 +33,21 @@ def selection(
 
 
 def mean_selection(
-    selections: Sequence[Mapping[str, Selection]], features: Sequence[Mapping[str, int]] = ()
+    selections: Sequence[Mapping[str, Selection]], features: Sequence[Mapping[str, int]]
 ) -> dict[str, MeanSelection]:
     """The selections of many texts, each by metric, as means with intervals.
 
-    ``features``: how many a metric selects of each text. Texts without any are left out, unless all are.
+    ``features``: how many a metric selects of each text. Texts without any are left out.
     """
-    return {key: _mean([own[key] for own in long_enough(selections, features, key)]) for key in selections[0]}
+    return {
+        key: _mean([own[key] for own in long_enough(selections, features, key)], first.held_out)
+        for key, first in selections[0].items()
+    }
 
 
-def long_enough(texts: Sequence[T], features: Sequence[Mapping[str, int]], key: str) -> Sequence[T]:
-    """Return the ``texts`` with ``features`` that the metric ``key`` selects; all where no text has any."""
-    return [text for text, own in zip(texts, features, strict=False) if own.get(key, 1)] or texts
-
-
-def _mean(texts: Sequence[Selection]) -> MeanSelection:
+def _mean(texts: Sequence[Selection], others: Iterable[str]) -> MeanSelection:
     best = [text.best for text in texts]
-    columns = {other: [text.held_out[other] for text in texts] for other in texts[0].held_out}
+    columns = {other: [text.held_out[other] for text in texts] for other in others}
     return MeanSelection(
         first=interval([text.first for text in texts]),
         mean=interval([text.mean for text in texts]),
@@ -63,4 +59,4 @@ def _mean(texts: Sequence[Selection]) -> MeanSelection:
 def _held_out(values: Sequence[float], best: Sequence[float]) -> HeldOut:
     mean = interval(values)
     near = np.abs(np.subtract(values, best)) <= TIE
-    return HeldOut(mean=mean.mean, low=mean.low, high=mean.high, also_best=float(near.mean()))
+    return HeldOut(mean=mean.mean, low=mean.low, high=mean.high, also_best=float(near.mean()) if values else None)

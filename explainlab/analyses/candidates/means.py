@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from explainlab.analyses.candidates.choice import long_enough, mean_selection
+from explainlab.analyses.candidates.choice import mean_selection
 from explainlab.analyses.candidates.result import (
     Agreement,
     BestOfDraws,
@@ -21,6 +21,7 @@ from explainlab.analyses.candidates.result import (
 )
 from explainlab.analyses.records import Interval
 from explainlab.analyses.summary import interval
+from explainlab.analyses.too_short import long_enough
 from explainlab.data import Row
 
 MOST_BUDGETS = 32
@@ -42,8 +43,8 @@ def means(rows: Sequence[Row], texts: Sequence[CandidatesText]) -> CandidatesDat
         ),
         draws=budgets,
         by_draws={
-            key: _by_draws([text.by_draws[key] for text in long_enough(texts, features, key)], budgets)
-            for key in first.by_draws
+            key: _by_draws([text.by_draws[key] for text in long_enough(texts, features, key)], budgets, own.by_kind)
+            for key, own in first.by_draws.items()
         },
         by_layer={
             kind: [_layer_set(sets, features) for sets in zip(*(text.by_layer[kind] for text in texts), strict=True)]
@@ -81,10 +82,10 @@ def _budgets(count: int) -> list[int]:
     return budgets
 
 
-def _by_draws(texts: Sequence[BestOfDraws[float]], budgets: Sequence[int]) -> BestOfDraws[Interval]:
-    means = {
-        kind: [interval([text.by_kind[kind][r - 1] for text in texts]) for r in budgets] for kind in texts[0].by_kind
-    }
+def _by_draws(
+    texts: Sequence[BestOfDraws[float]], budgets: Sequence[int], kinds: Iterable[str]
+) -> BestOfDraws[Interval]:
+    means = {kind: [interval([text.by_kind[kind][r - 1] for text in texts]) for r in budgets] for kind in kinds}
     return BestOfDraws[Interval](**means)
 
 

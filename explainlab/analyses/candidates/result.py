@@ -11,6 +11,7 @@ from pydantic import Field
 
 from explainlab.analyses.base import Record
 from explainlab.analyses.records import Interval, MetricFacts, TextBody
+from explainlab.analyses.too_short import long_enough
 from explainlab.metrics.trust import TIE
 
 V = TypeVar("V", float, Interval)
@@ -153,9 +154,12 @@ class TextWinners(Record):
 
 
 class HeldOut(Interval):
-    """A mean over texts; ``also_best`` is the share of texts in which this choice is as good as the metric's own."""
+    """A mean over texts; ``also_best`` is the share of them in which this choice is as good as the metric's own.
 
-    also_best: float
+    All are None where every text is too short for the metric.
+    """
+
+    also_best: float | None
 
 
 class MeanSelection(Record):
@@ -184,7 +188,7 @@ class MeanLayerSet(Record):
 
 
 class Summary(Record):
-    """Means over those of ``n`` texts of which a metric selects any feature, ``counted`` by metric."""
+    """Means over the texts that are long enough for a metric: ``counted``, by metric, of ``n``."""
 
     n: int
     counted: dict[str, int]
@@ -209,5 +213,5 @@ class CandidatesData(Record):
 
     def undecided(self, key: str) -> int:
         """In how many texts that are long enough the metric ``key`` cannot tell the candidates apart."""
-        long_enough = [text for text in self.texts if text.counted.get(key, 1)]
-        return sum(self.draws[-1] > 1 and not text.selection[key].decided for text in long_enough)
+        texts = long_enough(self.texts, [text.counted for text in self.texts], key)
+        return sum(self.draws[-1] > 1 and not text.selection[key].decided for text in texts)

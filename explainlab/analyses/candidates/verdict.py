@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from explainlab.analyses import too_short
-from explainlab.analyses.candidates.choice import long_enough
 from explainlab.analyses.candidates.result import CandidatesData, CandidatesText, Selection
 from explainlab.analyses.groups import groups_of
 from explainlab.analyses.records import MetricFacts, metric_of
@@ -45,10 +44,12 @@ def data_verdict(body: CandidatesData, key: str = "") -> str:
     key = key or next(iter(body.selection))
     means, metric, over = body.selection[key], metric_of(body.metrics, key), counted(body.summary.n, "text")
     others = _others(body.selection, body.metrics, key)
-    rows = long_enough(body.texts, [text.counted for text in body.texts], key)
+    rows = too_short.long_enough(body.texts, [text.counted for text in body.texts], key)
     texts = [text.selection[key] for text in rows]
     told = [(metric.asked, metric.label, body.summary.counted.get(key, body.summary.n))]
     short = "".join(f" {words}" for words in too_short.left_out(told, body.summary.n))
+    if not texts:
+        return short.strip()
     gain = interval([metric.sign * (text.best - text.mean) for text in texts]).mean or 0.0
     if gain <= TIE:
         return f"{metric.label} cannot tell the maps of the {over} apart, so nothing is chosen.{short}"

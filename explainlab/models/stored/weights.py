@@ -190,7 +190,7 @@ def head_brought(files: Files, config: Any) -> tuple[str, int] | None:
 
 
 def _head_in(adapter: Path, network: Any) -> tuple[str, int] | None:
-    """As :func:`head_brought`, for an ``adapter`` of a ``network`` that may have another number of classes."""
+    """Return the head that an ``adapter`` brings, as :func:`head_brought`; ``network`` may have other classes."""
     own, stored = network.state_dict(), _shapes(adapter)
     body = f"{network.base_model_prefix}."
     shapes = {name: stored[IN_ADAPTER + name] for name in own if IN_ADAPTER + name in stored}

@@ -211,7 +211,7 @@ class Store:
         return self._database.value(select(SIGN_OUTS.c.key).where(SIGN_OUTS.c.key == key)) is not None
 
     def _files(self, record: Mapping[str, Any], damaged: list[Damaged]) -> Iterator[bytes]:
-        """Read the files of ``record``; what is damaged is added to ``damaged``, as pydantic hides such errors."""
+        """Read the files of ``record``; errors of damaged ones go to ``damaged`` too, as pydantic hides them."""
         for part in _parts(record):
             try:
                 yield self.parts.read(part)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from explainlab import explain, study
 from explainlab.analyses.ablation.figures import ablation
 from explainlab.analyses.ablation.result import AblationData, AblationText, MeanMethodChoices, MethodChoices, Passes
 from explainlab.analyses.attributions import text_seed
+from explainlab.analyses.figures import figures_of
 from explainlab.analyses.registry import studies
 from explainlab.attribution.subject import Subject
 from explainlab.errors import RequestError
@@ -190,3 +192,19 @@ def test_a_data_set_leaves_out_texts_that_are_too_short(encoder: Classifier, tmp
     study_ = studies()["ablation"]
     assert {number.n for number in study_.numbers(result)} == {1}
     assert "1 of 2 texts, as 20% of a text is less than one feature" in study_.headline(result)
+
+
+def test_a_data_set_of_short_texts_alone_has_no_mean(encoder: Classifier, tmp_path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("text\ngood film\ndull\n", encoding="utf-8")
+    result = study(
+        encoder, "ablation", data=str(path), methods="gradient", metrics="comprehensiveness,sufficiency", samples=2
+    )
+    for own in result.body.methods:
+        assert own.selection["comprehensiveness"].best.mean is None
+    said = studies()["ablation"].headline(result)
+    assert said.startswith("Left out by ")
+    assert "2 of 2 texts" in said
+    assert json.loads(json.dumps(result.to_json(), allow_nan=False))
+    assert figures_of(result).charts
+    assert studies()["ablation"].lines(result)

@@ -12,6 +12,7 @@ from explainlab import explain, study
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.candidates.heatmaps import winner_maps
 from explainlab.analyses.candidates.result import CandidatesText
+from explainlab.analyses.figures import figures_of
 from explainlab.analyses.records import Interval
 from explainlab.analyses.registry import studies
 from explainlab.attribution.methods.randomized import Rpi
@@ -329,3 +330,18 @@ def test_progress_never_goes_back(encoder: Classifier, data: str, monkeypatch: p
         assert 0.5 < shares[-1] <= 1
         assert len(spent) >= 8
         assert min(spent) > 0
+
+
+def test_a_data_set_of_short_texts_alone_has_no_mean(encoder: Classifier, tmp_path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("text\ngood film\ndull\n", encoding="utf-8")
+    result = study(encoder, "rpi_candidates", data=str(path), metrics="comprehensiveness,sufficiency", **CHEAP)
+    means = result.body.selection["comprehensiveness"]
+    assert means.best.mean is means.held_out["sufficiency"].also_best is None
+    assert {value.mean for value in result.body.by_draws["comprehensiveness"].nested} == {None}
+    said = studies()["rpi_candidates"].headline(result)
+    assert said.startswith("Left out by ")
+    assert "2 of 2 texts" in said
+    assert json.loads(json.dumps(result.to_json(), allow_nan=False))
+    assert figures_of(result).charts
+    assert studies()["rpi_candidates"].lines(result)

@@ -64,7 +64,7 @@ def make_set() -> MakeSet:
 
 @pytest.fixture
 def make_accuracies() -> MakeAccuracies:
-    """Makes a set of ``{(model, data): accuracy}``, over the 100 ``rows`` of a model, of which the first are right."""
+    """Make a set of ``{(model, data): accuracy}`` over the 100 ``rows`` of a model. The first rows are right."""
 
     def make(cells: dict[tuple[SetModel, str], float | None], rows: Mapping[SetModel, list[int]] = {}) -> StudySet:
         bodies = {

@@ -1,4 +1,4 @@
-"""What browsers may do, who may show the app in a frame, and how long and where cookies are kept."""
+"""The headers of pages: the rights of scripts, the sites that may show the app in a frame, and the cookies."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ def test_a_lease_that_cannot_be_renewed_is_taken_again(database_url: str, monkey
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
-    """Sets the clock that SQLite takes from its machine: so many hours fast."""
+    """Give SQLite a clock that is fast by a number of hours."""
 
     def set_fast(hours: int) -> None:
         def now() -> BindParameter[datetime]:
