@@ -28,7 +28,9 @@ WORSE = "▾"
 _BLUE, _RED = "rgba(47,128,208,{})", "rgba(214,69,80,{})"
 COLORS = ((0.0, _RED.format(FULL)), (0.5, _RED.format(0)), (0.5, _BLUE.format(0)), (1.0, _BLUE.format(FULL)))
 """From -1 over a clear 0 to 1, for :func:`.chart.add_cells`."""
-_NAME_WIDTH, _HEADING_WIDTH = (f"windowSize()[0] < 640 ? {phone} : {wide}" for phone, wide in ((120, 320), (60, 200)))
+_NAME_WIDTH = "windowSize()[0] < 640 ? 120 : 320"
+_HEADING_WIDTH = "bandwidth('x') - 4"
+"""In pixels: the most of a label, as expressions of Vega."""
 _NARROW = 84
 """In pixels: of a cell with only its first line in it."""
 _LINE, _CELL_PADDING, _HEAD = 16, 16, 80
