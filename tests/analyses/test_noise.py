@@ -120,7 +120,7 @@ def candidates(random: np.random.Generator, gain: float) -> str:
         for own, chosen in zip(maps, others, strict=True)
     ]
     selections = [own | {fact.key: own[FACTS[0].key] for fact in FACTS[1:]} for own in selections]
-    means = Summary(n=TEXTS, counted={}, selection=mean_selection(selections), agreement=[])
+    means = Summary(n=TEXTS, counted={}, selection=mean_selection(selections, [{}] * TEXTS), agreement=[])
     texts = [TextWinners.model_construct(row=t, selection=own, counted={}) for t, own in enumerate(selections)]
     return candidates_verdict(CandidatesData.model_construct(texts=texts, metrics=FACTS, summary=means, draws=[1, 8]))
 

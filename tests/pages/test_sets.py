@@ -69,7 +69,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
     """Two small files; the second has a hostile name and columns called otherwise."""
     folder = tmp_path_factory.mktemp("sets")
     first, second = folder / "plain.jsonl", folder / HOSTILE
-    rows = [("A dull film.", "negative"), ("A warm film.", "positive")]
+    rows = [("A dull film.", "negative"), ("A warm film of today.", "positive")]  # one long enough for every metric
     first.write_text("\n".join(json.dumps({"text": text, "label": label}) for text, label in rows), encoding="utf-8")
     second.write_text("\n".join(json.dumps({"review": text, "mood": label}) for text, label in rows), encoding="utf-8")
     return str(first), str(second)
