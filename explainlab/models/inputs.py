@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -83,3 +83,12 @@ class Inputs:
 
     def _with(self, change: Callable[[Tensor], Tensor]) -> Inputs:
         return Inputs(change(self.ids), change(self.types), change(self.attention), self.padded)
+
+
+def embeds_segments(config: Any) -> bool:
+    """Return whether a network of ``config`` tells the two texts of a pair apart by segments.
+
+    A model type without segments keeps anything under this name as it is written, also what is no number.
+    """
+    segments = getattr(config, "type_vocab_size", 0)
+    return isinstance(segments, int) and segments > 1

@@ -29,7 +29,7 @@ from explainlab.models.anatomy import (
 from explainlab.models.architectures import Architecture
 from explainlab.models.attention import Tap, tapped
 from explainlab.models.devices import CPU_BATCH_TOKENS
-from explainlab.models.inputs import Inputs
+from explainlab.models.inputs import Inputs, embeds_segments
 from explainlab.models.model import Model
 from explainlab.models.speaking.completion import answers_of, take_head
 from explainlab.models.speaking.prefix import Cache, Prefix
@@ -172,7 +172,7 @@ class TransformerModel(Model):
 
     def _arguments(self, inputs: Inputs) -> dict[str, Tensor | None]:
         mask = inputs.attention.long() if inputs.padded else None
-        types = {"token_type_ids": inputs.types} if getattr(self.network.config, "type_vocab_size", 0) > 1 else {}
+        types = {"token_type_ids": inputs.types} if embeds_segments(self.network.config) else {}
         return {"input_ids": inputs.ids, "attention_mask": mask, **types}
 
     @contextmanager

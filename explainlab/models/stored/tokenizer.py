@@ -13,6 +13,7 @@ from tokenizers import Tokenizer
 from transformers import AutoTokenizer, PreTrainedConfig, PreTrainedTokenizerBase
 
 from explainlab.errors import ModelError
+from explainlab.models.inputs import embeds_segments
 from explainlab.models.model_types import model_type_of
 from explainlab.models.stored.directory import VOCABULARIES
 from explainlab.models.stored.weights import Files, first_line
@@ -57,7 +58,7 @@ def ask_for_segments(tokenizer: PreTrainedTokenizerBase, config: PreTrainedConfi
     A generic tokenizer of transformers 5 keeps them to itself unless it is asked: all segments would be 0.
     """
     names = list(tokenizer.model_input_names)
-    if getattr(config, "type_vocab_size", 0) > 1 and SEGMENTS not in names:
+    if embeds_segments(config) and SEGMENTS not in names:
         tokenizer.model_input_names = [*names, SEGMENTS]
 
 

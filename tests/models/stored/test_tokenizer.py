@@ -132,3 +132,12 @@ def test_a_tokenizer_that_cannot_cut_a_text_is_refused(zoo_path: Callable[[str],
     (folder / "tokenizer.json").write_text(json.dumps(file))
     with pytest.raises(ModelError, match="cannot cut a text"):
         load_model(str(folder), device="cpu")
+
+
+def test_a_type_without_segments_may_have_any_word_for_them(zoo_path: Callable[[str], Path], tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(zoo_path("gpt2"), tmp_path / "model"))
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {"type_vocab_size": "two"}))
+    whole, odd = (load_model(str(path), device="cpu") for path in (zoo_path("gpt2"), folder))
+    text = odd.encode("a good film")
+    assert odd.predict(text).probabilities == whole.predict(text).probabilities
