@@ -6,7 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import sqlalchemy as sa
 
 from explainlab.request import Request
 from explainlab.service.service import Service
@@ -47,25 +46,6 @@ def test_an_administrator_is_named_by_the_whole_id(monkeypatch: pytest.MonkeyPat
     assert is_administrator(User.known_as(LONG, "Ann"))
     assert is_administrator(User.known_as("proxy:ann", "Ann"))
     assert not is_administrator(User.known_as(LONG + "1", "Ann"))
-
-
-def test_an_older_database_gets_the_column_and_keys_that_fit(database_url: str, tmp_path: Path) -> None:
-    engine = sa.create_engine(database_url.replace("postgresql://", "postgresql+psycopg://"))
-    long = LONG if engine.dialect.name == "sqlite" else "short"
-    view = Store(database_url).save_view({"text": "a"}, long)
-    with engine.begin() as connection:
-        for statement in (
-            "ALTER TABLE runs DROP COLUMN owner_full_id",
-            "DROP TABLE sign_outs",
-            "DROP TABLE servers",
-            "ALTER TABLE results DROP COLUMN beside",
-            "UPDATE alembic_version SET version_num = 'v6'",
-        ):
-            connection.execute(sa.text(statement))
-    store = Store(database_url)
-    assert store.view(view).owner == key_of(long)
-    assert store.save_view({"text": "a"}, key_of(long)) == view
-    assert not store.sign_in_ended("0" * 64)
 
 
 def test_a_sign_in_that_has_ended_is_remembered_for_as_long_as_one_lasts(database_url: str) -> None:

@@ -34,6 +34,8 @@ _POSTGRESQL = ("postgres", "postgresql")
 _CONNECT_SECONDS = 5
 _INCREMENTAL = 2  # SQLite's mode in which a file can shrink
 _CHUNK = 500
+_UNRELEASED = {f"v{number}" for number in range(1, 13)}
+"""Versions of stores from before the first release."""
 
 
 class Database:
@@ -152,6 +154,12 @@ class Database:
             version = MigrationContext.configure(connection).get_current_revision()
         if version == scripts.get_current_head():
             return
+        if version in _UNRELEASED:
+            raise trouble(
+                f"The result store at {self._address} is of a build before the first release, whose results are not "
+                "carried over.",
+                "Delete it, or set EXPLAINLAB_HOME or EXPLAINLAB_DATABASE_URL to another store.",
+            )
         if version is not None and version not in {script.revision for script in scripts.walk_revisions()}:
             raise trouble(
                 f"The result store at {self._address} was made by a newer ExplainLab (its version is {version}).",
@@ -164,9 +172,7 @@ class Database:
             with _alembic, connection.begin():
                 if backend in _LOCKS:
                     connection.exec_driver_sql(_LOCKS[backend])
-                _upgrade(connection, self.parts)
-            if backend == "sqlite":
-                _let_shrink(connection)
+                _upgrade(connection)
 
     def _find_folder(self) -> Path | None:
         if self._engine.dialect.name != "sqlite":
@@ -198,10 +204,10 @@ def _scripts() -> ScriptDirectory:
     return ScriptDirectory.from_config(config)
 
 
-def _upgrade(connection: Connection, parts: Parts) -> None:
+def _upgrade(connection: Connection) -> None:
     """Alembic's command of this name reads all migrations anew."""
     scripts, config = _scripts(), Config()
-    config.attributes |= {"connection": connection, "parts": parts}
+    config.attributes["connection"] = connection
     with EnvironmentContext(config, scripts, fn=lambda version, _: scripts._upgrade_revs("head", version)):
         scripts.run_env()
 
@@ -218,14 +224,6 @@ def _options(address: URL) -> dict[str, Any]:
     if not address.database.startswith("file:"):
         Path(address.database).parent.mkdir(parents=True, exist_ok=True)
     return {}
-
-
-def _let_shrink(connection: Connection) -> None:
-    """Rewrite a file from before it could shrink; one that there is no room for stays as it is."""
-    if connection.exec_driver_sql("PRAGMA auto_vacuum").scalar() != _INCREMENTAL:
-        with suppress(SQLAlchemyError):
-            connection.exec_driver_sql("PRAGMA auto_vacuum=INCREMENTAL")
-            connection.exec_driver_sql("VACUUM")
 
 
 def _close_to_others(path: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -67,14 +66,8 @@ def test_sizes_are_those_of_what_is_stored(store: Store, result: Attribution) ->
     assert before <= part.used <= datetime.now(UTC)
 
 
-@pytest.mark.parametrize("old", [False, True])
-def test_a_file_shrinks_and_keeps_no_deleted_text(tmp_path: Path, old: bool) -> None:
-    """Also one that was made before files could shrink."""
+def test_a_file_shrinks_and_keeps_no_deleted_text(tmp_path: Path) -> None:
     path = tmp_path / "store.sqlite"
-    if old:
-        with sqlite3.connect(path) as database:
-            database.execute("CREATE TABLE notes (key VARCHAR(64) NOT NULL, created DATETIME NOT NULL, "
-                             "body TEXT NOT NULL, PRIMARY KEY (key))")  # fmt: skip
     store = Store(f"sqlite:///{path}")
     for number in range(200):
         store.keep_notes({f"{number:064}": {"text": "zzsecretzz " * 500}})

@@ -7,7 +7,6 @@ import json
 import os
 import shutil
 import zipfile
-from base64 import b64encode
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -17,7 +16,6 @@ from typing import Any
 
 import pandas as pd
 import pytest
-import sqlalchemy as sa
 
 from explainlab import evaluate, load_model, study
 from explainlab.analyses import base
@@ -31,7 +29,7 @@ from explainlab.app.runs.bundle import study_bundle
 from explainlab.errors import ResourceError
 from explainlab.files import write_file
 from explainlab.models.classifier import Classifier
-from explainlab.request import Request, digest
+from explainlab.request import Request
 from explainlab.result import PART, StoredPart, written
 from explainlab.service.imports import read_results
 from explainlab.service.service import Service
@@ -323,65 +321,3 @@ def test_other_columns_are_told_as_a_form_that_cannot_be_read(store: Store, pred
         with pytest.raises((ValueError, KeyError, TypeError)):
             store.get(KEY)
         store._database.change(RESULTS.delete())
-
-
-@pytest.mark.parametrize("kind", ["texts", "rows"])
-def test_rows_that_were_in_the_database_become_files(
-    kind: str,
-    result: AnalysisResult[Any],
-    predictions: AnalysisResult[Any],
-    database_url: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    given = result if kind == "texts" else predictions
-    before = Store(database_url, tmp_path / "parts")
-    monkeypatch.setattr(rows, "_PACKED", PART)
-    before.put(KEY, given)
-    before.held.hold("ann", ABOUT, [KEY])
-    as_before_v12(before, given)
-    shutil.rmtree(before.parts.folder)
-    after = Store(database_url, tmp_path / "parts")
-    assert (len(files(after)), [part.rows for part in after.get(KEY).parts]) == (3, [PART, PART, 1])
-    assert after.get(KEY).body == given.body
-    after.held.release("ann", ABOUT)
-    assert files(after) == []
-
-
-@pytest.mark.parametrize(
-    "harm", ["UPDATE parts SET body = '[]' WHERE number = 1", "DELETE FROM parts WHERE number = 2"]
-)
-def test_a_damaged_result_of_the_database_makes_no_files(
-    harm: str, result: AnalysisResult[Any], database_url: str, tmp_path: Path
-) -> None:
-    before = Store(database_url, tmp_path / "parts")
-    before.put(KEY, result)
-    as_before_v12(before, result)
-    with before._database.connection() as connection:
-        connection.execute(sa.text(harm))
-    after = Store(database_url, tmp_path / "parts")
-    assert (after.has(KEY), after.get(KEY), files(after)) == (False, None, [])
-
-
-def as_before_v12(store: Store, result: AnalysisResult[Any]) -> None:
-    """Put the rows into the database's table of parts, as they were there."""
-    record = json.loads(bodies(store)[0])
-    record["parts"] = len(record["parts"])
-    packed = result.packed()
-    texts = json.loads(json.dumps([*result.rows_in_parts()]))
-    old = [json.dumps(part) for part in texts] if packed is None else [b64encode(part).decode() for part in packed]
-    with store._database.connection() as connection:
-        connection.execute(RESULTS.update().values(body=json.dumps(record)))
-        time = "TIMESTAMP WITH TIME ZONE" if connection.dialect.name == "postgresql" else "DATETIME"
-        connection.execute(
-            sa.text(
-                "CREATE TABLE parts (key VARCHAR(64) NOT NULL, number INTEGER NOT NULL, "
-                f"created {time} NOT NULL, body TEXT NOT NULL, digest VARCHAR(64), PRIMARY KEY (key, number))"
-            )
-        )
-        put = sa.text("INSERT INTO parts VALUES (:key, :number, '2026-01-02 03:04:05.000000', :body, :digest)")
-        for key in (KEY, OTHER):
-            for number, body in enumerate(old):
-                connection.execute(put, {"key": key, "number": number, "body": body, "digest": digest(body)})
-        connection.execute(sa.text("ALTER TABLE results DROP COLUMN beside"))
-        connection.execute(sa.text("UPDATE alembic_version SET version_num = 'v11'"))
