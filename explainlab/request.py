@@ -108,9 +108,9 @@ class Request(BaseModel):
         return CompleteRequest(**{**dict(self), "parameters": parameters.model_dump(mode="json")})
 
     def to_json(self, kind: Kind) -> dict[str, Any]:
-        """The plain record of this request; what a question of this ``kind`` cannot have is left out.
+        """Return the plain record of this request, without the fields that a question of this ``kind`` cannot have.
 
-        So is None for a rationale and for paraphrases: requests are older than these.
+        Rationales and paraphrases that are None are left out too: few questions read them.
         """
         fields = self.model_dump(mode="json")
         fields = {name: value for name, value in fields.items() if value is not None or name not in _MARKS}

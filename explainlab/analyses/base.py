@@ -15,8 +15,7 @@ from explainlab.attribution.baselines import data_digest
 from explainlab.attribution.explain import versions_by, versions_with
 from explainlab.attribution.method import Extent
 from explainlab.attribution.registry import MethodRequest, get_method
-from explainlab.data import leaves_out, rows_digest
-from explainlab.data.examples import PREFIX as EMBEDDED
+from explainlab.data import rows_digest
 from explainlab.declared import Parameters, parse
 from explainlab.errors import RequestError, UnsupportedError
 from explainlab.models import loading
@@ -24,7 +23,7 @@ from explainlab.models.classifier import Classifier
 from explainlab.models.context import PassCount, RunContext
 from explainlab.models.modes import rounding
 from explainlab.reader import Reader
-from explainlab.request import GOLD, RECORD_VERSION, CompleteRequest, Kind, Output, Request, digest
+from explainlab.request import RECORD_VERSION, CompleteRequest, Kind, Output, Request, digest
 from explainlab.result import PART, Cost, Result, StoredPart
 from explainlab.spill import Packable, Packed
 from explainlab.training import ARCHITECTURES
@@ -79,8 +78,8 @@ class Sampled(Record):
 class AnalysisResult(Result, Generic[B]):
     """The answer of an analysis: ``body`` is its own part.
 
-    Of a data set ``skipped`` are the rows that were left out, and ``sample`` says which were drawn (None in results
-    that are older than this field). ``parts`` are where the store has the rows of a long one.
+    Of a data set ``skipped`` are the rows that were left out, and ``sample`` says which were drawn (None for a text).
+    ``parts`` are where the store has the rows of a long one.
     """
 
     body: B
@@ -91,9 +90,7 @@ class AnalysisResult(Result, Generic[B]):
     @property
     def sample_words(self) -> str:
         """Which rows of the data set were drawn, in words; empty for a single text."""
-        if self.request.data is None:
-            return ""
-        return str(self.sample or f"at most the first {self.request.parameters['rows']:,}")
+        return "" if self.sample is None else str(self.sample)
 
     def plot(self, name: str = "") -> go.Figure:
         """Its Plotly figure called ``name``, or else the first.
@@ -187,9 +184,8 @@ class Analysis(ABC):
     results are called in JSON. ``self_contained``: its requests name no model, text or data set. ``pauses``: stopped,
     it goes on from there when it is asked again, and :meth:`so_far` knows what there is. ``selects``: which texts of a
     data set it explains, and how many, its predictions decide. ``only_passes``: what it takes of memory beside a model
-    is what passes of methods and of texts take. ``older``: parameters
-    that some of its requests are older than, with what these mean. ``parameters`` are an
-    instance of the class' own ``Parameters``, as a subclass may annotate, wherever they are not a mapping.
+    is what passes of methods and of texts take. ``parameters`` are an instance of the class' own ``Parameters``, as a
+    subclass may annotate, wherever they are not a mapping.
     """
 
     id: str
@@ -203,7 +199,6 @@ class Analysis(ABC):
     selects: bool = False
     only_passes: bool = True
     kind: Kind = "study"
-    older: Mapping[str, str] = {"outputs": "own", "preset": "ours"}
     Parameters: type[Parameters] = Parameters
 
     @classmethod
@@ -322,22 +317,14 @@ class Analysis(ABC):
         """The store's key, 64 hexadecimal digits; model and data enter by their digests, not by their names.
 
         Data are read as ``reader``. Which rows, and how many, does not enter the key of a single text: a text that was
-        analysed in a data set is not run again. Nor do ``sample`` where it is ``first`` and the parameters in
-        :attr:`older`, as in requests that are older than these, and the number of rows where all are asked for.
+        analysed in a data set is not run again. Nor does the number of rows where all are asked for.
         """
-        empty = {name for name in ("columns", "classes") if not getattr(request, name)}
-        body = request.to_json("study")
-        body = {name: value for name, value in body.items() if name not in {"model", "data", *empty}}
-        unused = {"first": {"sample"}, "all": {"rows"}}.get(request.parameters.get("sample", ""), set())
+        body = {name: value for name, value in request.to_json("study").items() if name not in {"model", "data"}}
+        unused = {"rows"} if request.parameters.get("sample") == "all" else set()
         unused = {"rows", "sample"} if request.text is not None else unused
-        unused |= {name for name, older in self.older.items() if request.parameters.get(name) == older}
         for name in unused:
             body["parameters"].pop(name, None)
         data = rows_digest(request.data, reader) if request.data is not None else ""
-        data += "left out" * leaves_out(request.classes)  # once an empty class meant another thing
-        matched = (self.labelled and not isinstance(self, ModelFree)) or request.target == GOLD
-        if matched and request.data is not None and not request.data.startswith(EMBEDDED):
-            data += "column"  # once each label of a file was matched with a class without the others
         read = data + self.fingerprint(self.parameters(request), reader)
         return digest([body, model_digest, self.version, RECORD_VERSION, read])
 

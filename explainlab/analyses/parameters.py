@@ -42,8 +42,7 @@ Sample = Annotated[
 ]
 """Which rows of a data set are studied; a parameter beside ``rows``, whose default is always ``"first"``.
 
-A request that does not say is older than the choice and means the first rows.
-:func:`explainlab.analyses.registry.new_request` asks for random ones instead.
+A request that does not say means the first rows; :func:`explainlab.analyses.registry.new_request` asks for random ones.
 """
 
 Outputs = Annotated[
@@ -52,9 +51,8 @@ Outputs = Annotated[
 ]
 """Whose output methods explain; a parameter whose default is always ``"own"``.
 
-With ``own``, a method defined on the logit explains it where the request's output is the probability. A request that
-does not say is older than the choice. :func:`explainlab.analyses.registry.new_request` says ``all`` where a reader has
-set the probability.
+With ``own``, a method defined on the logit explains it where the request's output is the probability.
+:func:`explainlab.analyses.registry.new_request` says ``all`` where a reader has set the probability.
 """
 
 

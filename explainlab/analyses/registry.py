@@ -79,8 +79,8 @@ def new_request(*, output: str | None = None, **fields: Any) -> Request:
     """A request with these ``fields``, as it is made today: of a data set a random sample, unless it says which rows.
 
     ``output`` is what all methods explain (None: the question's own, and each method's own). Requests that are read,
-    from the store, a link or a file, do not come through here: without ``sample`` or ``outputs`` they are older than
-    these choices, and mean the first rows and each method's own output. Raises as :func:`explainlab.request.checked`.
+    from the store, a link or a file, do not come through here: they say what they ask. Raises as
+    :func:`explainlab.request.checked`.
     """
     request = checked(Request, **fields, **({} if output is None else {"output": output}))
     analysis = get_analysis(request.question)

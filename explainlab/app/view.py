@@ -99,10 +99,7 @@ class ChosenSets(Reading):
 
 
 class ChosenData(ChosenSets):
-    """Data sets of which some rows are studied.
-
-    Links without ``sample`` are older than that choice and show the first rows; whatever is new asks for random ones.
-    """
+    """Data sets of which some rows are studied."""
 
     rows: int = Field(100, ge=1)
     sample: Sample = "first"

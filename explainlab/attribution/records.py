@@ -206,8 +206,7 @@ class Attribution(Result):
         It has a piece for each feature that is not special, and they spell the text whole, also where it was cut. The
         last of the features that share a character has it. :meth:`from_scores` reads them back.
         The base value is the explained probability or logit less the sum of the scores. Raises
-        :class:`UnsupportedError` where ``shap`` is not installed, and for a logit that is not known: older records do
-        not have it.
+        :class:`UnsupportedError` where ``shap`` is not installed, and for a logit that is not known.
         """
         from explainlab.attribution.elsewhere.making import explanation_of
 

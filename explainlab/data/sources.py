@@ -17,9 +17,6 @@ from explainlab.errors import DataError
 from explainlab.reader import ANYBODY, Reader
 from explainlab.request import digest
 
-_BY_CONTENT = {".csv", ".parquet"}
-"""Formats that a digest of rows does not name: answers are stored that are older than the names in it."""
-
 
 @dataclass(frozen=True)
 class Source:
@@ -86,7 +83,7 @@ def rows_digest(path: str | Path, reader: Reader = ANYBODY) -> str:
     """
     content = source_digest(path, reader)
     formats = {known_suffix(file.name).removesuffix(".gz") for file in locate(path, reader).files}
-    return content if formats <= _BY_CONTENT else digest([content, sorted(formats)])
+    return digest([content, sorted(formats)])
 
 
 def source_state(path: str | Path, reader: Reader = ANYBODY) -> tuple[tuple[int, int], ...]:

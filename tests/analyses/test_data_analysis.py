@@ -74,9 +74,6 @@ def test_the_json_says_which_rows(encoder: Classifier, ordered: str) -> None:
     record = json.loads(json.dumps(result.to_json()))
     assert record["sample"] == {"drawn": "random", "rows": 6, "total": SIZE, "seed": 0}
     assert read_result(record).sample == result.sample
-    older = {name: value for name, value in record.items() if name != "sample"}
-    assert read_result(older).to_json() == older
-    assert read_result(older).sample_words == "at most the first 6"
     assert "sample" not in study(encoder, "trust", "good film", method="occlusion").to_json()
 
 

@@ -54,8 +54,7 @@ class MethodMetric(MetricFacts, _OfMethod):
 
     ``counted``: texts with at least one feature selected. ``undefined``: texts without a value, left out of the mean,
     such as those with no feature selected.
-    ``to_best`` and ``told_apart`` from it beyond chance: None for the best itself, where no text has both values, and
-    in results that are older than these fields.
+    ``to_best`` and ``told_apart`` from it beyond chance: None for the best itself, and where no text has both values.
     """
 
     mean: float | None
@@ -170,7 +169,7 @@ class Slice(Record):
 class EvaluationData(Record):
     """The means over ``n`` texts: ``rows`` by method, then by metric; ``texts`` are in the order of the file.
 
-    ``agreement``, ``ranks`` and ``critical`` are of the methods without the reversed ones; empty in older results.
+    ``agreement``, ``ranks`` and ``critical`` are of the methods without the reversed ones.
     ``rationales`` counts the texts that a comparison left out; None if no metric compares with rationales. ``failed``
     counts, by method, the texts in which it scored nothing, such as an answer of a language model that names no word.
     ``planted``: where the rationales are planted words, whether the model reads them and nothing else; else None.

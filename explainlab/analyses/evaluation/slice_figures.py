@@ -43,9 +43,6 @@ def slice_means(body: EvaluationData, metric: str) -> Chart:
         for mean in each.rows
         if mean.metric == facts.key
     ]
-    if not rows:
-        none = "The result is older than its slices."
-        return Chart("slices", title, f"{title}. {none}", figure, [], (none,))
     listed = "; ".join(_best_words(each, facts.key, facts.sign) for each in drawn)
     return Chart("slices", title, f"{title}. Best: {listed}.", figure, rows, _notes(body))
 

@@ -25,7 +25,7 @@ A name is a method with its options, a file's name, or either after ``reversed:`
 class EvaluatedRow(Record):
     """The values of the text in the row ``row`` of the file.
 
-    ``predicted`` is the model's class, ``features`` the number of content features; None in older results.
+    ``predicted`` is the model's class, ``features`` the number of content features.
     ``rationale`` and ``rationale_pair`` are the row's, where a metric compares with them; ``undefined``: why there is
     nothing to compare with.
     """
@@ -36,8 +36,8 @@ class EvaluatedRow(Record):
     label: str
     values: Values
     text_seed: int
-    predicted: str | None = None
-    features: int | None = None
+    predicted: str
+    features: int
     rationale: Spans | None = None
     rationale_pair: Spans | None = None
     undefined: Absence | None = None

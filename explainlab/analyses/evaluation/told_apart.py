@@ -39,7 +39,7 @@ def differences(body: EvaluationData, metric: str) -> Chart:
     name_rows(figure, [shown_name(row.method) for row in listed])
     figure.add_vline(x=0, line={"color": GREY, "width": 1, "dash": "dash"})
     if best is None or not listed:
-        none = "No two methods have values for the same texts, or the result is older than its tests."
+        none = "No two methods have values for the same texts."
         return Chart("differences", title, f"{title}. {none}", figure, [], (none,))
     words = f"{title}. Best: {shown_name(best.method)}, {mean_words(best.interval)}. {_told_words(listed)}"
     notes = (
@@ -57,9 +57,9 @@ def critical_diagram(body: EvaluationData, metric: str) -> Chart:
     facts = metric_row(body, metric)
     title = f"{facts.label}: average ranks, and what is not told apart"
     ranks = {rank.method: rank.rank for rank in body.ranks if rank.metric == facts.key and rank.rank is not None}
-    tested = next((each for each in body.critical if each.metric == facts.key), None)
-    none = "The result is older than these tests." if tested is None else tested.none
-    if tested is None or none:
+    tested = next(each for each in body.critical if each.metric == facts.key)
+    if tested.none:
+        none = tested.none
         return Chart("ranks", title, f"{title}. {none}", go.Figure(layout=layout("", "")), [], (none,))
     order = sorted(ranks, key=lambda method: ranks[method])
     bars = [group for group in tested.groups if len(group) > 1]

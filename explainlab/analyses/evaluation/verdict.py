@@ -59,17 +59,14 @@ def text_verdict(body: EvaluationText, metric: MetricRequest) -> str:
     return ahead_on_a_text(values, metric.higher_is_better)
 
 
-def metric_groups(body: EvaluationData, metric: str, of: int = 1, without: Collection[str] = ()) -> Groups | None:
+def metric_groups(body: EvaluationData, metric: str, of: int = 1, without: Collection[str] = ()) -> Groups:
     """Group the methods by a metric (its name ``asked``), by the test whose diagram the page draws.
 
-    ``of`` as for :func:`explainlab.analyses.groups.grouped`. ``without``: methods to leave out. None for a result that
-    is older than the test.
+    ``of`` as for :func:`explainlab.analyses.groups.grouped`. ``without``: methods to leave out.
     """
     key = metric_row(body, metric).key
-    tested = next((each for each in body.critical if each.metric == key), None)
+    tested = next(each for each in body.critical if each.metric == key)
     rows = [row for row in _candidates(body, metric) if row.method not in without]
-    if tested is None or (len(rows) > 1 and not tested.pairs):
-        return None
     ranks = {rank.method: rank.rank for rank in body.ranks if rank.metric == key}
     pairs = {frozenset((pair.first, pair.second)): pair.p for pair in tested.pairs}
     p = [[pairs.get(frozenset((a.method, b.method))) for b in rows] for a in rows]
@@ -90,7 +87,7 @@ def data_verdict(body: EvaluationData, metric: MetricRequest) -> str:
     groups of the others.
     """
     groups = metric_groups(body, metric.name)
-    if groups is None or not groups.first:
+    if not groups.first:
         return _words(groups)
     chosen = [name for name in (*groups.first, *groups.between, *groups.worse) if chosen_by(name) == metric.metric]
     return f"{_best(body, metric.name, groups)}{_flattered(body, metric, groups, chosen) if chosen else ''}"
@@ -100,7 +97,7 @@ def _flattered(body: EvaluationData, metric: MetricRequest, groups: Groups, chos
     names = joined([shown_name(name) for name in chosen])
     words = f"; {names} {'picks its map' if len(chosen) == 1 else 'pick their maps'} by this very metric"
     others = metric_groups(body, metric.name, without=chosen)
-    if others is None or not {*chosen} & {*groups.first} or not {*others.first, *others.worse} - {RANDOM}:
+    if not {*chosen} & {*groups.first} or not {*others.first, *others.worse} - {RANDOM}:
         return words
     return f"{words}, and of the others {_words(others)}"
 
@@ -153,10 +150,8 @@ def _passes(passes: float) -> str:
     return f"{passes:,.0f}" if passes >= 10 or passes == round(passes) else f"{passes:.1f}"
 
 
-def _words(groups: Groups | None) -> str:
+def _words(groups: Groups) -> str:
     """Name the groups without numbers."""
-    if groups is None:
-        return "nothing is told apart, as the result is older than the test"
     if not groups.first:
         return "no method has a value"
     if groups.winner == RANDOM:

@@ -29,8 +29,6 @@ from explainlab.attribution.methods.progressive import prompt_warning
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
 from explainlab.models.context import PassCount
-from explainlab.reader import Reader
-from explainlab.request import CompleteRequest
 
 MASKED_TEXTS = 50
 """About how many masked texts a text has, before its length is known."""
@@ -61,11 +59,6 @@ class IntermediatePredictions(TextAnalysis[IntermediatePredictionsText, Intermed
     def passes(self, parameters: Parameters, text: Extent, depth: int) -> PassCount:
         """See :meth:`Analysis.passes`."""
         return PassCount(text.features if parameters.masked else 1)
-
-    def key(self, request: CompleteRequest, model_digest: str, reader: Reader) -> str:
-        """See :meth:`Analysis.key`; ``masked`` enters only where it is on: older requests do not know it."""
-        asked = {name: value for name, value in request.parameters.items() if name != "masked" or value}
-        return super().key(request.model_copy(update={"parameters": asked}), model_digest, reader)
 
     def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[IntermediatePredictionsText]:
         for subject in subjects:

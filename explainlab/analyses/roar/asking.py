@@ -28,7 +28,6 @@ class GridQuestion(Making):
 
     Parameters = RoarParameters
     labelled = True
-    older: Mapping[str, str] = {"preset": "paper", "weights_folder": ""}
 
     def fingerprint(self, parameters: RoarParameters, reader: Reader) -> str:
         """The test and validation data, and the versions of all measures."""

@@ -56,7 +56,7 @@ class MadeModel(Record):
 class Made(Record):
     """A made model, and its ``accuracy`` with Wilson's interval on ``measured_on`` (None: on nothing).
 
-    It was measured on ``measured_rows`` texts (None in results that are older than this field).
+    It was measured on ``measured_rows`` texts (None: on nothing).
     """
 
     model: MadeModel

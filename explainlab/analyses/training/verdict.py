@@ -101,4 +101,4 @@ def _but_for_masks(card: MadeModel) -> dict[str, Any]:
 
 
 def _texts(made: Made) -> str:
-    return f"the {made.measured_on} texts" if made.measured_rows is None else f"{made.measured_rows:,} unseen texts"
+    return f"{made.measured_rows:,} unseen texts"

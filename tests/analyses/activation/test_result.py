@@ -76,12 +76,6 @@ def test_a_wrong_field_is_refused(results, kind: str, change: Callable[[dict[str
         read_result(record)
 
 
-def test_a_record_older_than_a_field_is_read(results) -> None:
-    record = written(results["text"])
-    del record["cut"]
-    assert read_result(record).body == results["text"].body
-
-
 def test_records_do_not_change(results) -> None:
     with pytest.raises(ValidationError, match="frozen"):
         results["text"].body.curves[0].auc = 0.0

@@ -139,9 +139,6 @@ def test_texts_in_which_a_method_scores_nothing_are_counted(classifier, data) ->
     result = explainlab.evaluate(classifier, data, [silent, "gradient"], ["comprehensiveness"])
     assert result.body.failed == {silent: 3}
     assert read_result(json.loads(json.dumps(result.to_json()))).body.failed == {silent: 3}
-    older = result.to_json()
-    del older["failed"]
-    assert read_result(older).body.failed == {}
 
 
 def test_an_ensemble_is_judged_as_any_method(classifier, data) -> None:

@@ -44,8 +44,10 @@ def test_all_figures_of_a_data_set_and_its_latex_are_declared(evaluated) -> None
 
 
 def test_figures_without_anything_to_draw_are_left_out() -> None:
-    older = body(random=(0.5, 0.4, 0.6), lime=(0.9, 0.8, 1.0))
-    assert [chart.name for chart in charts_of(older)] == ["table-faithfulness", f"methods-by-metric-{METRIC.name}"]
+    made = with_test(body(random=(0.5, 0.4, 0.6), lime=(0.9, 0.8, 1.0)))
+    none = made.critical[0].model_copy(update={"none": "A diagram needs at least 5 texts."})
+    drawn = charts_of(made.model_copy(update={"critical": [none]}))
+    assert [chart.name for chart in drawn] == ["table-faithfulness", f"methods-by-metric-{METRIC.name}"]
 
 
 def test_quality_stands_over_the_passes_of_a_text(evaluated) -> None:

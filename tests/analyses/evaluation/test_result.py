@@ -9,7 +9,6 @@ import pytest
 from explainlab import load_model, study
 from explainlab.analyses.evaluation.result import EvaluationData, EvaluationText
 from explainlab.analyses.evaluation.verdict import data_verdict
-from explainlab.analyses.figures import figures_of
 from explainlab.analyses.registry import get_study, read_result
 from explainlab.analyses.wording import ahead_on_a_text
 from explainlab.metrics.registry import parse_metric
@@ -45,24 +44,3 @@ def test_the_headline_tells_who_is_ahead(result) -> None:
     else:
         said = data_verdict(body, parse_metric("log_odds:k=40"))
     assert get_study("evaluation").headline(result).endswith(f", {said}.")
-
-
-ADDED = {"agreement", "ranks", "critical", "slices"}
-
-
-def test_an_older_result_opens_and_is_shown_without_what_it_lacks(result) -> None:
-    record = result.to_json()
-    if result.request.text:
-        record["values"] = {name: row for name, row in record["values"].items() if not name.startswith("reversed:")}
-    else:
-        record = {name: value for name, value in record.items() if name not in ADDED}
-        new = {"undefined", "to_best", "told_apart"}
-        record["rows"] = [{k: v for k, v in row.items() if k not in new} for row in record["rows"][:2]]
-        new = {"predicted", "features"}
-        record["texts"] = [{k: v for k, v in text.items() if k not in new} for text in record["texts"]]
-    older, study = read_result(record), get_study("evaluation")
-    assert figures_of(older).charts
-    assert study.lines(older)
-    if result.request.data:
-        assert not any(getattr(older.body, name) for name in ADDED)
-        assert study.headline(older).endswith(", nothing is told apart, as the result is older than the test.")

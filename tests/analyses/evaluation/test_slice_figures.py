@@ -49,10 +49,3 @@ def test_many_classes_are_cut_to_the_largest_and_their_names_are_text(evaluated)
     assert not any(label[-5:] == "n = 1" for label in labels)
     assert "the table has 2 more" in chart.notes[-1]
     assert "<script" not in str(chart.figure.to_dict())
-
-
-def test_a_result_without_slices_says_so(table) -> None:
-    chart = slice_means(table({C: {"lime": 0.4, "random": 0.1}}), C)
-    assert chart.rows == []
-    (note,) = chart.notes
-    assert "older" in note

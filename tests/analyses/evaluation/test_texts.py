@@ -15,8 +15,8 @@ ROWS = [
         label="positive",
         values={name: {"a": 0.1 * k, "b": None if name == "random" else -1e-300} for name in ("gradient", "random")},
         text_seed=k,
-        predicted="negative" if k else None,
-        features=k or None,
+        predicted="negative",
+        features=k,
         rationale=((0, 2), (3, 4)),
         undefined="cut" if k else None,
     )

@@ -57,16 +57,10 @@ def test_the_diagram_has_a_dot_a_method_at_its_rank_and_a_bar_over_every_group(b
     assert "Friedman's test: p = 0.00100" in chart.notes[0]
 
 
-def test_without_a_diagram_or_with_an_older_result_the_chart_says_why(body, table) -> None:
+def test_without_a_diagram_the_chart_says_why(body) -> None:
     none = body.critical[0].model_copy(update={"none": "A diagram needs at least 5 texts."})
     chart = critical_diagram(body.model_copy(update={"critical": [none]}), S)
     assert (chart.rows, chart.notes) == ([], ("A diagram needs at least 5 texts.",))
-    older = table({S: {"lime": 0.1, "random": 0.6}})
-    rows = [row.model_copy(update={"to_best": None}) for row in older.rows]
-    older = older.model_copy(update={"rows": rows, "critical": []})
-    for draw in (differences, critical_diagram):
-        assert draw(older, S).rows == []
-        assert "older" in draw(older, S).notes[0]
 
 
 def test_names_are_text(table) -> None:

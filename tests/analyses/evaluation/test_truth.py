@@ -10,7 +10,6 @@ from explainlab.analyses.errors.result import Accuracy
 from explainlab.analyses.evaluation.figures import FIGURES
 from explainlab.analyses.evaluation.heat_table import heat_table
 from explainlab.analyses.evaluation.latex import latex
-from explainlab.analyses.evaluation.result import EvaluationData
 from explainlab.analyses.evaluation.share_figures import overlap_by_share
 from explainlab.analyses.evaluation.table import kinds_of
 from explainlab.analyses.evaluation.truth import meaning, shown, withheld
@@ -116,12 +115,6 @@ def test_a_failed_check_tells_what_may_be_the_reason(result) -> None:
     asked = result(checks(0.5, 0.5, unknown=[HOSTILE], cut=3))
     assert f"does not know “{HOSTILE}”" in withheld(asked.body)
     assert "In 3 rows the planted word was cut" in withheld(asked.body)
-
-
-def test_older_results_know_of_no_planted_words(result) -> None:
-    record = result(None).body.model_dump(mode="json")
-    del record["planted"]
-    assert EvaluationData.model_validate(record).planted is None
 
 
 def test_the_overlap_is_drawn_against_the_share(table) -> None:

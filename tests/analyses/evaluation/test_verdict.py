@@ -94,14 +94,6 @@ def test_the_average_ranks_may_contradict_the_means() -> None:
     assert data_verdict(made.model_copy(update={"ranks": ranks}), METRIC) == "LIME and Random cannot be distinguished"
 
 
-def test_a_result_that_is_older_than_the_test_names_nobody() -> None:
-    made = body(lime=(0.9, None, None), occlusion=(0.3, 0.6, True), random=(0.2, 0.7, True))
-    without = made.model_copy(update={"critical": []})
-    assert overview(without) == (
-        "Over 9 texts, by Comprehensiveness (RPI), nothing is told apart, as the result is older than the test."
-    )
-
-
 def test_the_sentence_of_a_text_leaves_out_controls_and_what_is_undefined() -> None:
     values = {"lime": 0.4, "occlusion": None, "random": 0.3, "reversed:lime": 0.9}
     whole = {name: {METRIC.name: value} for name, value in values.items()}

@@ -125,8 +125,7 @@ def _draw_list(
 def _draw_text(service: Service, view: BenchmarkView, body: EvaluationData, row: EvaluatedRow) -> None:
     """One text with the values of every method, and the pages that explain it."""
     with st.container(border=True):
-        said = "" if row.predicted is None else f" · predicted **{plain(row.predicted)}**"
-        st.markdown(f"**Row {row.row:,}** · true **{plain(row.label)}**{said}")
+        st.markdown(f"**Row {row.row:,}** · true **{plain(row.label)}** · predicted **{plain(row.predicted)}**")
         for text in (row.text, row.text_pair):
             if text is not None:
                 st.markdown(plain(text))

@@ -35,8 +35,7 @@ class EvaluatedSet(StudySet):
         body = self.bodies.get((cell.model.id, cell.data))
         if body is None or best_row(body, metric) is None:
             return None
-        groups = metric_groups(body, metric, len(self.bodies) * len(self.telling))
-        return groups.winner if groups else ""
+        return metric_groups(body, metric, len(self.bodies) * len(self.telling)).winner
 
     def winners(self, metric: str) -> list[str]:
         """List the :meth:`winner` of each cell that has a value."""

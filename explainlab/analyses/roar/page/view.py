@@ -157,7 +157,7 @@ def shows(request: Request) -> RoarView | None:
         return None
     parameters = request.parameters
     values = request.model_dump(include={"columns", "classes", "seed"})
-    values |= {name: parameters[name] for name in _NAMES if name in parameters}  # a run may be older than some
+    values |= {name: parameters[name] for name in _NAMES}
     values |= {"measures": tuple(parameters["measures"])}
     values |= {"masked": "counts" if parameters["counts"] else "ratios"}
     values |= {name: listed(parameters[name]) for name in ("ratios", "counts") if parameters[name]}
