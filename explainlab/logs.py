@@ -31,6 +31,7 @@ _FIELDS = (
     "peer",
     "host",
     "where",
+    "file",
 )
 
 _PRINTERS = ("logging", "traceback", "warnings", "click.utils", "click.termui")

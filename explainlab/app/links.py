@@ -151,7 +151,8 @@ def _draw_sharing(service: Service, view_id: str) -> None:
     except RequestError:
         return
     except ExplainLabError as error:
-        st.error(plain(str(error)), icon=":material/error:")
+        if str(error) != service.notice:  # which is above
+            st.error(plain(str(error)), icon=":material/error:")
 
 
 def _draw_problem(page: Place) -> None:

@@ -43,7 +43,7 @@ class Service(Access):
     """Answers requests from a store or by an engine. Safe to use from any thread.
 
     ``engine`` makes what runs jobs on ``workers``: by default one, in this process, on ``device``. ``notice`` is a
-    problem of the store or of the workers that users must know; else empty.
+    problem of the store or of the workers at the start that users must know; else empty.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class Service(Access):
         workers: Sequence[Worker] = (),
     ) -> None:
         super().__init__(store)
-        self.notice = notice
+        self._notice = notice
         self.closing = ExitStack()
         self.closing.callback(store.close)
         self.workers = workers
@@ -83,6 +83,11 @@ class Service(Access):
         """
         self.engine.close()
         self.closing.close()
+
+    @property
+    def notice(self) -> str:
+        """Return the problem that every page shows: the one of the start, or the loss of the database; else nothing."""
+        return self._notice or self.store.loss
 
     def find(self, request: Request, user: User = LOCAL) -> Result | None:
         """The stored result, or None; uploads are those of ``user``. Never loads a model, never waits for the network.

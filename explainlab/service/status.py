@@ -90,20 +90,22 @@ def status(service: Service, user: User) -> Status:
 
 
 def health(service: Service) -> dict[str, Any]:
-    """``{"ready", "store", "disk", "worker", "memory", "running", "waiting", "workers"}``: what works, what there is
-    to do, and how many workers there are of each state.
+    """``{"ready", "store", "disk", "worker", "memory", "problem", "running", "waiting", "workers"}``: what works, the
+    problem of the store or the disk, what there is to do, and how many workers there are of each state.
     """
+    store, disk = _store_problem(service), _disk_problem(service)
     jobs = service.engine.unfinished()
     running = sum(job.progress.status == "running" for job in jobs)
     able = {
-        "store": not _store_problem(service),
-        "disk": not _disk_problem(service),
+        "store": not store,
+        "disk": not disk,
         "worker": _is_alive(service),
         "memory": not _is_out_of_memory(service),
     }
     stations = (_station(service, place, LOCAL) for place in range(len(service.workers)))
     workers = dict(Counter(station.state for station in stations))
-    return {"ready": all(able.values()), **able, "running": running, "waiting": len(jobs) - running, "workers": workers}
+    does = {"running": running, "waiting": len(jobs) - running, "workers": workers}
+    return {"ready": all(able.values()), **able, "problem": store or disk, **does}
 
 
 def library_versions() -> dict[str, str]:

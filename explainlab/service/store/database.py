@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import sqlite3
 import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -16,7 +18,7 @@ from alembic.config import Config
 from alembic.runtime.environment import EnvironmentContext
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, Executable, Table, create_engine, delete, event, insert, select
+from sqlalchemy import Connection, Executable, Table, create_engine, delete, event, insert, select, text
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 from sqlalchemy.pool import QueuePool
@@ -26,6 +28,7 @@ from explainlab.service.store.parts import Parts
 from explainlab.service.store.trouble import trouble
 
 T = TypeVar("T")
+log = logging.getLogger(__name__)
 _MIGRATIONS = Path(__file__).parent / "migrations"
 _LOCKS = {"sqlite": "BEGIN IMMEDIATE", "postgresql": "SELECT pg_advisory_xact_lock(7296815436202811)"}
 """Statements that let only one process at a time bring a database up to date."""
@@ -45,10 +48,16 @@ class Database:
     transaction of its own. Every failure raises :class:`ResourceError`; the next statement connects again to a
     server that was away. ``folder`` is that of SQLite's file; None of other databases and in memory. The files of
     ``parts`` are in the folder that is given, by default beside SQLite's file, else in a temporary one.
+
+    SQLite's file may be moved, removed or replaced while it is open. Every statement then fails, and the first of them
+    saves the contents of the open file: to a new file beside it, and to the moved file itself. A file that is moved
+    back is used again.
     """
 
     def __init__(self, url: str, parts: Path | None = None) -> None:
         self._address = "EXPLAINLAB_DATABASE_URL"
+        self._saving = threading.Lock()
+        self._saved: Path | None = None
         try:
             address = make_url(url)
             self._address = address.set(query={}).render_as_string(hide_password=True)
@@ -57,7 +66,10 @@ class Database:
             self._engine = create_engine(address, pool_pre_ping=True, **_options(address))
             if address.get_backend_name() == "sqlite":
                 event.listen(self._engine, "connect", _configure_sqlite)
-            self.folder = self._find_folder()
+            self._file = self._find_file()
+            self._identity = self._file and _identity(self._file)
+            event.listen(self._engine, "do_connect", self._refuse_another)
+            self.folder = self._file and self._file.parent
             self.parts = Parts(parts or (self.folder and self.folder / "parts"))
             self._bring_up_to_date()
         except (SQLAlchemyError, OSError, ImportError, ValueError) as error:
@@ -140,6 +152,7 @@ class Database:
     @contextmanager
     def connection(self) -> Iterator[Connection]:
         """A transaction. Its errors are :class:`ResourceError`, but for an ``IntegrityError``."""
+        self._require_file()
         try:
             with self._engine.begin() as connection:
                 yield connection
@@ -147,6 +160,56 @@ class Database:
             raise
         except SQLAlchemyError as error:
             raise self._unavailable(error) from error
+        self._require_file()  # a file that was moved meanwhile may have been saved before
+
+    @property
+    def loss(self) -> str:
+        """Return the problem and its remedy where SQLite's file is no longer the one that was opened; else nothing."""
+        try:
+            self._require_file()
+        except ResourceError as error:
+            return str(error)
+        return ""
+
+    def _require_file(self) -> None:
+        """Raise :class:`ResourceError` where SQLite's file is no longer the one that was opened; save its contents."""
+        now = self._file and _identity(self._file)
+        if now == self._identity:
+            self._saved = None
+            return
+        with self._saving:
+            try:
+                self._saved = self._saved or self._save()
+                remedy = f"Its contents are in {self._saved}. Restart the server once the right file is there."
+            except (SQLAlchemyError, OSError) as error:
+                remedy = f"Its contents cannot be saved ({_reason(error)}). Put the file back."
+        happened = "replaced" if now else "moved or removed"
+        raise trouble(f"The result store at {self._address} has been {happened} while it was open.", remedy)
+
+    def _refuse_another(self, *_: Any) -> None:
+        """Let no connection open the file that has taken the place of SQLite's, or make a new one."""
+        if self._file and _identity(self._file) != self._identity:
+            raise sqlite3.OperationalError("its file has been moved, removed or replaced")
+
+    def _save(self) -> Path:
+        """Save the contents of the open file to a new one beside it, return that, and close the open one.
+
+        A moved file gets all that its write-ahead log has. SQLite would read that log into the file that is now in its
+        place, so the log becomes empty.
+        """
+        assert self._file is not None
+        saved = self._file.with_name(f"{self._file.stem}-saved-{datetime.now(UTC):%Y%m%dT%H%M%SZ}{self._file.suffix}")
+        with self._engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+            os.close(os.open(saved, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+            try:
+                connection.execute(text("VACUUM INTO :file"), {"file": str(saved)})
+            except SQLAlchemyError:
+                saved.unlink()
+                raise
+        self._engine.dispose()
+        log.error("the file of the result store is gone; its contents are saved", extra={"file": str(saved)})
+        return saved
 
     def _bring_up_to_date(self) -> None:
         scripts = _scripts()
@@ -174,19 +237,32 @@ class Database:
                     connection.exec_driver_sql(_LOCKS[backend])
                 _upgrade(connection)
 
-    def _find_folder(self) -> Path | None:
+    def _find_file(self) -> Path | None:
         if self._engine.dialect.name != "sqlite":
             return None
         with self._engine.connect() as connection:
             path = connection.exec_driver_sql("SELECT file FROM pragma_database_list WHERE name = 'main'").scalar()
-        return Path(path).parent if path else None
+        return Path(path) if path else None
 
     def _unavailable(self, error: Exception) -> ResourceError:
-        reason = str(getattr(error, "orig", None) or error).splitlines()[0]
         return trouble(
-            f"The result store at {self._address} cannot be used: {reason}.",
+            f"The result store at {self._address} cannot be used: {_reason(error)}.",
             "Free disk space, check the permissions, or set EXPLAINLAB_HOME or EXPLAINLAB_DATABASE_URL.",
         )
+
+
+def _reason(error: Exception) -> str:
+    found = getattr(error, "strerror", None) or getattr(error, "orig", None) or error
+    return str(found).splitlines()[0]
+
+
+def _identity(file: Path) -> tuple[int, int] | None:
+    """Return the device and the number of a ``file``; None where there is none. Opening it would end SQLite's locks."""
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def chunks(items: Iterable[T]) -> Iterator[list[T]]:

