@@ -6,6 +6,7 @@ import logging
 import os
 import sqlite3
 import threading
+import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
@@ -35,6 +36,8 @@ _LOCKS = {"sqlite": "BEGIN IMMEDIATE", "postgresql": "SELECT pg_advisory_xact_lo
 _alembic = threading.Lock()  # alembic keeps its state in its modules
 _POSTGRESQL = ("postgres", "postgresql")
 _CONNECT_SECONDS = 5
+_BUSY_SECONDS = 10
+"""How long a statement waits for the lock of SQLite's file."""
 _INCREMENTAL = 2  # SQLite's mode in which a file can shrink
 _CHUNK = 500
 _UNRELEASED = {f"v{number}" for number in range(1, 13)}
@@ -312,10 +315,23 @@ def _close_to_others(path: str) -> None:
 def _configure_sqlite(connection: Any, _: Any) -> None:
     cursor = connection.cursor()
     _close_to_others(cursor.execute("PRAGMA database_list").fetchone()[2])
-    cursor.execute("PRAGMA busy_timeout=10000")
+    cursor.execute(f"PRAGMA busy_timeout={_BUSY_SECONDS * 1000}")
     if not cursor.execute("PRAGMA page_count").fetchone()[0]:  # a new file
         cursor.execute("PRAGMA auto_vacuum=INCREMENTAL")
-    cursor.execute("PRAGMA journal_mode=WAL")
+    _write_ahead(cursor)
     cursor.execute("PRAGMA secure_delete=ON")
     cursor.execute("PRAGMA synchronous=NORMAL")
     cursor.close()
+
+
+def _write_ahead(cursor: Any) -> None:
+    """Switch SQLite to a write-ahead log, for which it does not wait for a lock by itself."""
+    deadline = time.monotonic() + _BUSY_SECONDS
+    while True:
+        try:
+            cursor.execute("PRAGMA journal_mode=WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)

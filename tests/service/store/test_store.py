@@ -8,6 +8,7 @@ import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from threading import Timer
 
 import numpy as np
 import pytest
@@ -184,6 +185,20 @@ def test_processes_that_start_at_once_share_a_fresh_database(database_url: str, 
 def test_threads_that_open_a_fresh_database_at_once(database_url: str) -> None:
     with ThreadPoolExecutor(8) as threads:
         assert len(list(threads.map(Store, [database_url] * 8))) == 8
+
+
+def test_a_database_that_another_program_locks_is_opened_and_written_when_it_is_free(path: Path) -> None:
+    """Also where it has no write-ahead log yet, as a new one for a moment."""
+    path.parent.mkdir()
+    other_program = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    for use in (lambda: Store(f"sqlite:///{path}"), lambda: Store(f"sqlite:///{path}").save_view({})):
+        other_program.execute("BEGIN IMMEDIATE")
+        other_program.execute("CREATE TABLE IF NOT EXISTS others (something TEXT)")
+        free = Timer(0.5, other_program.execute, ["COMMIT"])
+        free.start()
+        assert use()
+        free.join()
+    other_program.close()
 
 
 # Whole or not at all -------------------------------------------------------------------------------------------------
