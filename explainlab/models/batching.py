@@ -19,7 +19,8 @@ import torch
 from explainlab.errors import MemoryShortage
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import FORWARD, SHARE, RunContext
-from explainlab.models.devices import batch_tokens, empty_cache, is_out_of_memory
+from explainlab.models.devices import MOST_BYTES, MOST_WORK, batch_tokens, empty_cache, is_out_of_memory
+from explainlab.models.model import Model
 
 T = TypeVar("T")
 HALVED = "Memory ran out, so batches were made smaller."
@@ -54,7 +55,23 @@ def batch_size(
     needed = classifier.model.bytes_per_token(length, gradients)
     device, wanted, on_cpu = on or classifier.device, classifier.limits.batch_tokens, classifier.model.cpu_batch_tokens
     fit = batch_tokens(device, needed, wanted, free, on_cpu) // (length * rows)
-    return ceil(count / ceil(count / max(1, min(fit, most))))
+    return _evenly(count, min(fit, most))
+
+
+def part_size(model: Model, length: int, count: int, gradients: bool) -> int:
+    """Return how many of ``count`` texts of ``length`` tokens belong into a part of a training's batch.
+
+    On a CPU memory and seconds bound it, not the caches as in :func:`batch_size`.
+    """
+    needed = model.bytes_per_token(length, gradients)
+    work = model.work_per_token(length) * (1.0 if gradients else FORWARD)
+    most = int(min(MOST_BYTES / needed, MOST_WORK / work))
+    return _evenly(count, batch_tokens(model.device, needed, on_cpu=most) // length)
+
+
+def _evenly(count: int, most: int) -> int:
+    """Return the size of equal parts of ``count`` things, which is ``most`` or less."""
+    return ceil(count / ceil(count / max(1, most)))
 
 
 class Batcher:

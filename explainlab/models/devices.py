@@ -12,6 +12,11 @@ from explainlab.errors import ExplainLabError, MemoryShortage, RequestError
 
 CPU_BATCH_TOKENS = 1024
 """On a CPU, larger batches only fall out of the caches (measured by `bench`)."""
+MOST_WORK, MOST_BYTES = 2e11, 2**30
+"""The most floating-point operations and bytes of a part of a training's step on a CPU: two seconds on two cores.
+
+A step by the usual settings takes less.
+"""
 _LITTLE = 2**26
 """So many bytes a CPU always has."""
 _OUT_OF_MEMORY = (

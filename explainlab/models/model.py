@@ -57,6 +57,14 @@ class Model(Protocol):
     def bytes_per_token(self, length: int, gradients: bool) -> int:
         """A cautious estimate of the activations per token of a text of ``length`` tokens in a batch."""
 
+    def work_per_token(self, length: int) -> int:
+        """Estimate the floating-point operations per token of a text of ``length`` tokens in a pass with gradients.
+
+        This base counts two for each weight forward and four backward.
+        """
+        weights = sum(weight.numel() for weight in self.network.parameters())
+        return max(1, 6 * (weights - self.word_embeddings.weight.numel()))
+
     @property
     def cpu_batch_tokens(self) -> int:
         """With how many tokens a batch is the fastest on a CPU."""

@@ -100,6 +100,10 @@ class TransformerModel(Model):
         kept = self.depth if gradients else 2
         return max(1, kept * int(per_layer) * self.word_embeddings.weight.element_size() // 2)
 
+    def work_per_token(self, length: int) -> int:
+        width = int(cast(Any, self.network.config).hidden_size)
+        return 12 * self.depth * width * (6 * width + length)
+
     @property
     def activations(self) -> Sequence[nn.Module]:
         known: Iterable[Any] = transformers.activations.ACT2CLS.values()

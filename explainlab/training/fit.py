@@ -14,7 +14,7 @@ from explainlab.errors import ModelError
 from explainlab.text.encoding import markers
 from explainlab.training.batches import Tokens, masked, position_weights, shuffled_batches
 from explainlab.training.checkpoint import Checkpoints, Epoch
-from explainlab.training.passes import head_logits
+from explainlab.training.passes import head_logits, parts
 from explainlab.training.randomness import OwnRandom
 from explainlab.training.settings import TrainingSettings
 from explainlab.training.start import Start
@@ -95,12 +95,11 @@ class Training:
         number, total, network, since = len(self.epochs) + 1, 0.0, self._start.network, report.seconds
         network.train()
         for rows in shuffled_batches(self._tokens.ids, self._settings.batch_size, self._order):
-            with self._random.drawing():
-                loss = self._step(rows)
+            loss = self._step(rows, report)
             if not math.isfinite(loss):
                 raise Diverged(number)
             total += loss * len(rows)
-            report(self.steps, self._settings.epochs * self._epoch_steps, "training")
+            self._tell(report)
         if not all(bool(weights.isfinite().all()) for weights in self._parameters.values()):
             raise Diverged(number)
         network.eval()
@@ -111,28 +110,42 @@ class Training:
             self.best_epoch = number
             self.best = {name: weights.detach().clone() for name, weights in self._parameters.items()}
 
-    def _step(self, rows: Sequence[int]) -> float:
-        """One step of the optimizer; the mean loss of the texts ``rows`` before it."""
-        settings, start = self._settings, self._start
+    def _tell(self, report: Timed) -> None:
+        """Report the steps so far."""
+        report(self.steps, self._settings.epochs * self._epoch_steps, "training")
+
+    def _step(self, rows: Sequence[int], report: Timed) -> float:
+        """One step of the optimizer; the mean loss of the texts ``rows`` before it.
+
+        The batch is read in the parts that memory and seconds allow, with a report between two; their gradients add up.
+        """
+        settings, start, loss = self._settings, self._start, 0.0
         batch = self._tokens.batch(rows)
-        ids, attention = batch["input_ids"], batch["attention_mask"]
+        ids = batch["input_ids"]
         if start.mask_id is not None:
             masking = settings.masking
             content = self._tokens.content(rows, self._markers) if masking else ~torch.isin(ids, self._specials)
             batch["input_ids"] = masked(ids, content, start.mask_id, settings, self._order)
-        uniform = torch.ones(len(rows), 1, dtype=torch.float32)
-        weights = position_weights(attention, settings.prefix_weight) if start.causal else uniform
-        logits = head_logits(start.network, start.causal, batch)
-        losses = _loss(logits, self._targets[rows], None if self._teacher is None else self._teacher[rows], settings)
-        loss = (weights.to(losses.device) * losses).sum() / len(rows)
-        loss.backward()
+        targets, teacher = self._targets[rows], None if self._teacher is None else self._teacher[rows]
+        for own, part in parts(start.model, batch, gradients=True):
+            if own.start:
+                self._tell(report)
+            with self._random.drawing():
+                logits = head_logits(start.network, start.causal, part)
+            losses = _loss(logits, targets[own], None if teacher is None else teacher[own], settings)
+            uniform = torch.ones(len(losses), 1, dtype=torch.float32)
+            attention = part["attention_mask"]
+            weights = position_weights(attention, settings.prefix_weight) if start.causal else uniform
+            share = (weights.to(losses.device) * losses).sum() / len(rows)
+            share.backward()
+            loss += share.item()
         torch.nn.utils.clip_grad_norm_(self._parameters.values(), 1.0)
         for group in self._optimizer.param_groups:
             group["lr"] = settings.learning_rate * self._rate()
         self._optimizer.step()
         self._optimizer.zero_grad()
         self.steps += 1
-        return loss.item()
+        return loss
 
     def _rate(self) -> float:
         """The share of the highest learning rate that the next step has."""

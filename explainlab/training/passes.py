@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Literal, TypeAlias, cast
 
 import torch
@@ -10,13 +10,28 @@ from torch import Tensor, nn
 
 from explainlab.errors import RequestError
 from explainlab.models.anatomy import SCORE
+from explainlab.models.batching import part_size
 from explainlab.models.classifier import Classifier
+from explainlab.models.model import Model
 from explainlab.training.batches import Tokens, tokenized
 from explainlab.training.examples import Examples
 
 Metric: TypeAlias = Literal["accuracy", "macro_f1", "micro_f1"]
 PREFIX_SHARES = (0.25, 0.5, 0.75, 1.0)
 Report = Callable[[int, int, str], None]
+
+
+def parts(model: Model, batch: Mapping[str, Tensor], gradients: bool) -> Iterator[tuple[slice, dict[str, Tensor]]]:
+    """Yield the parts of a ``batch`` that memory and seconds allow: the places of their texts, and their inputs.
+
+    A part is padded to its own longest text.
+    """
+    lengths = batch["attention_mask"].sum(dim=1)
+    size = part_size(model, int(lengths.max()), len(lengths), gradients)
+    for first in range(0, len(lengths), size):
+        rows = slice(first, first + size)
+        longest = int(lengths[rows].max())
+        yield rows, {name: tensor[rows, :longest] for name, tensor in batch.items()}
 
 
 def head_logits(network: nn.Module, causal: bool, batch: dict[str, Tensor]) -> Tensor:
@@ -47,7 +62,7 @@ def teacher_logits(
     columns = [teacher.labels.index(name) for name in names]
     logits = torch.empty(len(examples), len(names), dtype=torch.float32)
     causal = teacher.architecture.causal
-    reading = _read(teacher.model.network, causal, tokenized(teacher, examples), batch_size, "teacher", report)
+    reading = _read(teacher.model, causal, tokenized(teacher, examples), batch_size, "teacher", report)
     for rows, batch, lengths in reading:
         logits[rows] = _at_share(causal, batch, lengths, 1.0)[:, columns]
     return logits
@@ -60,14 +75,14 @@ def measured_accuracy(
 
     ``targets`` are class indices, int64 [n].
     """
-    causal, network = classifier.architecture.causal, classifier.model.network
+    causal = classifier.architecture.causal
     shares, tokens = PREFIX_SHARES if causal else (1.0,), tokenized(classifier, examples)
-    found = predictions(network, causal, tokens, batch_size, "evaluation", report, shares)
+    found = predictions(classifier.model, causal, tokens, batch_size, "evaluation", report, shares)
     return {share: score("accuracy", predicted, targets) for share, predicted in found.items()}
 
 
 def predictions(
-    network: nn.Module,
+    model: Model,
     causal: bool,
     tokens: Tokens,
     batch_size: int,
@@ -77,7 +92,7 @@ def predictions(
 ) -> dict[float, Tensor]:
     """The classes, int64 [n], that are predicted after each of ``shares`` of every text's tokens."""
     found = {share: torch.empty(len(tokens.ids), dtype=torch.int64) for share in shares}
-    for rows, logits, lengths in _read(network, causal, tokens, batch_size, phase, report):
+    for rows, logits, lengths in _read(model, causal, tokens, batch_size, phase, report):
         for share, predicted in found.items():
             predicted[rows] = _at_share(causal, logits, lengths, share).argmax(-1)
     return found
@@ -103,14 +118,14 @@ def _at_share(causal: bool, logits: Tensor, lengths: Tensor, share: float) -> Te
 
 
 def _read(
-    network: nn.Module, causal: bool, tokens: Tokens, batch_size: int, phase: str, report: Report
+    model: Model, causal: bool, tokens: Tokens, batch_size: int, phase: str, report: Report
 ) -> Iterator[tuple[list[int], Tensor, Tensor]]:
     """Batches sorted by length: row numbers, logits [batch, positions, classes] and lengths in tokens [batch]."""
     order = sorted(range(len(tokens.ids)), key=lambda row: len(tokens.ids[row]))
     for start in range(0, len(order), batch_size):
         rows = order[start : start + batch_size]
-        batch = tokens.batch(rows)
-        with torch.no_grad():
-            logits = head_logits(network, causal, batch).float().cpu()
-        yield rows, logits, batch["attention_mask"].sum(dim=1)
-        report(start + len(rows), len(order), phase)
+        for part, batch in parts(model, tokens.batch(rows), gradients=False):
+            with torch.no_grad():
+                logits = head_logits(model.network, causal, batch).float().cpu()
+            yield rows[part], logits, batch["attention_mask"].sum(dim=1)
+            report(start + part.start + len(logits), len(order), phase)

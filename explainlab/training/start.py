@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from explainlab.errors import DataError, RequestError
 from explainlab.models.classifier import filler_id
+from explainlab.models.model_types import model_type_of
 from explainlab.models.stored.base import base_labels, load_base
 from explainlab.models.stored.building import BUILDING
 from explainlab.models.stored.directory import OF_MASKS, OF_PAIRS, OF_PROMPT, prompt_in
@@ -19,6 +21,8 @@ from explainlab.training.settings import NEW_WEIGHTS, RECIPES, SHAPES, TrainingS
 
 if TYPE_CHECKING:
     from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
+
+    from explainlab.models.model import Model
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,12 @@ class Start:
     mask_id: int | None
     prompt: Prompt | None = None
     adapter: Adapter | None = None
+
+    @cached_property
+    def model(self) -> Model:
+        """Return the network as a model on its device."""
+        kind = model_type_of(self.network.config)
+        return kind.adapter(self.network, kind.architecture, self.network.device)
 
 
 def settings_for(base: str, /, **given: object) -> TrainingSettings:

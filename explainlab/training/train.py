@@ -226,7 +226,7 @@ def _validator(
     tokens = tokens.masked(hidden.validation, hidden.token)
 
     def measure(own: Tokens) -> float:
-        found = predictions(start.network, start.causal, own, settings.batch_size, "validation", report)
+        found = predictions(start.model, start.causal, own, settings.batch_size, "validation", report)
         return score(settings.metric, found[1.0], targets)
 
     if not settings.masking or start.mask_id is None:

@@ -55,13 +55,15 @@ class Models:
         """
         learned, held = self._splits["train"], self._splits["validation"]
         hidden = Masked(self._token, learned.positions(masks["train"]), held.positions(masks["validation"]))
-        clock, first = Clock(self._context), list[float]()
+        clock, first, steps = Clock(self._context), list[float](), 0
 
         def report(done: int, total: int, step: str) -> None:
+            nonlocal steps
             self._context.report(done, 0 if step == "tokenizer" else total, f"{phase}: {step}")
-            if step == "training":
+            if step == "training" and done > steps:
                 self._context.spend(work / total)
                 first[:] = first or [clock.seconds]
+                steps = done
             clock.check_cancelled()
 
         self.drop(key)

@@ -261,12 +261,14 @@ class _Maker:
 
     def _report(self, seed: int) -> Callable[[int, int, str], None]:
         """Tells the run how far the training with this ``seed`` is; between two batches others have their turn."""
-        which = f", seed {seed}" if self.seeds > 1 else ""
+        which, steps = f", seed {seed}" if self.seeds > 1 else "", 0
 
         def report(done: int, total: int, phase: str) -> None:
+            nonlocal steps
             self._context.report(done, 0 if phase == "tokenizer" else total, f"{_PHASES.get(phase, phase)}{which}")
-            if phase == "training":
+            if phase == "training" and done > steps:
                 self._context.spend(self._work / total)
+                steps = done
             self._context.check_cancelled()
 
         return report

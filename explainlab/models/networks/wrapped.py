@@ -40,6 +40,9 @@ class Wrapped(Model):
     def bytes_per_token(self, length: int, gradients: bool) -> int:
         return self.inner.bytes_per_token(length, gradients)
 
+    def work_per_token(self, length: int) -> int:
+        return self.inner.work_per_token(length)
+
     @property
     def end_id(self) -> int | None:
         return self.inner.end_id
