@@ -45,7 +45,8 @@ class Limits(Limited):
     ``max_characters`` of a text; ``max_evaluations``, model passes of a method on one text; ``max_candidates``,
     attributions of a text from which RPI chooses; ``max_rows`` of a data file, ``max_unpacked_mb`` that it holds when
     unpacked, in MB, and ``max_read_seconds`` that reading it takes; ``max_training_seconds`` of a ROAR study, by its
-    estimate (0: any time); ``batch_tokens`` in a batch of model passes (0: depends on the device and its free memory).
+    estimate (0: any time); ``max_job_seconds`` of a training, by the work of its epochs, rows and tokens (0: any time);
+    ``batch_tokens`` in a batch of model passes (0: depends on the device and its free memory).
     """
 
     max_characters: int = 20_000
@@ -55,6 +56,7 @@ class Limits(Limited):
     max_unpacked_mb: int = 500
     max_read_seconds: int = 60
     max_training_seconds: int = 0
+    max_job_seconds: int = 0
     batch_tokens: int = 0
     changed_by: str = ""
 

@@ -67,7 +67,10 @@ class Settings(BaseSettings, Limited):
     max_queue: int = Field(64, gt=0, description="Most jobs waiting for one device; a user may have half of them.")
     max_queue_per_user: int = Field(32, gt=0, description="Most jobs of one user waiting for one device.")
     max_job_seconds: int = Field(
-        0, ge=0, description="Longest time that a job may run, in seconds; 0: no limit, but 3600 where hosted."
+        0,
+        ge=0,
+        description="Longest time that a job may run, in seconds; 0: no limit, but 3600 where hosted. A training that "
+        "would clearly take longer is refused before its first step.",
     )
     max_urgent_seconds: int = Field(
         20, gt=0, description="A job of one text that takes longer, in seconds, makes way as jobs of data sets do."
@@ -170,6 +173,7 @@ class Settings(BaseSettings, Limited):
             max_unpacked_mb=self.max_unpacked_mb,
             max_read_seconds=self.max_read_seconds,
             max_training_seconds=self.max_training_seconds,
+            max_job_seconds=self.max_job_seconds,
             batch_tokens=self.batch_tokens,
             changed_by=self.changed_by,
         )

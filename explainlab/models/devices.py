@@ -17,6 +17,8 @@ MOST_WORK, MOST_BYTES = 2e11, 2**30
 
 A step by the usual settings takes less.
 """
+_OF_CORE, _OF_GPU = 5e10, 1e13
+"""The floating-point operations in a second of training, of a core and of a GPU."""
 _LITTLE = 2**26
 """So many bytes a CPU always has."""
 _OUT_OF_MEMORY = (
@@ -64,6 +66,11 @@ def batch_tokens(
         return on_cpu
     fit = max(1, (free_memory(device) if free is None else free) // 2 // bytes_per_token)
     return fit if device.type == "cuda" else min(on_cpu, fit)
+
+
+def training_seconds(device: torch.device, work: float) -> float:
+    """Return about how many seconds ``work`` floating-point operations of training take on ``device``."""
+    return work / (_OF_CORE * torch.get_num_threads() if device.type == "cpu" else _OF_GPU)
 
 
 def free_memory(device: torch.device) -> int:

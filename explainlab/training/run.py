@@ -61,6 +61,7 @@ def train_files(
                 held_out=held_out,
                 checkpoints=folder,
                 device=device,
+                limits=reader.limits,
                 report=report,
             )
         )

@@ -19,7 +19,8 @@ from safetensors import SafetensorError
 from torch import Tensor
 
 from explainlab.errors import DataError, RequestError
-from explainlab.models.devices import choose_device
+from explainlab.limits import DEFAULT_LIMITS, Limits
+from explainlab.models.devices import choose_device, training_seconds
 from explainlab.models.loading import load_model, model_digest
 from explainlab.models.modes import own_modes
 from explainlab.request import digest
@@ -99,6 +100,7 @@ def train(
     masked: Masked | None = None,
     checkpoints: Path | None = None,
     device: str | None = None,
+    limits: Limits = DEFAULT_LIMITS,
     report: Report = lambda done, total, phase: None,
 ) -> Trained:
     """Train a classifier on ``examples`` and save it as the new directory ``out``.
@@ -114,10 +116,11 @@ def train(
     the model is kept, too (:func:`explainlab.training.checkpoint.clear`). What runs during ``report`` changes nothing,
     also if it draws random numbers. The same arguments and machine give the same weights.
 
-    Raises RequestError for an ``out`` that is not empty, the checkpoints of another training or a teacher with other
-    classes; ModelError for a base or a teacher that cannot be loaded; DataError for missing or empty texts, unknown
-    labels, fewer than two classes or pairs mixed with single texts; ResourceError where the weights cannot be written;
-    :class:`Diverged` for a loss that is not finite, after the best of the epochs before, if any, was saved.
+    Raises RequestError for an ``out`` that is not empty, the checkpoints of another training, a teacher with other
+    classes or more work than ``limits`` allow; ModelError for a base or a teacher that cannot be loaded; DataError for
+    missing or empty texts, unknown labels, fewer than two classes or pairs mixed with single texts; ResourceError where
+    the weights cannot be written; :class:`Diverged` for a loss that is not finite, after the best of the epochs before,
+    if any, was saved.
     """
     report = Timed(report)
     settings, out = settings or settings_for(base), Path(out)
@@ -149,6 +152,7 @@ def train(
     validate = _validator(start, *checked, hidden, settings, report) if checked else None
     tokens = tokenized(start, examples)
     tokens = tokens.masked(hidden.examples, hidden.token)
+    _require_affordable(start, tokens, settings, limits)
     training = Training(start, tokens, targets, scores, settings, random, validate)
     kept = Checkpoints(checkpoints, identity) if checkpoints else None
     saving = _Saving(out, start, settings.keeps_float16)
@@ -234,6 +238,17 @@ def _validator(
     special = torch.tensor(sorted(markers(start.tokenizer)))
     hidden_too = tokens.masked_at_random(special, start.mask_id, settings.seed)
     return lambda: (measure(tokens), measure(hidden_too))
+
+
+def _require_affordable(start: Start, tokens: Tokens, settings: TrainingSettings, limits: Limits) -> None:
+    """Raise :class:`RequestError` for more epochs, rows and tokens than a job of the longest time can read."""
+    work = settings.epochs * sum(len(ids) * start.model.work_per_token(len(ids)) for ids in tokens.ids)
+    seconds = training_seconds(start.model.device, work)
+    if 0 < limits.max_job_seconds < seconds:
+        raise RequestError(
+            f"This training would take about {seconds:,.0f} s.",
+            f"Choose fewer epochs, rows or tokens, or a smaller model. {limits.words('max_job_seconds')}",
+        )
 
 
 def _require_masks(base: str, start: Start, settings: TrainingSettings) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from safetensors.torch import load_file
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from explainlab.errors import Cancelled, DataError, ModelError, RequestError
+from explainlab.limits import Limits
 from explainlab.training import Examples, Trained, settings_for, train
 from explainlab.training.batches import masked, padded, position_weights, shuffled_batches
 from tests.models.test_modes import MODES
@@ -220,3 +222,23 @@ def test_cancelling_leaves_nothing_behind(tmp_path: Path) -> None:
     with pytest.raises(Cancelled):
         train(sentences(), "bert", tmp_path / "out", settings, held_out=sentences(), report=report)
     assert not list(tmp_path.iterdir())
+
+
+def test_refuses_more_work_than_the_longest_job_does(tmp_path: Path) -> None:
+    """The default network reads 60 texts 1,000 times in about four minutes of a core."""
+    settings, phases = settings_for("bert", epochs=1000, vocabulary=300), set[str]()
+    limits = Limits(max_job_seconds=60, changed_by="whoever runs this instance")
+    with pytest.raises(RequestError) as refused:
+        train(
+            sentences(),
+            "bert",
+            tmp_path / "out",
+            settings,
+            limits=limits,
+            report=lambda done, total, phase: phases.add(phase),
+        )
+    assert re.fullmatch(r"This training would take about \d{3} s\.", refused.value.problem)
+    assert "fewer epochs, rows or tokens" in refused.value.remedy
+    assert "EXPLAINLAB_MAX_JOB_SECONDS" in refused.value.remedy
+    assert phases == {"tokenizer"}, "before the first step"
+    train(sentences(), "bert", tmp_path / "out", settings_for("bert", **TINY), limits=limits)

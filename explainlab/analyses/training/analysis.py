@@ -222,6 +222,7 @@ class _Maker:
             validation=self._validation,
             checkpoints=folder / _CHECKPOINTS,
             device=self._device,
+            limits=self._context.reader.limits,
             report=self._report(settings.seed),
         )
         share = settings.validation_share

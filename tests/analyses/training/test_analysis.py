@@ -217,6 +217,9 @@ def test_refuses_requests(data: str, tmp_path: Path) -> None:
         make(Watching(tmp_path / "made"), str(one_class))
     with pytest.raises(RequestError, match="cannot be chosen for embedded"):
         make(Watching(tmp_path), data, "embedded:bert-mini-sst2", settings={"layers": 2})
+    short = RunContext(Reader(made=tmp_path / "made", limits=Limits(max_job_seconds=10)))
+    with pytest.raises(RequestError, match="This training would take"):
+        make(short, data, settings={"epochs": 1000})
 
 
 def test_rows_are_left_out_for_their_label_in_every_file(data: str, tmp_path: Path) -> None:
