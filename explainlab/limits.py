@@ -16,6 +16,8 @@ MAX_VOCABULARY_MB, MAX_CONFIGURATION_MB = 64, 16
 """The largest vocabulary of a model, and the largest of its other files beside weights."""
 MAX_LAYERS, MAX_CLASSES, MAX_POSITIONS = 1_000, 100_000, 2**24
 """What the configuration of a model may ask for."""
+MAX_GUARDED_MB, MAX_GUARDED_SECONDS = 500, 10
+"""The most memory of a process that reads a file, and the longest time that it says nothing."""
 MAX_TEMPLATES = 100
 """The most templates of a user."""
 MAX_TEMPLATE_KB = 100

@@ -16,7 +16,7 @@ from explainlab.models.model_types import MODEL_TYPES
 from explainlab.settings import ASSETS, ROOT
 
 PACKAGE = ROOT / "explainlab"
-BASE = {"declared", "errors", "files", "limits", "logs", "reader", "request", "result", "settings", "spill"}
+BASE = {"declared", "errors", "files", "guard", "limits", "logs", "reader", "request", "result", "settings", "spill"}
 """Modules that every room may import."""
 
 BELOW = {"analyses", "training", "attribution", "metrics", "data", "models", "text"}
@@ -25,6 +25,7 @@ BELOW = {"analyses", "training", "attribution", "metrics", "data", "models", "te
 MAY_USE: dict[str, set[str]] = {
     "errors": set(),
     "files": set(),
+    "guard": {"errors", "limits"},
     "limits": set(),
     "settings": {"errors", "limits"},
     "spill": {"errors"},

@@ -18,8 +18,8 @@ _TELL_SECONDS = 0.05
 class Budget:
     """The bytes, lines and seconds that reading the source ``name`` may take as ``reader``.
 
-    Its methods raise :class:`DataError` beyond a limit, and what ``reader.watch`` raises. ``notes``: warnings
-    about the source.
+    Its methods raise :class:`DataError` beyond a limit, and what ``reader.watch`` raises. ``bytes`` are those
+    unpacked so far, ``notes`` warnings about the source.
     """
 
     def __init__(self, name: str, reader: Reader) -> None:
@@ -27,18 +27,18 @@ class Budget:
         self.notes: list[str] = []
         self._share: Callable[[], float] = lambda: 0.0
         self._limits, self._watch = reader.limits, reader.watch
-        self._bytes = self._most = self._of_record = self._calls = self._blank = 0
+        self.bytes = self._most = self._of_record = self._calls = self._blank = 0
         self._start = self._told = time.monotonic()
 
     def open(self, size: int, share: Callable[[], float]) -> None:
         """The next file of the source has so many bytes as it lies on the disk."""
         self._share = share
-        self._most = min(self._limits.max_unpacked_mb * 2**20, self._bytes + ALWAYS_UNPACKED + MAX_RATIO * size)
+        self._most = min(self._limits.max_unpacked_mb * 2**20, self.bytes + ALWAYS_UNPACKED + MAX_RATIO * size)
 
     def unpack(self, size: int) -> None:
         """``size`` more bytes are unpacked."""
-        self._bytes += size
-        if self._bytes > self._most:
+        self.bytes += size
+        if self.bytes > self._most:
             raise self._too_large()
         self._calls += 1
         if size > _LARGE or not self._calls % _CALLS:

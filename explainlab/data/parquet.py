@@ -1,44 +1,33 @@
-"""Parquet files, read in parts by Arrow: how far a part unpacks is known before any of it is unpacked.
+"""Parquet files, read in parts by Arrow. Strings stay in their dictionaries until the length of every cell is known.
 
-The headers of a file's pages decide how much Arrow allocates. They are read first: Thrift structures (parquet.thrift of
-Apache Parquet). Strings stay in their dictionaries until the length of every cell is known.
+The footer of a file says how far it unpacks. Where it is wrong, the guard bounds what Arrow takes.
 """
 
 from __future__ import annotations
 
-import io
 import json
 import os
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import parquet, types
 
 from explainlab.data.budget import Budget
-from explainlab.data.thrift import I32, I64, LIST, STRUCT, Fields, Malformed, counted, read_struct
 from explainlab.errors import DataError
 from explainlab.limits import MAX_RECORD_BYTES
 
 MAGIC = b"PAR1"
 _MOST_FOOTER, _MOST_LISTED = 2 * 2**20, 100_000
-_MOST_HELD = 128 * 2**20
-"""Bytes of all pages that are open at once: one of data and one dictionary a column."""
 _ROWS, _PART = 1024, 16 * 2**20
 """Rows and bytes that are decoded at once."""
 _VALUE, _NESTED_VALUE = 8, 12
 """Bytes of a value in memory; of one in a list, with its place."""
-_HEADERS = 2**12, 2**22
-"""Bytes in which a page's header is looked for first, and at last."""
-_DICTIONARY = 7
-"""The part of a page header that dictionaries have."""
-_UNREADABLE = (6, 7)
-"""DELTA_LENGTH_BYTE_ARRAY and DELTA_BYTE_ARRAY: only their packed values say what they unpack to."""
-_PARTS = {5: 2, 7: 2, 8: 4}
-"""The parts of a page header that have the number of values, by kind of page, and where in them the encoding is."""
+_NO_DICTIONARIES = ("DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY")
+"""Encodings of strings of which Arrow makes no dictionaries."""
 _DATASETS = b"huggingface"
 """Where the metadata of a schema have the features of the library datasets."""
 _DAMAGE = (pa.ArrowException, OSError, ValueError, OverflowError, KeyError, EOFError)
@@ -53,6 +42,8 @@ def records(file: BinaryIO, budget: Budget) -> Iterator[dict[str, Any]]:
     """
     try:
         yield from _records(file, budget)
+    except MemoryError:
+        raise
     except _DAMAGE as error:
         reason = next(iter(str(error).splitlines()), "it is damaged")[:200].rstrip(".")
         problem = f"{budget.name} is not a readable Parquet file: {reason}."
@@ -60,14 +51,12 @@ def records(file: BinaryIO, budget: Budget) -> Iterator[dict[str, Any]]:
 
 
 def _records(file: BinaryIO, budget: Budget) -> Iterator[dict[str, Any]]:
-    groups = _footer(file)
+    _require_footer(file)
     opened = _open(file, budget)
     columns = [opened.schema.column(place) for place in range(len(opened.schema))]
     meant = _meant(opened, columns)
-    if opened.num_row_groups != len(groups):
-        raise Malformed
-    for place, group in enumerate(groups):
-        size = _rows_at_once(file, columns, group, budget)
+    for place in range(opened.num_row_groups):
+        size = _rows_at_once(opened.metadata.row_group(place), columns, budget)
         for batch in opened.iter_batches(size, row_groups=[place], use_threads=False):
             budget.check()
             for part in _parts(batch, budget.name):
@@ -77,91 +66,45 @@ def _records(file: BinaryIO, budget: Budget) -> Iterator[dict[str, Any]]:
                     yield record
 
 
-def _footer(file: BinaryIO) -> list[Fields]:
-    """The row groups that the footer lists."""
+def _require_footer(file: BinaryIO) -> None:
+    """Raise :class:`ValueError` for a file without a footer, or with one that is too long."""
     size = file.seek(0, os.SEEK_END)
     file.seek(max(0, size - 8))
     end = file.read(8)
     if end[4:] != MAGIC:
-        raise Malformed("it does not end as one")
-    length = int.from_bytes(end[:4], "little")
-    if length > _MOST_FOOTER:
-        raise Malformed(f"its footer has over {_MOST_FOOTER:,} bytes; it has too many row groups or columns")
-    file.seek(max(0, size - 8 - length))
-    return list(read_struct(io.BytesIO(file.read(length))).get((4, LIST), []))
+        raise ValueError("it does not end as one")
+    if int.from_bytes(end[:4], "little") > _MOST_FOOTER:
+        raise ValueError(f"its footer has over {_MOST_FOOTER:,} bytes; it has too many row groups or columns")
+
+
+def _rows_at_once(group: parquet.RowGroupMetaData, columns: list[parquet.ColumnSchema], budget: Budget) -> int:
+    """Return how many rows of a row ``group`` are decoded together; it is within the budget by what the footer says."""
+    total = 0
+    for place, column in enumerate(columns):
+        chunk = group.column(place)
+        least = max(_NESTED_VALUE if column.max_repetition_level > 0 else _VALUE, column.length or 0)
+        unpacked: int = max(chunk.total_uncompressed_size, chunk.num_values * least, 0)
+        budget.unpack(unpacked)
+        total += unpacked
+    rows: int = group.num_rows
+    return max(1, min(_ROWS, _PART * max(1, rows) // max(1, total)))
 
 
 def _open(file: BinaryIO, budget: Budget) -> parquet.ParquetFile:
     """The file, with its strings as dictionaries; only its footer is read."""
     bounds = {"thrift_string_size_limit": _MOST_FOOTER, "thrift_container_size_limit": _MOST_LISTED}
-    schema = parquet.ParquetFile(file, **bounds).schema
+    plain = parquet.ParquetFile(file, **bounds)
+    schema, first = plain.schema, plain.metadata.row_group(0) if plain.num_row_groups else None
     columns = [schema.column(place) for place in range(len(schema))]
     budget.columns([column.path for column in columns])
     budget.columns(schema.to_arrow_schema().names)
-    strings = [column.path for column in columns if column.physical_type == "BYTE_ARRAY"]
+    strings = [
+        column.path
+        for place, column in enumerate(columns)
+        if column.physical_type == "BYTE_ARRAY"
+        and not (first and any(encoding in _NO_DICTIONARIES for encoding in first.column(place).encodings))
+    ]
     return parquet.ParquetFile(file, read_dictionary=strings, buffer_size=2**20, **bounds)
-
-
-# How far it unpacks --------------------------------------------------------------------------------------------------
-
-
-class _Page(NamedTuple):
-    """A page of a column: whether it is the dictionary, and the bytes and values that it unpacks to."""
-
-    dictionary: bool
-    size: int
-    values: int
-
-
-def _rows_at_once(file: BinaryIO, columns: list[parquet.ColumnSchema], group: Fields, budget: Budget) -> int:
-    """How many rows of a row group are decoded together; all its pages are within the budget."""
-    chunks, rows = group.get((1, LIST), []), max(1, counted(group, 3, I64))
-    if len(chunks) != len(columns):
-        raise Malformed
-    held, of_row = 0, 0.0
-    for column, chunk in zip(columns, chunks, strict=True):
-        nested = column.max_repetition_level > 0
-        least = max(_NESTED_VALUE if nested else _VALUE, column.length or 0)
-        largest, total, densest = {True: 0, False: 0}, 0, 0.0
-        for page in _pages(file, chunk.get((3, STRUCT), {})):
-            unpacked = max(page.size, page.values * least)
-            budget.unpack(unpacked)
-            total += unpacked
-            largest[page.dictionary] = max(largest[page.dictionary], page.size)
-            densest = max(densest, 0 if page.dictionary else unpacked / max(1, page.values))
-        held += sum(largest.values())
-        of_row += total / rows if nested else densest
-        if held > _MOST_HELD:
-            raise Malformed(f"its pages unpack to over {_MOST_HELD:,} bytes at once; they are too large")
-    return max(1, min(_ROWS, int(_PART / max(1.0, of_row))))
-
-
-def _pages(file: BinaryIO, column: Fields) -> Iterator[_Page]:
-    """The pages of a column in a row group, by their headers alone."""
-    start, dictionary = counted(column, 9, I64), column.get((11, I64), 0)
-    place = dictionary if 0 < dictionary < start else start
-    end = place + (counted(column, 7, I64) if counted(column, 5, I64) else 0)
-    while place < end:
-        header, length = _header(file, place)
-        size, packed = counted(header, 2, I32), counted(header, 3, I32)
-        place += length + packed
-        kind = next((kind for kind in _PARTS if (kind, STRUCT) in header), None)
-        part = {} if kind is None else header[kind, STRUCT]
-        if kind is not None and part.get((_PARTS[kind], I32)) in _UNREADABLE:
-            raise Malformed("a column has strings in a delta encoding, which is not read here")
-        yield _Page(kind == _DICTIONARY, size, 0 if kind is None else counted(part, 1, I32))
-
-
-def _header(file: BinaryIO, place: int) -> tuple[Fields, int]:
-    """The header of the page at ``place``, by the numbers of its fields, and its length in bytes."""
-    for most in _HEADERS:
-        file.seek(place)
-        stream = io.BytesIO(file.read(most))
-        try:
-            return read_struct(stream), stream.tell()
-        except EOFError:
-            continue
-    raise Malformed
 
 
 # The meaning of cells by the schema ----------------------------------------------------------------------------------

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from explainlab.data import hub, uploads
 from explainlab.data.budget import Budget
 from explainlab.data.examples import PREFIX, embedded_examples
 from explainlab.data.formats import SEPARATED, Record, known_suffix, records
 from explainlab.errors import DataError
+from explainlab.guard import Exceeded, Reading, Tell, guarded
+from explainlab.limits import Limits
 from explainlab.reader import ANYBODY, Reader
 from explainlab.request import digest
+
+_FIRST_RECORDS, _MOST_RECORDS, _MOST_BYTES = 16, 1024, 2**18
+"""The records of the first part of a source, which double from part to part, and the most records and bytes of one."""
 
 
 @dataclass(frozen=True)
@@ -37,11 +43,51 @@ class Source:
         to ``notes``.
         Raises :class:`DataError` for a damaged file, and for what is beyond the limits of the ``reader``.
         """
-        budget = Budget(self.name, reader)
-        budget.notes = [] if notes is None else notes
-        for file in self.files:
-            budget.name = file.name if len(self.files) > 1 else self.name
-            yield from records(file, budget, named)
+        notes = [] if notes is None else notes
+        arguments = {
+            "name": self.name,
+            "files": [str(file.absolute()) for file in self.files],
+            "named": [*named],
+            "limits": asdict(reader.limits),
+        }
+        guard = _unguarded if self.name.startswith(PREFIX) else guarded
+        try:
+            for part in guard(read_parts, arguments, reader.watch):
+                notes += [note for note in part["notes"] if note not in notes]
+                yield from part["records"]
+        except Exceeded as exceeded:
+            raise DataError(
+                f"{self.name} {exceeded}.", "Save it again, for example with pandas, or split it."
+            ) from None
+
+
+def _unguarded(reading: Reading, arguments: Mapping[str, Any], watch: Tell) -> Iterator[Any]:
+    """Run a reading of our own files in this process."""
+    return reading(watch, **arguments)
+
+
+def read_parts(
+    watch: Tell, name: str, files: Sequence[str], named: Collection[str], limits: Mapping[str, Any]
+) -> Iterator[dict[str, Any]]:
+    """Yield the ``records`` of all files in parts, each with the ``notes`` so far: see :meth:`Source.records`.
+
+    A part ends before a record that brings a note, and before an error.
+    """
+    budget = Budget(name, Reader(limits=Limits(**limits), watch=watch))
+    part, notes, most, begun = list[Record](), list[str](), _FIRST_RECORDS, 0
+    try:
+        for path in map(Path, files):
+            budget.name = path.name if len(files) > 1 else name
+            for record in records(path, budget, named):
+                if len(part) == most or budget.bytes - begun > _MOST_BYTES or budget.notes != notes:
+                    yield {"records": part, "notes": notes}
+                    part, notes, begun = [], [*budget.notes], budget.bytes
+                    most = min(2 * most, _MOST_RECORDS)
+                part.append(record)
+    except DataError:
+        yield {"records": part, "notes": notes}
+        raise
+    yield {"records": part, "notes": budget.notes}
 
 
 def locate(path: str | Path, reader: Reader) -> Source:

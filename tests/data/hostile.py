@@ -29,10 +29,10 @@ def long_string() -> bytes:
     return texts(column, store_schema=False, write_statistics=False)
 
 
-def repeated_strings() -> bytes:
-    """Strings that are each written as "like the one before"."""
-    column = pa.array(["a" * 20_000] * 20)
-    return texts(column, use_dictionary=False, column_encoding={"text": "DELTA_BYTE_ARRAY", "label": "PLAIN"})
+def delta() -> bytes:
+    """Strings that are each written as "like the one before, but for its end"."""
+    encoding = {"text": "DELTA_BYTE_ARRAY", "label": "DELTA_LENGTH_BYTE_ARRAY"}
+    return packed({"text": ["a", "ab"] * 9, "label": ["0", "1"] * 9}, use_dictionary=False, column_encoding=encoding)
 
 
 def fixed_strings() -> bytes:
@@ -75,7 +75,6 @@ def nested() -> bytes:
 
 LARGE: dict[str, tuple[Callable[[], bytes], str]] = {
     "long_string.parquet": (long_string, "row of over 4,194,304 bytes"),
-    "repeated_strings.parquet": (repeated_strings, "delta encoding"),
     "fixed_strings.parquet": (fixed_strings, "100 times its size"),
     "long_list.parquet": (long_list, "100 times its size"),
     "zeros.parquet.gz": (lambda: gzip.compress(bytes(50 * 2**20)), "does not end as one"),
@@ -104,6 +103,7 @@ WELL_FORMED: dict[str, bytes] = {
     "list.json": b'[{"text": "a caf\xc3\xa9", "label": ["1"]},\n {"text": "b", "label": 0, "answer": "accept"}]\n',
     "dates.parquet": odd_dates(),
     "nested.parquet": nested(),
+    "delta.parquet": delta(),
     "plain.parquet": packed({"text": ["a", "b"] * 9, "label": [0, 1] * 9}, use_dictionary=False),
 }
 """By name the files that are read, from which damaged ones are made."""

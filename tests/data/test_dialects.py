@@ -266,7 +266,7 @@ def test_a_look_at_the_dialect_counts_nothing_twice(file: Make, name: str) -> No
     path = file(f"{name}.gz", "text\tlabel\n" + "a text\t1\n" * 300_000)
     budget = Budget("data", ANYBODY)
     assert sum(1 for _ in records(path, budget)) == 300_000
-    assert budget._bytes == 11 + 9 * 300_000
+    assert budget.bytes == 11 + 9 * 300_000
 
 
 # ---- files without a line of names

@@ -5,13 +5,13 @@ from __future__ import annotations
 import csv
 import json
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
-from explainlab.data import EXAMPLES, Misfit, misfit, nearest, preview, read_dataset, survey
+from explainlab.data import EXAMPLES, Misfit, misfit, nearest, preview, read_dataset, sources, survey
 from explainlab.data.survey import LISTED, MOST_LABELS
 from explainlab.errors import DataError
+from explainlab.guard import guarded
 
 LABELS = ("negative", "positive")
 
@@ -187,7 +187,11 @@ def test_a_first_row_is_no_line_of_names_where_other_labels_are_as_strange(tmp_p
 def test_a_look_opens_the_file_once(tmp_path, monkeypatch) -> None:
     path, opened = tmp_path / "data.jsonl", []
     path.write_text('{"text": "fine", "label": 1}\n{"text": "dull", "label": "other"}\n')
-    whole = Path.open
-    monkeypatch.setattr(Path, "open", lambda self, *options: opened.append(self) or whole(self, *options))
+
+    def counted(reading, arguments, watch):
+        opened.extend(arguments["files"])
+        return guarded(reading, arguments, watch)
+
+    monkeypatch.setattr(sources, "guarded", counted)
     assert misfit(path, LABELS).of_labels
-    assert opened == [path]
+    assert opened == [str(path)]
