@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from reprlib import repr as quote
-from typing import Any, TypeAlias, get_args
+from typing import Any, get_args
 
 import torch
 from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
@@ -28,7 +28,6 @@ from explainlab.models.speaking.completion import PREFIX as COMPLETION
 from explainlab.models.speaking.completion import answer_tokens, split_id, take_head
 from explainlab.models.speaking.templates import Template, template_parts
 from explainlab.models.stored.directory import (
-    FILES,
     OF_PAIRS,
     activation_in,
     activation_told,
@@ -38,7 +37,7 @@ from explainlab.models.stored.directory import (
     prompt_in,
     read_config,
 )
-from explainlab.models.stored.places import PREFIX, files_here, files_of, locate
+from explainlab.models.stored.places import PREFIX, Stamp, files_here, files_of, locate, stamp
 from explainlab.models.stored.tokenizer import most_tokens, read_tokenizer
 from explainlab.models.stored.weights import (
     Files,
@@ -55,9 +54,7 @@ transformers_logging.disable_progress_bar()
 _LANGUAGE_MODELS = ("ForCausalLM", "LMHeadModel")
 _MOST_DIGESTS = 64
 
-_Stamp: TypeAlias = tuple[tuple[Path, int, int], ...]
-"""Files with their sizes and the times of their last change, ns."""
-_digests: dict[_Stamp, str] = {}
+_digests: dict[Stamp, str] = {}
 
 
 def model_name(model_id: str) -> str:
@@ -158,7 +155,7 @@ def outline(model_id: str, dtype: str = "float32", limits: Limits = DEFAULT_LIMI
 
 @lru_cache(maxsize=8)
 def _outline(
-    model_id: str, files: Files, template: str | None, stamps: tuple[_Stamp, ...], dtype: str, limits: Limits
+    model_id: str, files: Files, template: str | None, stamps: tuple[Stamp, ...], dtype: str, limits: Limits
 ) -> Classifier:
     """The outline of the files as they are now."""
 
@@ -294,17 +291,12 @@ def _digest_of(files: Files, template: Template | None) -> str:
 
 
 def _digest_in(directory: Path, source: str) -> str:
-    return directory.name if source == "hub" else _digest(_stamp(directory))
+    return directory.name if source == "hub" else _digest(stamp(directory))
 
 
-def _stamps(files: Files) -> list[tuple[str, _Stamp]]:
+def _stamps(files: Files) -> list[tuple[str, Stamp]]:
     """Of the files of a model, and of its adapter: their source and their stamp."""
-    return [(part.source, _stamp(part.directory)) for part in (files, files.adapter) if part]
-
-
-def _stamp(directory: Path) -> _Stamp:
-    files = sorted(path for pattern in FILES for path in directory.glob(pattern))
-    return tuple((path, path.stat().st_size, path.stat().st_mtime_ns) for path in files)
+    return [(part.source, stamp(part.directory)) for part in (files, files.adapter) if part]
 
 
 def _config(model_id: str, files: Files, template: Template | None) -> PreTrainedConfig:
@@ -331,7 +323,7 @@ def _config(model_id: str, files: Files, template: Template | None) -> PreTraine
 
 
 @lru_cache(maxsize=64)
-def _card(model_id: str, files: Files, template_digest: str | None, stamps: tuple[_Stamp, ...]) -> ModelCard:
+def _card(model_id: str, files: Files, template_digest: str | None, stamps: tuple[Stamp, ...]) -> ModelCard:
     """The card of the files as they are now."""
     template, _ = split_id(model_id)
     config = _config(model_id, files, template)
@@ -375,7 +367,7 @@ def _require_working(classifier: Classifier) -> None:
         raise ModelError(f"{classifier.id} cannot read a text: {first_line(error)}") from error
 
 
-def _digest(stamp: _Stamp) -> str:
+def _digest(stamp: Stamp) -> str:
     known = _digests.get(stamp)
     if known is not None:
         return known

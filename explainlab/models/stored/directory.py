@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import stat
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
@@ -16,8 +15,9 @@ from typing import Any
 from transformers import AutoConfig, PreTrainedConfig
 
 from explainlab.errors import ModelError, RequestError
-from explainlab.limits import MAX_CLASSES, MAX_CONFIGURATION_MB, MAX_LAYERS, MAX_POSITIONS, MAX_VOCABULARY_MB
+from explainlab.limits import MAX_CONFIGURATION_MB, MAX_VOCABULARY_MB
 from explainlab.models.networks.registration import OURS, register_networks
+from explainlab.models.stored.trial import require_measure
 from explainlab.models.stored.weights import Files, first_line, head_brought
 from explainlab.text.prompt import Prompt, head_prompt
 
@@ -37,7 +37,6 @@ _SIZES = {
     **dict.fromkeys(["*.json", "*.txt", "*.jinja"], MAX_CONFIGURATION_MB),
 }
 _TEMPLATES = "additional_chat_templates"
-_MOST = {r".*layers?": MAX_LAYERS, r"num_labels": MAX_CLASSES, r".*positions?(_embeddings)?": MAX_POSITIONS}
 
 
 def require_files(model_id: str, directory: Path) -> None:
@@ -84,7 +83,7 @@ def read_config(model_id: str, directory: Path) -> tuple[PreTrainedConfig, dict[
     """
     try:
         fields = json.loads((directory / "config.json").read_text(encoding="utf-8"))
-        _require_measure(model_id, fields)
+        require_measure(model_id, fields)
         if str(fields.get("model_type")).startswith(OURS):
             register_networks()
         config = AutoConfig.from_pretrained(directory, trust_remote_code=False, local_files_only=True)
@@ -106,7 +105,7 @@ def config_of(model_id: str, files: Files) -> tuple[PreTrainedConfig, dict[str, 
     if brought is None:
         return config, fields
     classifier, classes = brought
-    _require_measure(model_id, {"num_labels": classes})
+    require_measure(model_id, {"num_labels": classes})
     if classes != config.num_labels:
         config.num_labels = classes
     return config, {**fields, "architectures": [classifier]}
@@ -175,19 +174,3 @@ def prompt_in(model_id: str, config: PreTrainedConfig) -> Prompt | None:
     except RequestError as error:
         problem = f"The configuration of {model_id} has an {OF_PROMPT} that cannot be used: {error.problem}"
         raise ModelError(problem, "Correct it in its config.json.") from None
-
-
-def _require_measure(model_id: str, fields: dict[str, Any]) -> None:
-    for name, value in fields.items():
-        most = next((most for pattern, most in _MOST.items() if re.fullmatch(pattern, name)), None)
-        if most is not None and isinstance(value, int | float) and not value <= most:
-            raise ModelError(
-                f"The configuration of {model_id} says {name} = {quote(value)}; the most is {most:,}.",
-                "Correct it in its config.json.",
-            )
-        if isinstance(value, dict | list) and len(value) > MAX_CLASSES:
-            raise ModelError(
-                f"The configuration of {model_id} has {len(value):,} entries in {name}.", "Correct its config.json."
-            )
-        if isinstance(value, dict):
-            _require_measure(model_id, value)

@@ -4,21 +4,31 @@ from __future__ import annotations
 
 import difflib
 import os
+import time
 from contextlib import suppress
+from math import inf
 from pathlib import Path
+from typing import TypeAlias
 
 from huggingface_hub import snapshot_download
 from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 
 from explainlab.errors import ModelError
+from explainlab.guard import Exceeded, guarded
 from explainlab.models.speaking.completion import split_id
 from explainlab.models.stored.directory import FILES, require_files
 from explainlab.models.stored.made import PREFIX as MADE
-from explainlab.models.stored.made import WEIGHTS, made_directory
+from explainlab.models.stored.made import WEIGHTS, made_directory, made_folder
+from explainlab.models.stored.trial import try_files
 from explainlab.models.stored.weights import ADAPTER, Files, adapted_model, first_line
 from explainlab.settings import ASSETS
 
 PREFIX = "embedded:"
+Stamp: TypeAlias = tuple[tuple[Path, int, int], ...]
+"""Files with their sizes and the times of their last change, ns."""
+_MOST_TRIED, _REMEMBERED_SECONDS = 64, 60
+_tried: dict[tuple[str, Stamp], tuple[float, ModelError | None]] = {}
+"""Of files that were tried, until when that holds (monotonic seconds), and their error."""
 
 
 def embedded_models() -> list[str]:
@@ -101,6 +111,7 @@ def files_here(model_id: str, fetch: bool = False) -> Files | None:
     directory, source = locate(model_id, fetch)
     if directory is None:
         return None
+    _require_tried(model_id, directory, source)
     changed = adapted_model(model_id, directory)
     if changed is None:
         return Files(directory, source)
@@ -117,7 +128,39 @@ def files_here(model_id: str, fetch: bool = False) -> Files | None:
         raise ModelError(
             f"{model_id} changes {changed}, an adapter itself.", "Merge that adapter into its model first."
         )
+    _require_tried(changed, below, origin)
     return Files(below, origin, adapter=Files(directory, source))
+
+
+def stamp(directory: Path) -> Stamp:
+    """Return the files of a model with their sizes and the times of their last change, ns."""
+    files = sorted(path for pattern in FILES for path in directory.glob(pattern))
+    return tuple((path, path.stat().st_size, path.stat().st_mtime_ns) for path in files)
+
+
+def _require_tried(model_id: str, directory: Path, source: str) -> None:
+    """Raise :class:`ModelError` for files that no process should read (:mod:`explainlab.models.stored.trial`).
+
+    Our own files are not tried, others once until they change. An error is remembered for a minute: a page asks often.
+    """
+    if source == "embedded" or made_folder() in directory.parents:
+        return
+    key = model_id, stamp(directory)
+    until, error = _tried.get(key, (0.0, None))
+    if until < time.monotonic():
+        error, parts = None, ["configuration"]
+        try:
+            for part in guarded(try_files, {"model_id": model_id, "directory": str(directory)}):
+                parts.append(part)
+        except Exceeded as exceeded:
+            error = ModelError(f"The {parts[-1]} of {model_id} {exceeded}.", "Save it again with save_pretrained.")
+        except ModelError as raised:
+            error = raised
+        while len(_tried) >= _MOST_TRIED:
+            _tried.pop(next(iter(_tried)), None)
+        _tried[key] = (time.monotonic() + _REMEMBERED_SECONDS if error else inf), error
+    if error is not None:
+        raise ModelError(error.problem, error.remedy)
 
 
 def _nearest(model_id: str) -> str:

@@ -16,14 +16,11 @@ from explainlab.errors import ModelError
 from explainlab.models.inputs import embeds_segments
 from explainlab.models.model_types import model_type_of
 from explainlab.models.stored.directory import VOCABULARIES
+from explainlab.models.stored.trial import FILE, PROBE
 from explainlab.models.stored.weights import Files, first_line
 
-FILE = "tokenizer.json"
-"""The file in which a tokenizer has all its parts."""
 SEGMENTS = "token_type_ids"
 """The name by which a tokenizer hands out the segments of a pair."""
-PROBE = "Café Co-op, it's NO. 12 naïve\tÉTÉ's  good-bye 你好!"
-"""A text that tokenizers with other parts read otherwise: accents, capitals, hyphens, blanks and Chinese characters."""
 
 
 def read_tokenizer(
