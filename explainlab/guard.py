@@ -43,6 +43,7 @@ _LOOK_SECONDS, _STOP_SECONDS = 0.02, 0.5
 """Seconds between two looks at a child, and seconds in which a child must stop."""
 _MOST_IDLE, _MOST_IDLE_MB = 2, 250
 """The children that wait for work, and the most memory of one of them."""
+_ORPHAN_SECONDS = 1
 _MOST_MESSAGE = 2**27
 _NEXT, _STOP = b"next", b"stop"
 _BYTES = "\0bytes"
@@ -157,7 +158,7 @@ class _Child:
         try:
             self._connection.send_bytes(message)
         except OSError:
-            raise self._end() from None
+            raise self._ending() from None
 
     def _receive(self, seconds: float) -> tuple[str, Any]:
         """Return the next message: its kind and its value. Look after the process until it comes."""
@@ -170,7 +171,7 @@ class _Child:
                     raise _too_long()
             return _unpacked(self._connection.recv_bytes(_MOST_MESSAGE))
         except (EOFError, OSError):
-            raise self._end() from None
+            raise self._ending() from None
         except RecursionError:
             raise Exceeded(_TOO_DEEP) from None
 
@@ -179,14 +180,15 @@ class _Child:
             return float(self._seen.memory_info().rss / 2**20)
         return 0.0
 
-    def _end(self) -> Exceeded:
-        """Return how the process has ended."""
+    def _ending(self) -> Exceeded:
+        """Return how the process has ended. A library without memory often aborts it."""
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(_STOP_SECONDS)
         code = self._process.returncode or 0
         if code == -signal.SIGXCPU:
             return _too_long()
-        return Exceeded(f"ends the process that reads it ({signal.Signals(-code).name if code < 0 else code})")
+        how = signal.Signals(-code).name if code < 0 else f"code {code}"
+        return Exceeded(f"ends the process that reads it in {MAX_GUARDED_MB} MB of memory ({how})")
 
 
 _idle: list[_Child] = []
@@ -245,12 +247,20 @@ def _too_long() -> Exceeded:
 
 def serve(descriptor: int) -> None:
     """Read for the parent at the other end of the pipe ``descriptor``, until it is gone."""
+    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     parent = _Parent(Connection(descriptor))
     while True:
         message = parent.receive()
         if message not in (_NEXT, _STOP):  # these came too late
             module, name, arguments = json.loads(message)
             parent.send(*_outcome(parent, getattr(import_module(module), name), arguments))
+
+
+def _end_with(parent: int) -> None:
+    """End this process when its ``parent`` is gone, also in the middle of a reading."""
+    while os.getppid() == parent:
+        time.sleep(_ORPHAN_SECONDS)
+    os._exit(0)
 
 
 class _Parent:

@@ -11,9 +11,11 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import deepcopy
+from pathlib import Path
 from random import Random
 from typing import Any
 
+import psutil
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -44,11 +46,31 @@ def inputs(few: int) -> Callable[[Any], Any]:
 
 @contextmanager
 def bounded() -> Iterator[None]:
-    """Fail if the block takes more than :data:`SECONDS` of this thread or :data:`BYTES`."""
+    """Fail if the block takes more than :data:`SECONDS` of this thread or of the guard, or :data:`BYTES` in either."""
     before, begun = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.thread_time()
+    earlier = {child: _seconds(child) for child in guards()}
     yield
     assert time.thread_time() - begun < SECONDS
     assert (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 < BYTES
+    for child in guards():
+        assert _seconds(child) - earlier.get(child, 0.0) < SECONDS
+        assert most_memory(child) < BYTES
+
+
+def guards() -> list[psutil.Process]:
+    """Return the processes that guard this one."""
+    return [child for child in psutil.Process().children() if "explainlab.guard" in " ".join(child.cmdline())]
+
+
+def most_memory(process: psutil.Process) -> int:
+    """Return the most bytes of memory that a ``process`` has had."""
+    lines = Path(f"/proc/{process.pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
+
+
+def _seconds(process: psutil.Process) -> float:
+    times = process.cpu_times()
+    return float(times.user + times.system)
 
 
 def changed(body: Any, path: list[int], change: str, value: Any) -> None:

@@ -24,7 +24,7 @@ from explainlab.models.model import Model
 from explainlab.models.modes import own_modes, rounding
 from explainlab.models.speaking.prefix import Cache, Prefix
 from explainlab.models.stored.quantised import is_quantised
-from explainlab.text.encoding import Encoding
+from explainlab.text.encoding import Encoding, panics_told
 from explainlab.text.prompt import Prompt, encode_prompted
 
 if TYPE_CHECKING:
@@ -122,13 +122,13 @@ class Classifier:
 
         Raises :class:`TextError` as :func:`explainlab.text.encoding.encode`.
         """
-        with self.tokenizer_lock:
+        with self.tokenizer_lock, panics_told():
             whole = encode_prompted(self.tokenizer, self.prompt, text, text_pair, self.max_tokens, self.limits)
         return whole.before_padding(self.model.padding_read)
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of token ids, special tokens included."""
-        with self.tokenizer_lock:
+        with self.tokenizer_lock, panics_told():
             return str(self.tokenizer.decode(list(ids)))
 
     def end_count(self, ids: np.ndarray) -> int:

@@ -14,7 +14,7 @@ from explainlab.limits import Limits
 from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier
 from explainlab.models.inputs import Inputs, Tokens, Unpadded
-from explainlab.text.encoding import length_before, markers, require_readable, unknown_count
+from explainlab.text.encoding import length_before, markers, panics_told, require_readable, unknown_count
 
 Text = tuple[str, str | None]
 """A text and the second text of its pair, if any."""
@@ -149,7 +149,7 @@ def _tokenised(classifier: Classifier, texts: Sequence[Text]) -> list[Reading | 
 def _read(classifier: Classifier, texts: Sequence[Text], **options: Any) -> tuple[list[Reading], list[int]]:
     """The texts up to the token that the head reads last, and the number of tokens that the tokenizer made of each."""
     first, second = (list(column) for column in zip(*texts, strict=True))
-    with classifier.tokenizer_lock:
+    with classifier.tokenizer_lock, panics_told():
         tokens = classifier.tokenizer(
             first, None if second[0] is None else second, return_special_tokens_mask=True, verbose=False, **options
         )

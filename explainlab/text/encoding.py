@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -98,6 +99,18 @@ class Encoding:
             pieces=self.pieces + ("",) * extra,
             prompt=self.prompt and self.prompt + (None,) * extra,
         )
+
+
+@contextmanager
+def panics_told() -> Iterator[None]:
+    """Raise :class:`TextError` where the tokenizer's library panics: in Rust that is no :class:`Exception`."""
+    try:
+        yield
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":
+            raise
+        problem = "The library of the tokenizer fails on this text."
+        raise TextError(problem, "Remove unusual characters from it, or choose another model.") from None
 
 
 def encode(

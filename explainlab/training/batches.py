@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from explainlab.models.classifier import Classifier
+from explainlab.text.encoding import panics_told
 from explainlab.text.prompt import ids_within
 from explainlab.training.examples import Examples
 from explainlab.training.settings import TrainingSettings
@@ -86,7 +87,8 @@ def tokenized(model: Classifier | Start, examples: Examples) -> Tokens:
         read = [ids_within(model.tokenizer, model.prompt, *part, model.max_tokens) for part in parts]
         return Tokens([ids for ids, _ in read], None, model.pad_id, [own for _, own in read])
     texts = (list(examples.texts), list(examples.pairs)) if examples.pairs else (list(examples.texts),)
-    encoded = model.tokenizer(*texts, truncation=True, max_length=model.max_tokens)
+    with panics_told():
+        encoded = model.tokenizer(*texts, truncation=True, max_length=model.max_tokens)
     return Tokens(encoded["input_ids"], encoded.get("token_type_ids") if examples.pairs else None, model.pad_id)
 
 

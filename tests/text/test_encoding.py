@@ -122,3 +122,17 @@ def test_a_text_of_special_tokens_alone_is_refused(encoder: Classifier, text: st
 
 def test_unknown_words_can_be_explained(encoder: Classifier) -> None:
     assert encoder.encode("😀").content.tolist() == [False, True, False]
+
+
+class PanicException(BaseException):
+    """An error of the name that those of libraries in Rust have."""
+
+
+def test_a_panic_of_the_tokenizer_is_told(encoder: Classifier) -> None:
+    class Panicking:
+        def __call__(self, *_: object, **options: object) -> None:
+            raise PanicException("byte index 1 is not a char boundary")
+
+    broken = replace(encoder, tokenizer=Panicking())
+    with pytest.raises(TextError, match=r"^The library of the tokenizer fails on this text\. Remove"):
+        broken.encode("a good film")
