@@ -22,7 +22,7 @@ from explainlab.errors import DataError, RequestError
 from explainlab.limits import DEFAULT_LIMITS, Limits
 from explainlab.models.devices import choose_device, training_seconds
 from explainlab.models.loading import load_model, model_digest
-from explainlab.models.modes import own_modes
+from explainlab.models.modes import own_modes, rounding
 from explainlab.request import digest
 from explainlab.text.encoding import markers
 from explainlab.training.architectures import ARCHITECTURES
@@ -126,7 +126,7 @@ def train(
     settings, out = settings or settings_for(base), Path(out)
     if out.exists() and not (out.is_dir() and not any(out.iterdir())):
         raise RequestError(f"The output directory {out} exists and is not empty.", "Name a new directory.")
-    identity = training_digest(examples, base, settings, validation, masked)
+    identity = training_digest(examples, base, settings, device, validation, masked)
     names = class_names(base, examples, settings)
     share = settings.validation_share
     if validation is None and share:
@@ -192,10 +192,15 @@ def training_digest(
     examples: Examples,
     base: str,
     settings: TrainingSettings,
+    device: str | None = None,
     validation: Examples | None = None,
     masked: Masked | None = None,
 ) -> str:
-    """What decides the weights of a training on one machine: the data, the base's files and the settings."""
+    """What decides the weights of a training on one machine: the data, the base's files and the settings.
+
+    Also the format to which torch rounds the products on the ``device``, where it does.
+    """
+    rounded = rounding(choose_device(device))
     usual = TrainingSettings()
     later = {name for name in LATER if getattr(settings, name) == getattr(usual, name)}
     body = settings.model_dump(mode="json", exclude={"evaluate", "seeds", "validation", "embeddings"} | later)
@@ -209,6 +214,7 @@ def training_digest(
             "teacher": model_digest(settings.teacher) if settings.teacher else None,
             "settings": body,
             **({"masked": asdict(masked)} if masked else {}),
+            **({"rounding": rounded} if rounded else {}),
         }
     )
 

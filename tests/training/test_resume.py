@@ -16,6 +16,7 @@ from safetensors.torch import load_file
 from explainlab.errors import Cancelled, ModelError, RequestError, ResourceError
 from explainlab.models.loading import load_model
 from explainlab.training import Examples, Trained, clear, settings_for, train
+from tests.models.test_modes import rounded_to
 from tests.tiers import first
 from tests.training.test_train import TINY, sentences
 
@@ -120,6 +121,16 @@ def test_the_checkpoints_of_another_training_are_refused(tmp_path: Path) -> None
     (folder / "epoch-0009.safetensors").write_bytes(b"{")
     with pytest.raises(RequestError, match="cannot be read"):
         train(sentences(), "bert", tmp_path / "out", settings_for("bert", **SHORT), checkpoints=folder)
+
+
+def test_rounded_products_go_on_as_rounded_ones_alone(tmp_path: Path) -> None:
+    settings, folder = settings_for("bert", **SHORT), tmp_path / "checkpoints"
+    with rounded_to("medium"):
+        stopped_in(2, tmp_path / "parts", "bert", settings, folder)
+    with pytest.raises(RequestError, match="of another training"):
+        train(sentences(), "bert", tmp_path / "parts", settings, checkpoints=folder)
+    with rounded_to("medium"):
+        train(sentences(), "bert", tmp_path / "parts", settings, checkpoints=folder)
 
 
 def test_a_loss_that_is_no_number_ends_with_the_last_good_epoch(tmp_path: Path) -> None:

@@ -50,8 +50,11 @@ def numbers_of(
 ) -> list[Number]:
     """The headline numbers of a data set's ``body``: every one of its ``measures`` in every row with a text.
 
-    ``name`` and ``label`` tell the rows apart, in files and for readers.
+    ``name`` and ``label`` tell the rows, and the attacks on the texts of each, apart: in files and for readers.
     """
+    texts: dict[str, list[Any]] = {}
+    for text in body.texts:
+        texts.setdefault(name(text), []).append(text)
     return [
         Number(
             Measure(f"{key}:{name(row)}", f"{words} ({label(row)})", False),
@@ -59,6 +62,8 @@ def numbers_of(
             row.n,
             body.method,
             body.label,
+            values=[getattr(text.measures, key) for text in texts[name(row)]],
+            rows=[text.row for text in texts[name(row)]],
         )
         for key, words in measures.items()
         for row in body.rows

@@ -183,12 +183,16 @@ class Precision(TextAnalysis[PrecisionText, PrecisionData]):
         labels = {own.method: own.label for own in body.methods}
         for own in body.formats:
             rows = [row for row in body.rows if row.dtype == own.dtype]
-            read = [text_read for text in body.texts for text_read in _read_as(text, own.dtype)]
-            if read:
+            read = [(text, each) for text in body.texts for each in text.read if each.dtype == own.dtype]
+            known = [(text, each, each.logits) for text, each in read if each.logits is not None]
+            if known:
+                numbered = [text.row for text, _, _ in known]
                 moved = Measure(f"logits:{own.dtype}", f"Change of a logit in {own.dtype}", False, ".2g")
-                found.append(Number(moved, rows[0].logits, len(read)))
+                changes = [change for _, _, change in known]
+                found.append(Number(moved, rows[0].logits, len(known), values=changes, rows=numbered))
                 changed = Measure(f"changed:{own.dtype}", f"Predictions changed in {own.dtype}", False, ".1%")
-                found.append(Number(changed, interval(read), len(read)))
+                others = [float(each.predicted != text.predicted) for text, each, _ in known]
+                found.append(Number(changed, interval(others), len(known), values=others, rows=numbered))
             order = Measure(f"rank_correlation:{own.dtype}", f"ρ of {own.dtype} and float32", True)
             top = Measure(f"top_5:{own.dtype}", f"Top 5 of float32 kept in {own.dtype}", True, ".0%")
             for measure, values in (
@@ -352,8 +356,3 @@ def _rows(
     texts: Sequence[ReadText], formats: Sequence[FormatFacts], methods: Sequence[MethodFacts]
 ) -> list[PrecisionRow]:
     return [row_of(texts, own.dtype, method.method) for own in formats for method in methods]
-
-
-def _read_as(text: ReadText, dtype: Dtype) -> list[float]:
-    """Whether the prediction for a text is another in ``dtype``, as 1 or 0; nothing where there is none."""
-    return [float(own.predicted != text.predicted) for own in text.read if own.dtype == dtype and own.predicted]

@@ -98,7 +98,7 @@ class SeedRun:
         data, grid = setting.data, setting.grid
         settings = data.settings.model_copy(update={"seed": seed})
         examples = {name: split.examples for name, split in data.splits.items()}
-        trained = training_digest(examples["train"], setting.base, settings, examples["validation"])
+        trained = training_digest(examples["train"], setting.base, settings, setting.device, examples["validation"])
         self._identity = digest([_STORED, trained, examples["test"].digest, setting.device])
         self._folder = setting.folder / self._identity
         self._models = Models(

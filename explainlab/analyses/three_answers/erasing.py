@@ -148,7 +148,7 @@ class Erasing:
         """All that decides the model."""
         setting = self._setting
         train, validation = (setting.data.splits[name].examples for name in ("train", "validation"))
-        trained = training_digest(train, setting.base, self._settings(kind, seed), validation)
+        trained = training_digest(train, setting.base, self._settings(kind, seed), setting.device, validation)
         return digest([_STORED, trained, setting.device])
 
     def _key(self, kind: Kind, seed: int, name: str) -> str:

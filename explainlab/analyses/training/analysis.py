@@ -210,7 +210,7 @@ class _Maker:
         seeds = range(self._request.seed, self._request.seed + self.seeds)
         settings = [self._settings.model_copy(update={"seed": seed}) for seed in seeds]
         base, held = self._request.model, self._validation
-        return [(own, training_digest(self.examples, base, own, held)) for own in settings]
+        return [(own, training_digest(self.examples, base, own, self._device, held)) for own in settings]
 
     def _train(self, folder: Path, identity: str, settings: TrainingSettings) -> None:
         shutil.rmtree(folder / WEIGHTS, ignore_errors=True)  # of a training that diverged

@@ -123,6 +123,8 @@ def test_means_are_those_of_the_texts_and_short_texts_are_counted(encoder: Class
             assert getattr(row, name).mean == pytest.approx(np.mean([getattr(t.measures, name) for t in own]))
     numbers = get_study("attack").numbers(result)
     assert [number.value for number in numbers[:2]] == [row.rank_change for row in body.rows]
+    assert [np.mean(number.values) for number in numbers] == [pytest.approx(number.value.mean) for number in numbers]
+    assert all(number.rows == [1, 3] for number in numbers)
     alone = study(encoder, "attack", TEXT, **SMALL).body
     assert alone.texts[0].measures.top_k_sum_change == pytest.approx(body.texts[0].measures.top_k_sum_change, rel=1e-3)
 

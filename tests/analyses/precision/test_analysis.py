@@ -367,3 +367,6 @@ def test_its_numbers_stand_in_a_table_of_several_models(zoo: Zoo, tmp_path: Path
         (f"rank_correlation:{HALF}", "gradient"): (row.rank_correlation.mean, 4),
         (f"top_5:{HALF}", "gradient"): (row.top_5.mean, 3),
     }
+    for key in (f"logits:{HALF}", f"changed:{HALF}"):  # one of each model, which the texts compare with others' models
+        number = own[key, ""]
+        assert (np.mean(number.values), number.rows) == (pytest.approx(number.value.mean), [1, 2, 3, 4])
