@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -34,17 +35,30 @@ sys.modules["ipykernel.zmqshell"] = SimpleNamespace()  # one without widgets
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Built from a copy, as a build leaves files behind."""
-    folder = tmp_path_factory.mktemp("wheel")
-    source = folder / "source"
-    source.mkdir()
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the project, as a build leaves files behind."""
+    source = tmp_path_factory.mktemp("tree")
     for name in ("explainlab", "assets", "pages", ".streamlit"):
         shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__", "secrets.toml"))
-    for name in ("app.py", "setup.py", "pyproject.toml", "requirements.txt", "README.md", "LICENSE"):
+    for name in ("app.py", "setup.py", "pyproject.toml", "requirements.txt", "README.md", "LICENSE", "MANIFEST.in"):
         shutil.copy(ROOT / name, source)
     (source / OLDEST.parent.name).mkdir()
     shutil.copy(OLDEST, source / OLDEST.parent.name)
+    return source
+
+
+@pytest.fixture(scope="module")
+def wheel(tree: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Built from the source distribution, as an index has it."""
+    folder = tmp_path_factory.mktemp("sdist")
+    code = f"from setuptools import build_meta; build_meta.build_sdist({str(folder)!r})"
+    subprocess.run([sys.executable, "-c", code], cwd=tree, check=True, capture_output=True)
+    (archive,) = folder.glob("*.tar.gz")
+    return built(archive, folder)
+
+
+def built(source: Path, folder: Path) -> Path:
+    """Return the wheel that pip builds from ``source``."""
     build = ["wheel", "--no-build-isolation", "--no-deps", "-w", str(folder), str(source)]
     subprocess.run([sys.executable, "-m", "pip", *build], check=True, capture_output=True)
     (path,) = folder.glob("*.whl")
@@ -72,6 +86,14 @@ def run(code: str, site: Path, folder: Path) -> subprocess.CompletedProcess[str]
 
 def test_the_wheel_is_light(wheel: Path) -> None:
     assert wheel.stat().st_size < MOST_BYTES
+
+
+@pytest.mark.full("3 s: builds another wheel")
+def test_the_source_distribution_makes_the_wheel_of_the_tree(wheel: Path, tree: Path, tmp_path: Path) -> None:
+    made, own = (zipfile.ZipFile(path) for path in (wheel, built(tree, tmp_path)))
+    assert {entry.filename: entry.CRC for entry in made.infolist()} == {
+        entry.filename: entry.CRC for entry in own.infolist()
+    }
 
 
 def test_the_library_takes_every_release_from_the_oldest_tested_one_to_the_pin(site: Path) -> None:
