@@ -26,7 +26,6 @@ from typing import Any
 
 import psutil
 
-from explainlab import errors
 from explainlab.errors import ExplainLabError
 from explainlab.limits import MAX_GUARDED_MB, MAX_GUARDED_SECONDS
 
@@ -137,7 +136,7 @@ class _Child:
                 if kind == "exceeded":
                     raise Exceeded(value)
                 if kind == "error":
-                    raise getattr(errors, value[0])(*value[1:])
+                    raise getattr(import_module("explainlab.errors"), value[0])(*value[1:])
                 return
 
     def stop(self) -> None:
