@@ -140,13 +140,22 @@ def _studies() -> str:
     return _page(lines)
 
 
+def every_command() -> dict[str, Any]:
+    """Return every command of the command line by its name, those of a group after the name of the group."""
+    top: Any = typer.main.get_command(app)
+    found: dict[str, Any] = {}
+    for name, command in top.commands.items():
+        inside = getattr(command, "commands", None)
+        found |= {f"{name} {part}": own for part, own in inside.items()} if inside else {name: command}
+    return found
+
+
 def _commands() -> str:
-    group: Any = typer.main.get_command(app)
     lines = []
-    for name, command in group.commands.items():
+    for name, command in every_command().items():
         rows = [[f"`{_written(option)}`", _escaped(option.help or ""), _default(option)] for option in command.params]
         head, *more = (command.help or "").split("\n\n")
-        lines += [*_heading(3, name, "command", name), _escaped(head), *map(_escaped, more)]
+        lines += [*_heading(3, name, "command", name.replace(" ", "-")), _escaped(head), *map(_escaped, more)]
         lines += _table(["option", "what it sets", "default"], rows) if rows else []
     return _page(lines)
 

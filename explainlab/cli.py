@@ -12,7 +12,7 @@ import typer
 
 from explainlab.declared import assignments
 from explainlab.errors import ExplainLabError, RequestError
-from explainlab.instance import dashboard, doctor, export, settings, worker, workers
+from explainlab.instance import dashboard, doctor, export, settings, store, worker, workers
 from explainlab.options import (
     Column,
     Device,
@@ -352,6 +352,7 @@ app.command()(doctor)
 app.command()(export)
 app.command()(workers)
 app.command()(worker)
+app.add_typer(store, name="store", help="Back up the store, and restore it.")
 
 
 def main() -> None:

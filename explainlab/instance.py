@@ -7,6 +7,7 @@ import platform
 import shutil
 import subprocess
 import sys
+from contextlib import closing
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
@@ -138,6 +139,45 @@ def dashboard(
         raise UnsupportedError("The app needs Streamlit.", "Install it: pip install 'explainlab[app]'.")
     command = [sys.executable, "-m", "streamlit", "run", str(ROOT / "app.py"), *(options or [])]
     raise typer.Exit(subprocess.call(command))
+
+
+store = typer.Typer(no_args_is_help=True)
+"""The commands about the store as a whole."""
+
+
+@store.command()
+def backup(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A new file.")],
+    as_json: Json = False,
+) -> None:
+    """Write the whole store to one file: results, runs, notes and links of all users. Servers may go on meanwhile.
+
+    Made models, uploads and templates are plain files of the home folder: copy these.
+    """
+    from explainlab.service.store.store import Store
+    from explainlab.settings import settings
+
+    with closing(Store(settings().store_url, settings().parts)) as opened:
+        counts = opened.back_up(file, __version__)
+    print_body({"file": str(file), **counts}, as_json, _counted(counts))
+
+
+@store.command()
+def restore(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A file of `store backup`.")],
+    as_json: Json = False,
+) -> None:
+    """Fill an empty store from a backup, with all of it or nothing; the database may be of another kind."""
+    from explainlab.service.store.store import Store
+    from explainlab.settings import settings
+
+    with closing(Store(settings().store_url, settings().parts)) as opened:
+        counts = opened.restore(file)
+    print_body({"file": str(file), **counts}, as_json, _counted(counts))
+
+
+def _counted(counts: dict[str, int]) -> list[str]:
+    return [f"{name}: {count:,}" for name, count in counts.items()]
 
 
 def export(

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 
-from explainlab.cli import app
+from docs.generate import every_command
 from explainlab.settings import ASSETS, ROOT
 
 FILE = ROOT / "tests" / "words.txt"
@@ -45,7 +45,7 @@ def words() -> list[str]:
     product = [*(ROOT / "explainlab").rglob("*"), *(ROOT / "pages").rglob("*"), *ASSETS.rglob("*"), ROOT / "app.py"]
     seen = [path for path in product if not path.relative_to(ROOT).as_posix().startswith(UNSEEN_FOLDERS)]
     texts = [text for path in seen for text in _texts(path)]
-    texts += [command.callback.__doc__ or "" for command in app.registered_commands if command.callback]
+    texts += [command.callback.__doc__ or "" for command in every_command().values()]
     shown = [text for text in texts if _TWO_WORDS.search(text) and not _CODE.search(text)]
     found = {sentence for text in shown for sentence in sentences(text)}
     return sorted(found, key=lambda sentence: (sentence.casefold(), sentence))

@@ -214,6 +214,27 @@ class Database:
         log.error("the file of the result store is gone; its contents are saved", extra={"file": str(saved)})
         return saved
 
+    @property
+    def version(self) -> str:
+        """Return the version of the tables."""
+        return str(_scripts().get_current_head())
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Connection]:
+        """A transaction that only reads, and sees the contents of one moment. Raises as :meth:`connection`."""
+        self._require_file()
+        sqlite = self._engine.dialect.name == "sqlite"
+        level = "AUTOCOMMIT" if sqlite else "REPEATABLE READ"
+        try:
+            with self._engine.connect().execution_options(isolation_level=level) as connection, connection.begin():
+                if sqlite:  # its driver begins a transaction only before the first insert
+                    connection.exec_driver_sql("BEGIN")
+                yield connection
+                if sqlite:
+                    connection.exec_driver_sql("COMMIT")
+        except SQLAlchemyError as error:
+            raise self._unavailable(error) from error
+
     def _bring_up_to_date(self) -> None:
         scripts = _scripts()
         with self._engine.connect() as connection:

@@ -19,6 +19,7 @@ from explainlab.analyses.bodies import in_bodies, of_bodies
 from explainlab.analyses.registry import read_result
 from explainlab.request import digest
 from explainlab.result import Result, StoredPart
+from explainlab.service.store import backup
 from explainlab.service.store.database import Database
 from explainlab.service.store.held import Held
 from explainlab.service.store.lease import Lease
@@ -69,6 +70,14 @@ class Store:
         """Give up the lease and every connection; a database in memory is empty afterwards."""
         self.lease.end()
         self._database.close()
+
+    def back_up(self, file: Path, build: str) -> dict[str, int]:
+        """See :func:`explainlab.service.store.backup.back_up`."""
+        return backup.back_up(self._database, file, build)
+
+    def restore(self, file: Path) -> dict[str, int]:
+        """See :func:`explainlab.service.store.backup.restore`."""
+        return backup.restore(self._database, file)
 
     @property
     def loss(self) -> str:
