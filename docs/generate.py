@@ -146,7 +146,8 @@ def every_command() -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, command in top.commands.items():
         inside = getattr(command, "commands", None)
-        found |= {f"{name} {part}": own for part, own in inside.items()} if inside else {name: command}
+        own = {f"{name} {part}": each for part, each in inside.items()} if inside else {name: command}
+        found |= {} if command.hidden else own
     return found
 
 

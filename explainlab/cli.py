@@ -331,19 +331,10 @@ def train(
     print_body(body, as_json, [f"{name}: {value}" for each in bodies for name, value in each.items()])
 
 
-@app.command()
-def bench(
-    names: Annotated[list[str] | None, typer.Argument(help="Parts to run; default: all.")] = None,
-    engine: Engine = None,
-    workers: Workers = None,
-    as_json: Json = False,
-) -> None:
-    """Measure costs and speeds against the bare model passes and against other libraries."""
-    from explainlab.bench import run_bench
-    from explainlab.service.fleet.command import workers_for
-
-    body = run_bench(names or [], lambda line: typer.echo(line, err=True), workers_for(engine, workers, None))
-    print_body(body, as_json, [])
+@app.command(hidden=True, context_settings={"ignore_unknown_options": True})
+def bench(arguments: Annotated[list[str] | None, typer.Argument()] = None) -> None:
+    """Say where the benchmark went; this command goes with the next version."""
+    raise RequestError("The benchmark is no part of the package.", "In the project's folder: python -m benchmarks.")
 
 
 app.command("app")(dashboard)

@@ -419,7 +419,7 @@ def test_a_method_that_the_model_cannot_support(run: Run, zoo_path: Paths) -> No
         (["--version"], "No such option: --version"),
         (["models", "--json", "extra"], "unexpected extra argument"),
         (["predict", "--model", "m", "--text", TEXT, "--dtype", "int8"], "no dtype 'int8'"),
-        (["bench", "nothing"], "nothing"),
+        (["bench", "nothing", "--json"], "python -m benchmarks"),
     ],
 )
 def test_bad_commands(run: Run, command: list[str], words: str) -> None:

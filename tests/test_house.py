@@ -46,23 +46,23 @@ MAY_USE: dict[str, set[str]] = {
     "workers": BELOW,
     "service": BELOW | {"workers"},
     "notebook": BELOW | {"reporting", "service", "figures"},
-    "bench": BELOW | {"notebook", "figures", "workers", "service"},
     "app": BELOW | {"figures", "workers", "service"},
     "options": {"analyses", "service"},
     "instance": {"__version__", "models", "options", "service", "workers", "figures"},
     "reporting": {"models"},
-    "cli": BELOW | {"instance", "notebook", "options", "reporting", "bench", "figures", "service"},
+    "cli": BELOW | {"instance", "notebook", "options", "reporting", "figures", "service"},
     "__main__": {"cli"},
     "__init__": {"notebook", "attribution", "metrics", "models", "data"},
 }
 """The rooms that each room may import, as in the table of explainlab/README.md."""
 ENGINE = ("text", "models", "metrics", "attribution", "data", "training")
 ABOVE_ENGINE = {
-    "analyses", "workers", "service", "figures", "app", "testing", "bench", "cli", "instance", "notebook", "options",
+    "analyses", "workers", "service", "figures", "app", "testing", "cli", "instance", "notebook", "options",
     "reporting",
 }  # fmt: skip
 
 LIBRARY = sorted(PACKAGE.rglob("*.py"))
+BENCHMARKS = sorted((ROOT / "benchmarks").rglob("*.py"))
 PAGES = sorted((ROOT / "pages").glob("*.py"))
 PRODUCT = [*LIBRARY, *PAGES, ROOT / "app.py"]
 KEPT_OUT = {
@@ -143,6 +143,16 @@ def test_every_room_is_on_the_map() -> None:
         assert f"| `{room}/` |" in table
 
 
+@every([*LIBRARY, *PAGES])
+def test_nothing_needs_the_benchmarks(path: Path) -> None:
+    assert not [name for name in imports(path) if name.split(".")[0] == "benchmarks"]
+
+
+@every(BENCHMARKS)
+def test_the_benchmarks_use_the_library_and_no_page(path: Path) -> None:
+    assert not [name for name in imports(path) if name.startswith("explainlab.app")]
+
+
 @every(LIBRARY)
 def test_nothing_knows_what_is_above_it(path: Path) -> None:
     room = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
@@ -191,8 +201,8 @@ def test_an_analysis_computes_without_figures(folder: Path) -> None:
 
 @every(PRODUCT)
 def test_only_models_know_transformers(path: Path) -> None:
-    """Other rooms name no model type; training and bench run networks of transformers as such."""
-    if path in LIBRARY and path.relative_to(PACKAGE).parts[0] in ("models", "training", "bench"):
+    """Other rooms name no model type; training runs networks of transformers as such."""
+    if path in LIBRARY and path.relative_to(PACKAGE).parts[0] in ("models", "training"):
         return
     tokenizer = "transformers.PreTrainedTokenizerBase"
     assert not [name for name in imports(path) if name.split(".")[0] == "transformers" and name != tokenizer]

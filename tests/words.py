@@ -20,7 +20,7 @@ from explainlab.settings import ASSETS, ROOT
 
 FILE = ROOT / "tests" / "words.txt"
 VALUE = "{…}"
-UNSEEN_FOLDERS = ("explainlab/bench", "explainlab/testing")
+UNSEEN_FOLDERS = ("explainlab/testing",)
 """Folders for developers."""
 
 _LOGGERS, _SILENT_MODULES = {"log", "logger", "logging"}, {"re", "regex"}

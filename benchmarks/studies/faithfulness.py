@@ -11,11 +11,11 @@ import torch
 from torch import Tensor, nn
 from transformers import BertConfig, BertForSequenceClassification
 
+from benchmarks.runner import Row, fastest, model_name, sentiment_classifiers, text_of, timed
 from explainlab.attribution.diffusion import Candidate
 from explainlab.attribution.random_maps import AttentionMaps, AttentionParameters
 from explainlab.attribution.selection import at_random, case_of
 from explainlab.attribution.subject import Subject
-from explainlab.bench.runner import Row, fastest, model_name, sentiment_classifiers, text_of, timed
 from explainlab.metrics.evaluate import evaluate
 from explainlab.metrics.metric import Perturbing
 from explainlab.metrics.registry import metrics, parse_metric

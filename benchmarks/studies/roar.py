@@ -10,6 +10,8 @@ from typing import Any
 
 import torch
 
+from benchmarks.batched import BATCHES, TRIAL
+from benchmarks.runner import Row, fastest, peak_memory_mb, quickest
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.registry import answer_alone, complete, new_request
 from explainlab.analyses.roar.asking import setting_of
@@ -24,8 +26,6 @@ from explainlab.analyses.roar_estimate.result import RoarEstimate
 from explainlab.attribution.explain import attribute
 from explainlab.attribution.registry import complete as attribution_complete
 from explainlab.attribution.registry import get_method
-from explainlab.bench.batched import BATCHES, TRIAL
-from explainlab.bench.runner import Row, fastest, peak_memory_mb, quickest
 from explainlab.limits import DEFAULT_LIMITS
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext

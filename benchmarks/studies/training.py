@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.optim import Adam, AdamW
 
-from explainlab.bench.runner import Row, fastest, peak_memory_mb
+from benchmarks.runner import Row, fastest, peak_memory_mb
 from explainlab.data import read_dataset
 from explainlab.models.anatomy import SCORE
 from explainlab.models.devices import choose_device

@@ -21,15 +21,15 @@ from torch import Tensor
 from torch.profiler import ProfilerActivity, profile
 from transformers import AutoConfig, AutoModelForSequenceClassification, PreTrainedConfig
 
+from benchmarks.bare import bare_logits
+from benchmarks.runner import Row, fastest
+from benchmarks.studies.training import epoch_row
 from explainlab.analyses.registry import new_request
 from explainlab.attribution.explain import attribute_many
 from explainlab.attribution.records import Attribution
 from explainlab.attribution.registry import MethodRequest, get_method, parse_method
 from explainlab.attribution.selection import case_of
 from explainlab.attribution.subject import Subject
-from explainlab.bench.bare import bare_logits
-from explainlab.bench.runner import Row, fastest
-from explainlab.bench.studies.training import epoch_row
 from explainlab.metrics.evaluate import evaluate
 from explainlab.metrics.registry import parse_metric
 from explainlab.models.batching import Batcher

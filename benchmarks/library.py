@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psutil
 
-from explainlab.bench.runner import Row, examples, model_name, sentiment_classifiers
+from benchmarks.runner import Row, examples, model_name, sentiment_classifiers
 from explainlab.data import read_dataset
 from explainlab.models.classifier import Classifier
 from explainlab.notebook.asking import explain

@@ -11,9 +11,9 @@ import pytest
 import torch
 from transformers import AutoModelForSequenceClassification
 
+from benchmarks import gpu, run_bench
+from benchmarks.measurements import BEGUN, Measurement, add, page, read
 from explainlab.attribution.registry import methods
-from explainlab.bench import gpu, run_bench
-from explainlab.bench.measurements import BEGUN, Measurement, add, page, read
 from explainlab.metrics.registry import metrics
 
 LLAMA = replace(gpu.ON_A_CPU[1][0], methods=("input_x_gradient", "sp_pi"))

@@ -13,14 +13,14 @@ from functools import partial
 import numpy as np
 from captum.attr import IntegratedGradients as CaptumIntegratedGradients
 
+from benchmarks.methods import best_floor
+from benchmarks.rivals import probability_of, setting
+from benchmarks.runner import Row, fastest, held_out, model_name, sentiment_classifiers, timed
 from explainlab.attribution.explain import explain
 from explainlab.attribution.path import Path, evaluate
 from explainlab.attribution.quadrature import nodes
 from explainlab.attribution.records import Attribution
 from explainlab.attribution.subject import Subject
-from explainlab.bench.methods import best_floor
-from explainlab.bench.rivals import probability_of, setting
-from explainlab.bench.runner import Row, fastest, held_out, model_name, sentiment_classifiers, timed
 from explainlab.data import read_dataset
 from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier

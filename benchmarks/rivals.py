@@ -14,8 +14,8 @@ import torch
 from captum.attr import FeatureAblation, IntegratedGradients, KernelShap, Lime
 from torch import Tensor
 
+from benchmarks.bare import bare_logits
 from explainlab.attribution.records import Attribution
-from explainlab.bench.bare import bare_logits
 from explainlab.models.classifier import Classifier
 
 

@@ -10,16 +10,9 @@ from typing import Any
 import torch
 from transformers import BertConfig, BertForSequenceClassification
 
-from explainlab.analyses.attributions import attributions_of
-from explainlab.analyses.base import AnalysisResult
-from explainlab.analyses.layer_randomisation.analysis import THESIS
-from explainlab.analyses.run import study
-from explainlab.attribution.explain import explain
-from explainlab.attribution.registry import parse_method
-from explainlab.attribution.subject import Subject
-from explainlab.bench.bare import bare_logits
-from explainlab.bench.batched import bare_passes
-from explainlab.bench.runner import (
+from benchmarks.bare import bare_logits
+from benchmarks.batched import bare_passes
+from benchmarks.runner import (
     Row,
     examples,
     fastest,
@@ -29,7 +22,14 @@ from explainlab.bench.runner import (
     text_of,
     timed,
 )
-from explainlab.bench.studies import stability
+from benchmarks.studies import stability
+from explainlab.analyses.attributions import attributions_of
+from explainlab.analyses.base import AnalysisResult
+from explainlab.analyses.layer_randomisation.analysis import THESIS
+from explainlab.analyses.run import study
+from explainlab.attribution.explain import explain
+from explainlab.attribution.registry import parse_method
+from explainlab.attribution.subject import Subject
 from explainlab.data import read_dataset
 from explainlab.models import anatomy
 from explainlab.models.anatomy import Unit

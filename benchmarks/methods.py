@@ -7,12 +7,12 @@ from typing import Any
 
 import torch
 
+from benchmarks.bare import bare_logits
+from benchmarks.rivals import RIVALS, Rival
+from benchmarks.runner import Row, classifiers, fastest, model_name, peak_memory_mb, quickest, text_of
 from explainlab.attribution.explain import explain
 from explainlab.attribution.records import Attribution
 from explainlab.attribution.registry import methods
-from explainlab.bench.bare import bare_logits
-from explainlab.bench.rivals import RIVALS, Rival
-from explainlab.bench.runner import Row, classifiers, fastest, model_name, peak_memory_mb, quickest, text_of
 from explainlab.models.classifier import Classifier
 
 LENGTHS = (25, 120)

@@ -15,12 +15,12 @@ from captum.attr import IntegratedGradients, Saliency
 from captum.metrics import infidelity, sensitivity_max
 from torch import Tensor
 
+from benchmarks.rivals import probability_of, setting
+from benchmarks.runner import Row, examples, fastest, model_name, text_of
 from explainlab.analyses.again import Repeater
 from explainlab.analyses.attributions import attributions_of, text_seed
 from explainlab.attribution.selection import evaluate_attributions
 from explainlab.attribution.subject import Subject
-from explainlab.bench.rivals import probability_of, setting
-from explainlab.bench.runner import Row, examples, fastest, model_name, text_of
 from explainlab.data import read_dataset
 from explainlab.metrics.radii import radius, table_deviation
 from explainlab.metrics.registry import parse_metric

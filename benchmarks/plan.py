@@ -12,9 +12,9 @@ from typing import Any
 
 import scipy.stats  # noqa: F401  (a server with pages has read it)
 
+from benchmarks.runner import Row, examples, memory_beyond_mb, model_name, timed
 from explainlab.analyses.registry import answer, new_request
 from explainlab.attribution.registry import get_method
-from explainlab.bench.runner import Row, examples, memory_beyond_mb, model_name, timed
 from explainlab.data import read_dataset
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import Momentary

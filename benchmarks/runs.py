@@ -11,7 +11,7 @@ from pathlib import Path
 
 from sqlalchemy import create_engine, insert
 
-from explainlab.bench.runner import Row, fastest
+from benchmarks.runner import Row, fastest
 from explainlab.service.store.runs import Filters, Run, Visibility, row_of
 from explainlab.service.store.schema import RUNS
 from explainlab.service.store.store import Store

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from benchmarks.predictions import BATCHES, TRIAL, bare_passes, varied
+from benchmarks.runner import Row, examples, fastest, model_name, peak_memory_mb, quickest, sentiment_classifiers
 from explainlab.analyses.data_analysis import DataSubject
 from explainlab.analyses.masked_distribution.analysis import MaskedDistribution
 from explainlab.analyses.registry import complete
-from explainlab.bench.predictions import BATCHES, TRIAL, bare_passes, varied
-from explainlab.bench.runner import Row, examples, fastest, model_name, peak_memory_mb, quickest, sentiment_classifiers
 from explainlab.data import read_dataset
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext

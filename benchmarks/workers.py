@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import psutil
 
+from benchmarks.runner import Row, held_out, model_name, sentiment_classifiers, text_of, timed
 from explainlab.analyses.evaluation.result import EvaluationData
 from explainlab.analyses.registry import new_request
-from explainlab.bench.runner import Row, held_out, model_name, sentiment_classifiers, text_of, timed
 from explainlab.models.classifier import Classifier
 from explainlab.request import Request
 from explainlab.result import Result

@@ -13,12 +13,12 @@ from typing import Any
 
 from sqlalchemy import create_engine, insert
 
+from benchmarks.predictions import varied
+from benchmarks.runner import Row, examples, model_name, sentiment_classifiers
 from explainlab.analyses.errors.figures import difference
 from explainlab.analyses.registry import complete, request_key
 from explainlab.attribution.explain import answer
 from explainlab.attribution.records import Attribution
-from explainlab.bench.predictions import varied
-from explainlab.bench.runner import Row, examples, model_name, sentiment_classifiers
 from explainlab.data import read_dataset
 from explainlab.figures.heatmap import heatmap, limit
 from explainlab.figures.svg import draw_svg

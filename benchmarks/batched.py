@@ -8,10 +8,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from benchmarks.runner import Row, examples, fastest, peak_memory_mb, quickest
 from explainlab.attribution.explain import attribute, attribute_many
 from explainlab.attribution.records import Attribution
 from explainlab.attribution.registry import complete, get_method
-from explainlab.bench.runner import Row, examples, fastest, peak_memory_mb, quickest
 from explainlab.data import read_dataset
 from explainlab.models.classifier import Classifier
 from explainlab.models.loading import load_model

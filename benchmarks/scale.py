@@ -12,10 +12,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from benchmarks import workers
+from benchmarks.predictions import varied
+from benchmarks.runner import Row, examples, memory_beyond_mb, model_name, timed
 from explainlab.analyses.registry import answer, complete, new_request, request_key
-from explainlab.bench import workers
-from explainlab.bench.predictions import varied
-from explainlab.bench.runner import Row, examples, memory_beyond_mb, model_name, timed
 from explainlab.data import read_dataset
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import Momentary

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Measures every method and metric on a machine that has PyTorch with CUDA, and may have nothing else:
 #
-#     bash explainlab/bench/gpu.sh FOLDER [SECONDS]
+#     bash benchmarks/gpu.sh FOLDER [SECONDS]
 #
 # FOLDER gets gpu.jsonl, which the next run continues, and gpu.md. All takes at most SECONDS (540), apart from the end of
 # a measurement. PYTHON is the Python that has torch (python3). What else is needed goes into an environment of its own,
@@ -11,7 +11,7 @@ set -euo pipefail
 mkdir -p "$1"
 folder=$(cd "$1" && pwd)
 seconds=${2:-540}
-cd "$(dirname "$0")/../.."
+cd "$(dirname "$0")/.."
 
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
@@ -32,5 +32,5 @@ else
 fi
 
 export HF_HUB_OFFLINE=1
-measure() { "$python" -m explainlab.bench.gpu "$folder" --seconds "$((seconds - SECONDS))"; }
+measure() { "$python" -m benchmarks.gpu "$folder" --seconds "$((seconds - SECONDS))"; }
 measure || measure  # an error of the GPU ends the process; the next one tries that measurement last

@@ -8,11 +8,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from benchmarks.bare import bare_logits
+from benchmarks.runner import Row, examples, fastest, model_name, peak_memory_mb, quickest, sentiment_classifiers
 from explainlab.analyses.data_analysis import DataSubject
 from explainlab.analyses.errors.analysis import Predictions
 from explainlab.analyses.registry import complete
-from explainlab.bench.bare import bare_logits
-from explainlab.bench.runner import Row, examples, fastest, model_name, peak_memory_mb, quickest, sentiment_classifiers
 from explainlab.data import Row as DataRow
 from explainlab.data import read_dataset
 from explainlab.models.classifier import Classifier

@@ -11,9 +11,9 @@ import numpy as np
 import torch
 from captum.attr import KernelShap as CaptumKernelShap
 
+from benchmarks.runner import Row, classifiers, held_out, model_name
 from explainlab.attribution.methods.kernel_shap import coalitions, shapley_values
 from explainlab.attribution.subject import Subject
-from explainlab.bench.runner import Row, classifiers, held_out, model_name
 from explainlab.data import read_dataset
 from explainlab.models.classifier import Classifier
 

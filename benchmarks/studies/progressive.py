@@ -8,9 +8,9 @@ from dataclasses import replace
 import torch
 from transformers import GPT2Config, GPT2ForSequenceClassification
 
+from benchmarks.methods import best_floor
+from benchmarks.runner import Row, classifiers, fastest, model_name, text_of
 from explainlab.attribution.explain import explain
-from explainlab.bench.methods import best_floor
-from explainlab.bench.runner import Row, classifiers, fastest, model_name, text_of
 from explainlab.models.classifier import Classifier
 from explainlab.models.transformer import DecoderModel
 

@@ -70,7 +70,7 @@ def run_bench(names: list[str], say: Say, fleet: Sequence[Worker] = ()) -> dict[
     The part ``scale`` measures the workers of ``fleet``; where there are none, some that it starts.
     Raises :class:`RequestError` for a part that does not exist.
     """
-    from explainlab.bench import (
+    from benchmarks import (
         batched,
         gpu,
         library,
@@ -83,7 +83,7 @@ def run_bench(names: list[str], say: Say, fleet: Sequence[Worker] = ()) -> dict[
         shapes,
         shapley,
     )
-    from explainlab.bench.studies import (
+    from benchmarks.studies import (
         benchmark,
         faithfulness,
         integration,

@@ -1,8 +1,8 @@
 """Every method and metric on a GPU: speed, memory, and the scores beside a CPU's.
 
-``python -m explainlab.bench.gpu FOLDER`` leaves ``gpu.jsonl``, a line for each measurement, and ``gpu.md``, the page
-for docs/gpu.md, in FOLDER. ``bash explainlab/bench/gpu.sh FOLDER`` does so on a machine that has PyTorch and nothing
-else. ``python -m explainlab bench gpu`` prints the rows and keeps no files.
+``python -m benchmarks.gpu FOLDER`` leaves ``gpu.jsonl``, a line for each measurement, and ``gpu.md``, the page
+for docs/gpu.md, in FOLDER. ``bash benchmarks/gpu.sh FOLDER`` does so on a machine that has PyTorch and nothing
+else. ``python -m benchmarks gpu`` prints the rows and keeps no files.
 
 * The models have the shapes of known ones and random weights, which change neither speed nor memory. The most useful
   measurements come first, so that an early end leaves a useful page.
@@ -36,15 +36,15 @@ import numpy as np
 import torch
 from transformers import AutoConfig, AutoModelForSequenceClassification, PreTrainedConfig
 
+from benchmarks.bare import bare_logits
+from benchmarks.measurements import BEGUN, INTERRUPTED, Measurement, add, page, read
+from benchmarks.runner import Row, peak_memory_mb, timed
 from explainlab.analyses.again import Repeater
 from explainlab.attribution.explain import attribute_many
 from explainlab.attribution.method import Extent
 from explainlab.attribution.passes import read_originals
 from explainlab.attribution.registry import get_method, methods, parse_method
 from explainlab.attribution.subject import Subject
-from explainlab.bench.bare import bare_logits
-from explainlab.bench.measurements import BEGUN, INTERRUPTED, Measurement, add, page, read
-from explainlab.bench.runner import Row, peak_memory_mb, timed
 from explainlab.errors import ResourceError
 from explainlab.files import write_file
 from explainlab.metrics.evaluate import Case, evaluate
@@ -467,7 +467,7 @@ def texts(count: int) -> list[str]:
 
 
 def main() -> None:
-    """Run ``python -m explainlab.bench.gpu``."""
+    """Run ``python -m benchmarks.gpu``."""
     parser = argparse.ArgumentParser(description="Measure all methods and metrics on a GPU.")
     parser.add_argument("folder", type=Path, help=f"where {RECORDS} and {PAGE} are; it is made if it is not there")
     parser.add_argument("--seconds", type=float, default=SECONDS, help="the most time (default: %(default)s)")

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from itertools import groupby
 from pathlib import Path
 
-from explainlab.bench.runner import Row
+from benchmarks.runner import Row
 
 INTERRUPTED = "interrupted"
 """Begins the problem of a measurement that the next run tries again."""
@@ -116,7 +116,7 @@ def page(measurements: Iterable[Measurement]) -> str:
     """Write the measurements as a page in Markdown, with a table for each device, model and number of texts."""
     parts = [
         "# Speed, memory and scores on a GPU",
-        "By `bash explainlab/bench/gpu.sh FOLDER`, with random weights. *Bare* are as many passes by transformers "
+        "By `bash benchmarks/gpu.sh FOLDER`, with random weights. *Bare* are as many passes by transformers "
         "alone, in full batches. *Peak* is the most memory that torch had allocated, the weights included. "
         "*Difference* is the largest from the scores of a CPU in float32 from the same weights, for the first text, as "
         "a share of the largest score.",
