@@ -6,8 +6,11 @@ import difflib
 import importlib
 import inspect
 import pkgutil
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import entry_points
 from reprlib import repr as quote
 from types import ModuleType
 from typing import Any, ClassVar, Literal, Protocol, TypeVar, get_args, get_origin
@@ -104,14 +107,36 @@ def specs(parameters: type[Parameters]) -> list[ParameterSpec]:
 
 
 class _Member(Protocol):
+    id: ClassVar[str]
     family: ClassVar[str]
 
 
 Member = TypeVar("Member", bound=_Member)
 
 
+@cache
+def installed(kind: str) -> dict[str, Any]:
+    """Return the ``methods``, ``metrics``, ``analyses`` or ``models`` of other installed packages by their names.
+
+    A package names them as entry points of the group ``explainlab.KIND``. One that cannot be imported is left out with
+    a warning, so that everything else goes on.
+    """
+    found: dict[str, Any] = {}
+    for point in sorted(entry_points(group=f"explainlab.{kind}")):
+        try:
+            found.setdefault(point.name, point.load())
+        except Exception as error:
+            skip(kind, point.name, f"its import fails ({type(error).__name__}: {error})")
+    return found
+
+
+def skip(kind: str, name: str, reason: str) -> None:
+    """Warn that one of the ``installed`` objects of a ``kind`` cannot be used."""
+    warnings.warn(f"{name}, an entry point of explainlab.{kind}, is left out: {reason}.", stacklevel=2)
+
+
 def discovered(package: ModuleType, base: type[Member], families: Sequence[str]) -> list[type[Member]]:
-    """The classes with an id that are declared below ``base`` in the modules of ``package``.
+    """Return the classes with an id below ``base``: those of the modules of ``package``, then those ``installed``.
 
     They come family by family, ``families`` first, then by module and in the order of their declaration.
     """
@@ -120,6 +145,15 @@ def discovered(package: ModuleType, base: type[Member], families: Sequence[str])
         module = importlib.import_module(f"{package.__name__}.{info.name}")
         classes = [value for value in vars(module).values() if isinstance(value, type) and issubclass(value, base)]
         members += [cls for cls in classes if cls.__module__ == module.__name__ and "id" in vars(cls)]
+    kind, known = package.__name__.rpartition(".")[2], {member.id for member in members}
+    for name, cls in installed(kind).items():
+        if not (isinstance(cls, type) and issubclass(cls, base) and "id" in vars(cls)):
+            skip(kind, name, f"it is no {base.__name__} with an id")
+        elif cls.id in known:
+            skip(kind, name, f"there is one with the id {cls.id}")
+        else:
+            members.append(cls)
+            known.add(cls.id)
     order = {family: place for place, family in enumerate(families)}
     return sorted(members, key=lambda m: (order.get(m.family, len(order)), m.family))
 

@@ -14,7 +14,7 @@ from explainlab import data
 from explainlab.analyses.base import Analysis, ModelFree
 from explainlab.attribution.explain import dtype_of
 from explainlab.attribution.registry import get_method
-from explainlab.declared import named, require_within
+from explainlab.declared import installed, named, require_within, skip
 from explainlab.errors import RequestError
 from explainlab.limits import Limits
 from explainlab.models.classifier import Classifier
@@ -29,11 +29,19 @@ _SETS = "sets"
 
 @cache
 def analyses() -> dict[str, Analysis]:
-    """Every analysis by id: the methods, each as a question, then the studies, by id."""
+    """Every analysis by id: the methods, each as a question, then the studies, by id, also those installed."""
     for module in pkgutil.iter_modules(package.__path__):
         if module.ispkg and module.name != _SETS:
             importlib.import_module(f"{package.__name__}.{module.name}.analysis")
     listed = [analysis for cls in _concrete(Analysis) for analysis in cls.instances()]
+    known = {analysis.id for analysis in listed}
+    for name, cls in installed("analyses").items():
+        if not (isinstance(cls, type) and issubclass(cls, Analysis)):
+            skip("analyses", name, "it is no Analysis")
+        elif known & {analysis.id for analysis in cls.instances()}:
+            skip("analyses", name, "there is one with its id")
+        else:
+            listed += cls.instances()
     return {analysis.id: analysis for analysis in sorted(listed, key=lambda a: (a.kind, a.id))}
 
 

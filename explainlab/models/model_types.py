@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import transformers
 
+from explainlab.declared import installed
 from explainlab.errors import ModelError
 from explainlab.models import anatomy
 from explainlab.models.anatomy import Anatomy
@@ -69,12 +70,15 @@ MODEL_TYPES: dict[str, ModelType] = {
 
 
 def model_type_of(config: transformers.PreTrainedConfig, speaks: bool = False) -> ModelType:
-    """The row for a configuration, with its own pooling and quantisation; ``speaks``: it classifies by a prompt.
+    """Return the row for a configuration, with its own pooling and quantisation; ``speaks``: it classifies by a prompt.
+
+    A package that is installed beside this one may have rows for other types: see
+    :func:`explainlab.declared.installed`.
 
     Raises :class:`ModelError` for a model type that has no row.
     """
-    row = MODEL_TYPES.get(config.model_type)
-    if row is None:
+    row = MODEL_TYPES.get(config.model_type) or installed("models").get(config.model_type)
+    if not isinstance(row, ModelType):
         raise ModelError(
             f"Models of type '{config.model_type}' are not supported.",
             f"Supported types: {', '.join(sorted(MODEL_TYPES))}.",

@@ -1,0 +1,1 @@
+"""Explains by the first words of a text."""

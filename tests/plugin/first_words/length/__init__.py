@@ -1,0 +1,1 @@
+"""How many words has a text?"""

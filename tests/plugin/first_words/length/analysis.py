@@ -1,0 +1,52 @@
+"""An analysis of a text or a data set: how many words there are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from explainlab.analyses.base import AnalysisResult
+from explainlab.analyses.parameters import Rows, Sample
+from explainlab.analyses.text_analysis import TextAnalysis
+from explainlab.attribution.passes import read_originals
+from explainlab.attribution.subject import Subject
+from explainlab.data import Row
+from explainlab.declared import Parameters as Declared
+from first_words.length.result import AllWords, Words
+
+
+class Parameters(Declared):
+    """Which rows are read."""
+
+    rows: Rows = 100
+    sample: Sample = "first"
+
+
+class WordCount(TextAnalysis[Words, AllWords]):
+    """How many words has a text?"""
+
+    id = "word_count"
+    label = "Word count"
+    source = "The package first-words"
+    definition = "the number of words"
+    TextBody, DataBody = Words, AllWords
+    Parameters = Parameters
+
+    def evaluations(self, parameters: Parameters) -> int:
+        """One pass, for the prediction."""
+        return 1
+
+    def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[Words]:
+        """Count the words."""
+        read_originals(subjects)
+        return [Words(words=len(subject.encoding.text.split())) for subject in subjects]
+
+    def of_rows(self, rows: Sequence[Row], bodies: Sequence[Words], parameters: Parameters) -> AllWords:
+        """Return their mean."""
+        return AllWords(texts=list(bodies), mean=float(np.mean([body.words for body in bodies])))
+
+    def headline(self, result: AnalysisResult[Words | AllWords]) -> str:
+        """Say how many."""
+        body = result.body
+        return f"{body.words} words." if isinstance(body, Words) else f"{body.mean:.1f} words on average."
