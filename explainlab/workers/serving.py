@@ -20,6 +20,7 @@ from explainlab.analyses.registry import model_digest
 from explainlab.errors import ModelError
 from explainlab.models.classifier import Prediction
 from explainlab.models.context import Body, RunContext
+from explainlab.models.devices import free_cached
 from explainlab.reader import Reader
 from explainlab.request import CompleteRequest
 from explainlab.workers.answering import Answering
@@ -31,6 +32,8 @@ log = logging.getLogger(__name__)
 
 STATE_SECONDS = 1.0
 """How often a worker says how it is."""
+IDLE_SECONDS = 5.0
+"""A worker without a task for this time gives unused memory back."""
 _OFTEN, _RARELY, _ASKING = 0.01, 0.5, 0.02
 """Between two batches a run asks whether it may go on: not more often than so many seconds, and, where the way to the
 server is long, so rarely that asking takes about this share of the time."""
@@ -134,6 +137,7 @@ class Serving:
         self._answering = answering
         self._most_bytes = most_bytes
         self._replies: dict[int, SimpleQueue[Message]] = {}
+        self._ended: float | None = None  # when (monotonic) a task did so whose memory has not been given back
 
     def run(self) -> None:
         """Serve until the channel is closed."""
@@ -176,6 +180,9 @@ class Serving:
                 log.error("this worker has more memory than it may, and ends")
                 os._exit(TOO_LARGE)
             time.sleep(STATE_SECONDS)
+            if self._ended and not self._replies and time.monotonic() - self._ended > IDLE_SECONDS:
+                self._ended = None
+                free_cached()
 
     def _answer(self, message: Message) -> None:
         """Answer one task, to its end."""
@@ -220,6 +227,7 @@ class Serving:
 
     def _end(self, task: int, message: Message) -> None:
         del self._replies[task]
+        self._ended = time.monotonic()
         with suppress(ChannelClosed):
             self._channel.send({"task": task, **message, "state": self.state()})
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+
+import psutil
 import pytest
 import torch
 
 from explainlab.errors import ModelError, RequestError
-from explainlab.models.devices import CPU_BATCH_TOKENS, batch_tokens, choose_device, is_out_of_memory
+from explainlab.models.devices import CPU_BATCH_TOKENS, batch_tokens, choose_device, free_cached, is_out_of_memory
 
 CPU = torch.device("cpu")
 
@@ -54,3 +57,17 @@ def test_out_of_memory_is_recognised() -> None:
     assert is_out_of_memory(raised.value), "what caused it counts"
     assert not is_out_of_memory(ModelError("There is no out of memory."))
     assert not is_out_of_memory(RuntimeError("mat1 and mat2 shapes cannot be multiplied"))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems take memory back by themselves")
+def test_memory_below_what_is_still_used_is_given_back() -> None:
+    """C's allocator keeps all that is below the last block."""
+    process = psutil.Process()
+    before = process.memory_info().rss
+    blocks = [bytes(1000) for _ in range(200_000)]
+    last = blocks[-1]
+    del blocks
+    assert process.memory_info().rss > before + 150 * 2**20
+    free_cached()
+    assert process.memory_info().rss < before + 50 * 2**20
+    assert len(last) == 1000
