@@ -1,8 +1,10 @@
-"""A store that is away or locked: answers that are computed meanwhile are there when it is back."""
+"""A store that is away, locked or full: answers that are computed meanwhile are there when it is back."""
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -62,6 +64,24 @@ def test_answers_that_are_computed_while_another_program_locks_the_file_are_stor
         assert service.engine.wait(job, SOON)
         assert "It will be when the store is back" in job.result.warnings[-1]
         other_program.execute("COMMIT")
+    service.late.flush()
+    assert job.result.warnings == ()
+    after = opened(url)
+    assert after.find(ask()).to_json() == job.result.to_json()
+    assert after.runs(LOCAL).total == 1
+
+
+def test_answers_that_are_computed_while_the_disk_is_full_are_stored_when_there_is_room(disk: Path) -> None:
+    url = f"sqlite:///{disk / 'results.sqlite'}"
+    service, big = opened(url), disk / "big"
+    with big.open("wb", buffering=0) as file, suppress(OSError):
+        while True:
+            file.write(bytes(2**12))
+    assert shutil.disk_usage(disk).free == 0
+    job = service.submit(ask())
+    assert service.engine.wait(job, SOON)
+    assert "It will be when the store is back" in job.result.warnings[-1]
+    big.unlink()
     service.late.flush()
     assert job.result.warnings == ()
     after = opened(url)
