@@ -110,12 +110,12 @@ class _Child:
 
     @property
     def lives(self) -> bool:
-        """Whether the process has not ended."""
+        """True until the process has ended."""
         return self._process.poll() is None
 
     @property
     def is_light(self) -> bool:
-        """Whether it lives and has freed the memory of its last reading."""
+        """True if it lives and has freed the memory of its last reading."""
         return self.lives and self._megabytes() < _MOST_IDLE_MB
 
     def items(self, reading: Reading, arguments: Mapping[str, Any], watch: Tell) -> Iterator[Any]:
@@ -246,6 +246,7 @@ def _too_long() -> Exceeded:
 
 def serve(descriptor: int) -> None:
     """Read for the parent at the other end of the pipe ``descriptor``, until it is gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is for the parent
     threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     parent = _Parent(Connection(descriptor))
     while True:
@@ -316,8 +317,9 @@ def _outcome(parent: _Parent, reading: Reading, arguments: Mapping[str, Any]) ->
 
 
 def _limit(kind: int, most: int) -> None:
-    """Let this process have no more of a ``kind`` of resource, whoever looks after it."""
-    resource.setrlimit(kind, (most, resource.getrlimit(kind)[1]))
+    """Let this process have no more than ``most`` of a ``kind`` of resource."""
+    _, hard = resource.getrlimit(kind)
+    resource.setrlimit(kind, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
 
 
 # ---- messages

@@ -41,13 +41,13 @@ def sleeps(tell: Tell, **_: Any) -> Iterator[int]:
     yield 1
 
 
-def grows(tell: Tell) -> Iterator[int]:
+def grows(tell: Tell, **_: Any) -> Iterator[int]:
     """Take memory without end; tell how much it is."""
     taken = []
     while True:
         taken.append(b"a" * 20 * 2**20)
         tell(psutil.Process().memory_info().rss)
-        yield len(taken)
+    yield len(taken)
 
 
 def ends(tell: Tell, number: int) -> Iterator[int]:
@@ -56,7 +56,7 @@ def ends(tell: Tell, number: int) -> Iterator[int]:
     yield 1
 
 
-def panics(tell: Tell) -> Iterator[int]:
+def panics(tell: Tell, **_: Any) -> Iterator[int]:
     """Fail as a library in Rust does."""
     raise PanicException("there is no such byte.\nmore of it")
     yield 1

@@ -1,4 +1,4 @@
-"""The guard: what a user brings ends no process but a child, takes its time and memory alone, and holds up no other."""
+"""The guard: a harmful file ends no process but a child, takes its time and memory alone, and holds up no other."""
 
 from __future__ import annotations
 

@@ -19,6 +19,7 @@ from explainlab.guard import Exceeded, Reading, Tell, guarded
 from explainlab.limits import Limits
 from explainlab.reader import ANYBODY, Reader
 from explainlab.request import digest
+from explainlab.settings import ASSETS
 
 _FIRST_RECORDS, _MOST_RECORDS, _MOST_BYTES = 16, 1024, 2**18
 """The records of the first part of a source, which double from part to part, and the most records and bytes of one."""
@@ -50,7 +51,7 @@ class Source:
             "named": [*named],
             "limits": asdict(reader.limits),
         }
-        guard = _unguarded if self.name.startswith(PREFIX) else guarded
+        guard = _unguarded if all(ASSETS in file.parents for file in self.files) else guarded
         try:
             for part in guard(read_parts, arguments, reader.watch):
                 notes += [note for note in part["notes"] if note not in notes]
@@ -69,7 +70,7 @@ def _unguarded(reading: Reading, arguments: Mapping[str, Any], watch: Tell) -> I
 def read_parts(
     watch: Tell, name: str, files: Sequence[str], named: Collection[str], limits: Mapping[str, Any]
 ) -> Iterator[dict[str, Any]]:
-    """Yield the ``records`` of all files in parts, each with the ``notes`` so far: see :meth:`Source.records`.
+    """Yield the ``records`` of all files in parts, each with the ``notes`` up to it: see :meth:`Source.records`.
 
     A part ends before a record that brings a note, and before an error.
     """

@@ -8,6 +8,7 @@ import hashlib
 import json
 import tempfile
 from contextlib import suppress
+from decimal import Decimal
 from pathlib import Path
 
 import pandas as pd
@@ -16,11 +17,13 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from explainlab.data import EXAMPLES, Row, read_dataset, rows_digest, source_digest, survey
+from explainlab.data import EXAMPLES, Row, preview, read_dataset, rows_digest, source_digest, sources, survey
 from explainlab.data.files import MARKS
 from explainlab.errors import DataError
+from explainlab.guard import Reading, Tell, guarded
 from explainlab.limits import MAX_RECORD_BYTES, Limits
 from explainlab.reader import Reader
+from tests import guarded as readings
 
 LABELS = ("negative", "positive")
 FORMATS = ("csv", "tsv", "jsonl", "parquet")
@@ -528,3 +531,45 @@ def test_real_data_set(name):
     assert [names.index(row.label) for row in dataset.rows] == frame.label.tolist()
     if "rationale" in frame:
         assert [json.dumps(row.rationale) for row in dataset.rows] == frame.rationale.tolist()
+
+
+def test_only_our_own_files_are_read_without_the_guard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[list[str]] = []
+
+    def seen(reading: Reading, arguments: dict[str, list[str]], watch: Tell) -> object:
+        read.append(arguments["files"])
+        return guarded(reading, arguments, watch)
+
+    monkeypatch.setattr(sources, "guarded", seen)
+    path = tmp_path / "embedded:sentiment.csv"
+    path.write_text("text,label\na film,1\n")
+    assert len(read_dataset(path).rows) == 1
+    assert read_dataset("embedded:sentiment").rows
+    assert read == [[str(path)]]
+
+
+@pytest.mark.parametrize(
+    ("reading", "told"),
+    [
+        (readings.grows, r"^rows\.csv takes more than 500 MB of memory to read\. Save it again"),
+        (readings.panics, r"^rows\.csv fails in the library that reads it \(there is no such byte\)\. Save it again"),
+    ],
+)
+def test_a_file_that_its_library_cannot_bear_is_told(
+    reading: Reading, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("text,label\na film,1\n")
+    monkeypatch.setattr(sources, "read_parts", reading)
+    with pytest.raises(DataError, match=told):
+        read_dataset(path)
+    monkeypatch.undo()
+    assert len(read_dataset(path).rows) == 1
+
+
+def test_bytes_are_no_text_and_decimals_are_labels(tmp_path: Path) -> None:
+    path = tmp_path / "rows.parquet"
+    pd.DataFrame({"text": [b"\xff"], "label": [Decimal("1.50")]}).to_parquet(path)
+    assert preview(path).records == ({"text": "b'\\xff'", "label": "1.50"},)
+    with pytest.raises(DataError, match="is not a string but bytes"):
+        read_dataset(path)

@@ -9,10 +9,12 @@ import copy
 import json
 import logging
 import re
+import threading
 from collections.abc import Collection, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import count
 from math import prod
 from pathlib import Path
 from reprlib import repr as quote
@@ -22,6 +24,7 @@ import torch
 import transformers
 from safetensors import safe_open
 from torch import nn
+from torch.nn.modules.module import register_module_parameter_registration_hook
 
 from explainlab.errors import ModelError, ResourceError
 from explainlab.limits import MAX_LAYERS
@@ -39,6 +42,8 @@ ADAPTER_WEIGHTS = "adapter_model.safetensors"
 MOST_GROWTH, MOST_NEW = 8, 10**7
 """The most numbers of a network: 8 times those of its files, as weights in 4 bits are two in a byte and tied ones are
 there twice, and 10 million new ones, such as a head's."""
+_MORE_PARAMETERS = 1_000
+"""The weights that a network may have beside :data:`MOST_GROWTH` times those of its files."""
 _NUMBER = re.compile(r"\.\d+\.")
 """The number of a layer in the name of a weight."""
 IN_ADAPTER = "base_model.model."
@@ -170,7 +175,7 @@ def empty_network(
     files: Files, config: transformers.PreTrainedConfig, language_model: bool, dtype: torch.dtype
 ) -> transformers.PreTrainedModel:
     """The network of ``config`` on torch's ``meta`` device: it has shapes, those of ``files``, and no weights."""
-    network = _on_meta(config, language_model, dtype=dtype)
+    network = _on_meta(config, language_model, _most_parameters(files.directory), dtype=dtype)
     if getattr(config, "quantization_config", None) is not None:
         pack(network, files.directory)
     network.requires_grad_(False).eval()
@@ -241,8 +246,11 @@ def _require_fitting(model_id: str, directory: Path, config: Any) -> None:
                 "Save the configuration and the weights together with save_pretrained.",
             )
     stored = sum(_count(path) for path in directory.glob("*.safetensors"))
+    most = _most_parameters(directory)
     try:
-        asked = _numbers_asked(_Written(config.to_json_string(use_diff=False), config))
+        asked = _numbers_asked(_Written(config.to_json_string(use_diff=False), config), most)
+    except ModelError:
+        raise
     except Exception as error:
         raise ModelError(f"{model_id} cannot be loaded: {first_line(error)}") from error
     if asked > MOST_GROWTH * stored + MOST_NEW:
@@ -261,20 +269,39 @@ class _Written:
 
 
 @lru_cache(maxsize=64)
-def _numbers_asked(own: _Written) -> int:
-    """Return how many numbers a network of this configuration holds."""
-    return sum(weight.numel() for weight in _on_meta(own.config, language_model=False).state_dict().values())
+def _numbers_asked(own: _Written, most: int) -> int:
+    """Return how many numbers a network of this configuration holds; raise if it has more than ``most`` weights."""
+    return sum(weight.numel() for weight in _on_meta(own.config, False, most).state_dict().values())
+
+
+@contextmanager
+def _with_at_most(parameters: int) -> Iterator[None]:
+    """Raise :class:`ModelError` as soon as this thread has made more ``parameters`` of a network."""
+    thread, made = threading.get_ident(), count(1)
+
+    def counted(module: nn.Module, name: str, parameter: nn.Parameter) -> None:
+        if threading.get_ident() == thread and next(made) > parameters:
+            raise ModelError(
+                f"The configuration of the model asks for over {parameters:,} weights, far more than its files have.",
+                "Save the configuration and the weights together with save_pretrained.",
+            )
+
+    hook = register_module_parameter_registration_hook(counted)
+    try:
+        yield
+    finally:
+        hook.remove()
 
 
 def _on_meta(
-    config: transformers.PreTrainedConfig, language_model: bool, **options: Any
+    config: transformers.PreTrainedConfig, language_model: bool, most: int, **options: Any
 ) -> transformers.PreTrainedModel:
-    """The network of ``config`` without weights, on torch's ``meta`` device."""
+    """Return the network of ``config`` on torch's ``meta`` device; raise for more than ``most`` weights."""
     factory: Any = transformers.AutoModelForSequenceClassification
     if language_model:
         factory = transformers.AutoModelForCausalLM
     network: transformers.PreTrainedModel
-    with BUILDING, torch.device("meta"):
+    with BUILDING, _with_at_most(most), torch.device("meta"):
         network = factory.from_config(copy.deepcopy(config), **options)
     return network
 
@@ -292,6 +319,15 @@ def count_weights(files: Files) -> int:
     with suppress(Exception):  # damaged files are told when they are loaded
         return sum(_count(path) for directory in directories for path in directory.glob("*.safetensors"))
     return 0
+
+
+def _most_parameters(directory: Path) -> int:
+    """Return the most weights, each of any size, of a network whose files are in ``directory``."""
+    stored = 0
+    for path in directory.glob("*.safetensors"):
+        with safe_open(path, "pt") as file:
+            stored += len(file.keys())
+    return MOST_GROWTH * stored + _MORE_PARAMETERS
 
 
 def _count(path: Path) -> int:

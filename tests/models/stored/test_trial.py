@@ -12,7 +12,7 @@ import pytest
 from explainlab import guard
 from explainlab.errors import ModelError
 from explainlab.guard import Reading, guarded
-from explainlab.models.loading import describe, load_model
+from explainlab.models.loading import describe, load_model, outline
 from explainlab.models.stored import places
 from explainlab.models.stored.trial import try_files
 from explainlab.settings import ASSETS
@@ -45,6 +45,15 @@ def long_header(path: Path) -> None:
 def many_labels(path: Path) -> None:
     fields = json.loads((path / "config.json").read_text())
     (path / "config.json").write_text(json.dumps({**fields, "id2label": {str(i): "a" for i in range(800_000)}}))
+
+
+def test_a_network_of_many_weights_is_not_built(tmp_path: Path) -> None:
+    path = build("albert", tmp_path)
+    fields = json.loads((path / "config.json").read_text())
+    (path / "config.json").write_text(json.dumps({**fields, "inner_group_num": 10**6}))
+    for use in (outline, load_model):
+        with bounded(), pytest.raises(ModelError, match=r"asks for over [\d,]+ weights, far more than its files have"):
+            use(str(path))
 
 
 @pytest.mark.parametrize(
