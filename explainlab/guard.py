@@ -26,7 +26,7 @@ from typing import Any
 
 import psutil
 
-from explainlab.errors import ExplainLabError
+from explainlab.errors import DataError, ExplainLabError, ModelError
 from explainlab.limits import MAX_GUARDED_MB, MAX_GUARDED_SECONDS
 
 with suppress(ImportError):  # not on Windows
@@ -47,6 +47,8 @@ _MOST_MESSAGE = 2**27
 _NEXT, _STOP = b"next", b"stop"
 _BYTES = "\0bytes"
 """The name of the only field of an object of JSON that stands for bytes."""
+_ERRORS = {kind.__name__: kind for kind in (DataError, ModelError)}
+"""The errors that a reading raises, by their names."""
 _TOO_DEEP = "is nested too deeply to read"
 _MAIN = "import sys; sys.modules['torch'] = None; from explainlab.guard import serve; serve(int(sys.argv[1]))"
 """The program of a child. It has no torch: a tokenizer and a configuration need none, and it takes 200 MB."""
@@ -136,7 +138,7 @@ class _Child:
                 if kind == "exceeded":
                     raise Exceeded(value)
                 if kind == "error":
-                    raise getattr(import_module("explainlab.errors"), value[0])(*value[1:])
+                    raise _ERRORS.get(value[0], ExplainLabError)(*value[1:])
                 return
 
     def stop(self) -> None:
