@@ -117,26 +117,40 @@ def _meant(file: parquet.ParquetFile, columns: list[parquet.ColumnSchema]) -> di
     }
     schema = file.schema_arrow
     for name, names in _class_names((schema.metadata or {}).get(_DATASETS, b"")).items():
-        if name in schema.names and types.is_integer(schema.field(name).type):
+        if name in schema.names and types.is_integer(_of_one(schema.field(name).type)):
             meant[name] = partial(_name, names)
     return meant
 
 
+def _of_one(kind: pa.DataType) -> pa.DataType:
+    """Return the type of a cell, or of what its lists hold."""
+    return kind.value_type if types.is_list(kind) or types.is_large_list(kind) else kind
+
+
 def _class_names(metadata: bytes) -> dict[str, list[str]]:
-    """Return the names of classes by column, in the order of their numbers: ``ClassLabel`` of the library datasets."""
+    """Return the names of classes by column, in the order of their numbers: ``ClassLabel`` of the library datasets.
+
+    A cell may also be a list of such numbers.
+    """
     try:
         features = json.loads(metadata)["info"]["features"].items()
     except (ValueError, RecursionError, LookupError, TypeError, AttributeError):
         return {}
-    kinds = [(name, kind) for name, kind in features if isinstance(kind, dict) and kind.get("_type") == "ClassLabel"]
+    listed = [(name, kind.get("feature", kind) if isinstance(kind, dict) else kind) for name, kind in features]
+    kinds = [(name, kind) for name, kind in listed if isinstance(kind, dict) and kind.get("_type") == "ClassLabel"]
     names = {name: kind.get("names") for name, kind in kinds}
     return {
         name: own for name, own in names.items() if isinstance(own, list) and all(isinstance(one, str) for one in own)
     }
 
 
-def _name(names: list[str], number: int | None) -> str | int | None:
-    """Return the name of a class; None for -1, by which datasets means no label; other numbers as they are."""
+def _name(names: list[str], number: Any) -> Any:
+    """Return the name of a class; None for -1, by which datasets means no label; other numbers as they are.
+
+    Of a list of numbers return the list of names.
+    """
+    if isinstance(number, list):
+        return [_name(names, one) for one in number]
     if number is None or number == -1:
         return None
     return names[number] if number in range(len(names)) else number

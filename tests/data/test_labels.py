@@ -7,6 +7,7 @@ import gzip
 import json
 import shlex
 import tempfile
+from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -243,6 +244,16 @@ def test_numbers_with_names_are_these_names(
     assert read(packed, BINARY) == labels
     assert [row.label for row in read_dataset(path).rows] == [names[number] for number in written]
     assert preview(path).records[0]["label"] == names[written[0]]
+
+
+@pytest.mark.parametrize("kind", [pa.list_, pa.large_list])
+def test_numbers_in_lists_are_these_names_too(tmp_path: Path, kind: Callable[[pa.DataType], pa.DataType]) -> None:
+    feature = {"feature": {"names": ["positive", "negative"], "_type": "ClassLabel"}, "_type": "List"}
+    labels = pa.array([[0], [1], [-1], [], None, [0, 1]], kind(pa.int64()))
+    data = read_dataset(named_file(tmp_path / "rows.parquet", labels, feature), BINARY, skip_bad=True)
+    assert [row.label for row in data.rows] == ["positive", "negative"]
+    assert [row for row, _ in data.skipped] == [3, 4, 5, 6]
+    assert data.skipped[-1] == (6, "The label has 2 labels.")
 
 
 def test_names_of_a_file_that_are_no_class_are_asked_for(tmp_path: Path) -> None:
