@@ -94,7 +94,7 @@ def require_usable(network: Any, device: str | None, dtype: str | None) -> None:
             f"A {name} is no model of transformers.",
             "Give a PreTrainedModel (of peft, what merge_and_unload returns), an id, or a directory.",
         )
-    if not name.endswith("ForSequenceClassification"):
+    if not any(kind.__name__.endswith("ForSequenceClassification") for kind in type(network).__mro__):
         raise ModelError(f"A {name} is no classifier.", "Give a model for sequence classification.")
     weights = list(network.parameters())
     if is_quantised(network):

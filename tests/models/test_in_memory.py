@@ -250,11 +250,11 @@ def _method(network: Any) -> Any:
 
 
 def _subclass(network: Any) -> Any:
-    class HalvedForSequenceClassification(type(network)):  # type: ignore[misc]
+    class HalvedScores(type(network)):  # type: ignore[misc]
         def forward(self, *given: Any, **named: Any) -> Any:
             return _halve(super().forward(*given, **named))
 
-    network.__class__ = HalvedForSequenceClassification
+    network.__class__ = HalvedScores
     return network
 
 
