@@ -58,7 +58,7 @@ SHAPES: dict[str, tuple[list[Any], dict[str, str]]] = {
     "case": (["Negative", "POSITIVE"], {}),
     "other": (["bad, really", "good"], {"bad, really": "negative", "good": "positive"}),
     "stars": ([1, 5], {"1": "negative", "5": "positive"}),
-    "truth": ([False, True], {"False": "negative", "True": "positive"}),
+    "truth": ([False, True], {"False": "negative", "True": "positive", "false": "negative", "true": "positive"}),
     "list": ([["negative"], ["positive"]], {}),
 }
 """By name what a file writes for each class, and what the reader says that it means."""
