@@ -71,8 +71,6 @@ OF_WORDS = ("embedding_size", "embeddings", "min_count", "decoder")
 """Settings of models of whole words."""
 NEW_WEIGHTS = ("size", "layers", "width", "heads", "vocabulary", "dropout", *OF_WORDS)
 """Settings of models that begin with random weights."""
-LATER = ("lora", "lora_rank", "optimizer", "metric", "prompt", "masking", *OF_WORDS)
-"""Settings that older trainings did not have: where they are the defaults, these do not know of them."""
 
 
 class TrainingSettings(BaseModel):

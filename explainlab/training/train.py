@@ -32,7 +32,7 @@ from explainlab.training.examples import Examples
 from explainlab.training.fit import Diverged, Training
 from explainlab.training.passes import Report, measured_accuracy, predictions, score, teacher_logits
 from explainlab.training.randomness import OwnRandom
-from explainlab.training.settings import LATER, TrainingSettings
+from explainlab.training.settings import TrainingSettings
 from explainlab.training.start import Start, class_names, note_masks, note_pairs, settings_for, starting_point
 from explainlab.training.timed import Timed
 from explainlab.training.vectors import vectors_digest
@@ -196,14 +196,11 @@ def training_digest(
     validation: Examples | None = None,
     masked: Masked | None = None,
 ) -> str:
-    """What decides the weights of a training on one machine: the data, the base's files and the settings.
+    """Return the digest of all that decides the weights of a training on one machine.
 
-    Also the format to which torch rounds the products on the ``device``, where it does.
+    The data, the files of the base, the settings, and the format to which torch rounds products on the ``device``.
     """
-    rounded = rounding(choose_device(device))
-    usual = TrainingSettings()
-    later = {name for name in LATER if getattr(settings, name) == getattr(usual, name)}
-    body = settings.model_dump(mode="json", exclude={"evaluate", "seeds", "validation", "embeddings"} | later)
+    body = settings.model_dump(mode="json", exclude={"evaluate", "seeds", "validation", "embeddings"})
     if settings.embeddings:
         body["embeddings"] = vectors_digest(settings.embeddings)
     return digest(
@@ -213,8 +210,8 @@ def training_digest(
             "base": _new_name(base) if base in ARCHITECTURES else model_digest(base),
             "teacher": model_digest(settings.teacher) if settings.teacher else None,
             "settings": body,
-            **({"masked": asdict(masked)} if masked else {}),
-            **({"rounding": rounded} if rounded else {}),
+            "masked": asdict(masked) if masked else None,
+            "rounding": rounding(choose_device(device)),
         }
     )
 

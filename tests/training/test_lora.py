@@ -207,19 +207,11 @@ def test_it_is_asked_for_by_name_and_only_where_there_are_weights() -> None:
         settings_for(base, lora_rank=4)
 
 
-def test_trainings_without_it_are_what_they_were() -> None:
-    """The digest of one that is older than LoRA, as it was written then."""
-    assert training_digest(labelled(NEW), "bert", settings_for("bert", recipe="thesis")) == OLD
-
-
 def test_it_and_its_rank_decide_the_model() -> None:
     base = "embedded:bert-mini-sst2"
     chosen = [{}, {"lora": True}, {"lora": True, "lora_rank": 4}]
     digests = {training_digest(labelled(NEW), base, settings_for(base, **own)) for own in chosen}
     assert len(digests) == 3
-
-
-OLD = "0880b5df17ab25fa11d71cd105b7a1cc13edce663109a7286bdd69ddd99f4791"
 
 
 def test_a_teacher_may_be_an_adapter(zoo_path: Callable[[str], Path], tmp_path: Path) -> None:
