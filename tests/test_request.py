@@ -32,23 +32,23 @@ def key(**fields: Any) -> str:
         (FIELDS, "dd0edb335c28e1379bd0af3b0a72cf3fa42130bbc16e01a303176544735d1f1e"),
         (
             {"question": "trust", "model": "m", "text": "a film", "parameters": {"method": "lime"}},
-            "9902c44a79b662d5184e3678b1f41be0554d6407d67e2cfafd155d12585fa8da",
+            "05dadb9dd5913b9296347e2da21d5c7e032d45347b1edafa1eafd7fb54fd9639",
         ),
         (
             {"question": "path_gradients", "model": "m", "text": "a film"},
-            "04d8cd9d125f49dd9ba1203013baae4caf4da6686f65767d247ebde93a3acf26",
+            "8eab033378ba079c22685a0b9b1b253b49e3e3b23506ef5b81b6678075baf6c7",
         ),
         (
             {"question": "predictions", "model": "m", "data": "embedded:sentiment", "columns": {"text": "text"}},
-            "9e701203e33dcd4caddfbf56bb57a64c9002812f328f1ba123c55ff932d6dafd",
+            "17a4658643571a31f04e42f3e68a0c2652393d4d41fd083c3ae77a62d1ede0a5",
         ),
         (
             {"question": "evaluation", "model": "m", "text": "a film"},
-            "5af65bd9193cb6ef451340b85f85458121cb6aeb6e3de3a4a5d5c1e110bddfb8",
+            "726264f1e8ec69b1f64c88657be70ed13ef0059b8acb3f9ed4be783c27e5b80d",
         ),
         (
             {"question": "activation", "model": "m", "text": "a film", "output": "logit"},
-            "fad5dad704083e2fbea7b0ac3cb979f41b37123b303f1175979425682abae1ef",
+            "83e2f9d94b185dd388ee9bb13626d9dafb12f3b580acc934e651651539a41d52",
         ),
     ],
 )
