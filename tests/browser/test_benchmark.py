@@ -115,7 +115,7 @@ def is_saved_and_the_arrow_keys_go_through_it(page: Page) -> None:
     page.keyboard.press("Escape")
     page.get_by_text("Methods by metrics, to sort").click()
     table = page.locator(".st-key-benchmark_faithfulness_table canvas").first
-    table.wait_for()
+    table.scroll_into_view_if_needed()  # it waits until the table has unfolded, and stays where it is
     table.click(position={"x": 400, "y": 35 + 17}, force=True)
     chosen = page.locator(".st-key-benchmark_cell_method").get_by_role("combobox")
     expect(chosen).not_to_have_value("Choose")
