@@ -6,7 +6,7 @@ import ast
 import importlib
 import re
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -100,15 +100,9 @@ def every(paths: Iterable[Path]) -> Callable[[Rule], Callable[[], None]]:
     return checked
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _trees() -> Iterator[None]:
-    """Drop the trees of all files at the end: 120 MB."""
-    yield
-    tree.cache_clear()
-
-
-@cache
+@lru_cache(maxsize=1)
 def tree(path: Path) -> ast.Module:
+    """Return the tree of a file; those of all files would take 120 MB."""
     return ast.parse(path.read_text(encoding="utf-8"))
 
 

@@ -16,6 +16,8 @@ from _pytest.mark.structures import ParameterSet
 
 from explainlab.settings import ROOT
 
+LARGE = ("service", "workers", "data", "models")
+"""Folders with tests that take hundreds of MB for a while, beside the files in ``tests`` itself."""
 TIMINGS = ROOT / ".timings"
 """The folder of the records, which git ignores: one JSON file for each kind of run."""
 
@@ -54,11 +56,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Put the files beside the folders first, and keep the tests of the shard alone.
+    """Put the tests that take much memory for a while first, and keep the tests of the shard alone.
 
-    They read the whole project, which takes 120 MB for a while: a process has least when it begins.
+    A process has least when it begins.
     """
-    items.sort(key=lambda item: item.path.parent != ROOT / "tests")
+    tests = ROOT / "tests"
+    early = [tests / name for name in LARGE]
+    items.sort(key=lambda item: item.path.parent != tests and not any(map(item.path.is_relative_to, early)))
     shard = config.getoption("--shard")
     if shard is None:
         return
