@@ -172,7 +172,8 @@ def _given_up(job: Job) -> bool:
 def _where(service: Service, job: Job) -> str:
     """How many workers have a job that several could have."""
     hands = hands_of(job, service.engine, service.workers) if is_batch(job.request) else 0
-    return f" on {hands} {'worker' if hands == 1 else 'workers'}" if hands and len(service.workers) > 1 else ""
+    several = sum(not worker.spare for worker in service.workers) > 1
+    return f" on {hands} {'worker' if hands == 1 else 'workers'}" if hands and several else ""
 
 
 def state(service: Service, job: Job) -> str:

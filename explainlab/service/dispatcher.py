@@ -7,12 +7,12 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import chain
 
 from explainlab.errors import Cancelled, ExplainLabError, ResourceError
 from explainlab.request import CompleteRequest
-from explainlab.service.engine import Ended, Help, Work
+from explainlab.service.engine import HELD_SECONDS, Ended, Help, Work
 from explainlab.service.jobs import HelpContext, Job, JobContext, Status
 from explainlab.service.logs import log_end
 from explainlab.service.scheduler import Scheduler
@@ -23,6 +23,7 @@ from explainlab.workers.worker import MOST_TRIES, Elsewhere, ended_too_often
 log = logging.getLogger(__name__)
 
 _KEPT = 512
+_WATCH_SECONDS = 1.0
 
 
 Preference = Callable[[Job], Sequence[Sequence[int]]]
@@ -62,6 +63,7 @@ class Dispatcher:
         self._begins: list[Job] = []  # jobs that have their first turn, until a thread takes them
         self._idle = 0  # threads without a job
         self._closed = False
+        self._watching: threading.Timer | None = None
         self._jobs: OrderedDict[str, Job] = OrderedDict()
         self._changed = threading.Condition()
         self._add_thread()
@@ -94,6 +96,7 @@ class Dispatcher:
             job.seen = time.monotonic()
             self._scheduler.changed()
             self._use_idle(list(chain(*self._prefer(job))))
+            self._watch()
             return job
 
     def job(self, key: str) -> Job | None:
@@ -180,9 +183,30 @@ class Dispatcher:
         now = time.monotonic()
         return max((now - beat for turn, beat in zip(self._turns, self._beats, strict=True) if turn), default=0.0)
 
+    @property
+    def held(self) -> set[int]:
+        """See :attr:`explainlab.service.engine.Engine.held`."""
+        late = time.monotonic() - HELD_SECONDS
+        return {place for place, turn in enumerate(self._turns) if turn and self._beats[place] < late}
+
     def at(self, place: int) -> Job | None:
         """The job that has its turn at ``place``; it may be one that helps another."""
         return self._turns[place]
+
+    def _watch(self) -> None:
+        """While an urgent job waits, look again every second for a place where it may begin; the lock is held."""
+        if not (self._watching or self._closed) and any(job.urgent for job in self._scheduler.waiting()):
+            timer = threading.Timer(_WATCH_SECONDS, self._look)
+            timer.daemon = True
+            with suppress(RuntimeError):  # there is no memory for a thread
+                timer.start()
+                self._watching = timer
+
+    def _look(self) -> None:
+        with self._changed:
+            self._watching = None
+            self._use_idle(range(len(self._turns)))
+            self._watch()
 
     def _begun(self) -> list[Job]:
         return [job for job in self._scheduler.begun() if not job.helps]
@@ -341,7 +365,8 @@ class Dispatcher:
 
         Where its worker has gone it is queued again, with what it has answered so far.
         """
-        context = job.context = JobContext(job, lambda: self._make_way(job), len(self._turns))
+        hands = sum(map(len, self._prefer(job)))
+        context = job.context = JobContext(job, lambda: self._make_way(job), hands)
         for request in job.requests[len(job.outcomes) :]:
             status, error = self._answered(job, request, context)
             if status in ("cancelled", "queued") or not job.more:

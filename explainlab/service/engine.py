@@ -15,6 +15,8 @@ Work = Callable[[CompleteRequest, JobContext], Result]
 """Computes the result of one request."""
 Help = Callable[[CompleteRequest, HelpContext], None]
 """Computes parts of a request that another job answers, and stores them."""
+HELD_SECONDS = 5.0
+"""An urgent job waits no longer than this for the end of one turn: a spare worker takes it."""
 Ended = Callable[[Job], None]
 """Called when a job has ended, however it did; must not raise."""
 
@@ -68,6 +70,10 @@ class Engine(Protocol):
 
     def wake(self) -> None:
         """Workers have come or gone: what waits may begin."""
+
+    @property
+    def held(self) -> set[int]:
+        """The places where one turn has lasted longer than :data:`HELD_SECONDS`."""
 
     def at(self, place: int) -> Job | None:
         """The job that has its turn at ``place``; it may be one that helps another."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from itertools import count
 
@@ -12,19 +12,23 @@ from explainlab.service.users import User
 MOST_BEGUN = 4
 """So many users share a device with jobs that are not urgent, and so many jobs of a user may have begun before an
 urgent one begins: what has begun holds memory."""
+FIRST_TURNS = 8
+"""A user who comes has up to this many turns before users who have had more: enough for one text."""
 
 
 class Scheduler:
     """Gives the turns of every place, each a batch long, to unfinished jobs: to urgent ones first, then to the others.
 
     A job stays at the place where it had its first turn. What helps another job has a turn where nothing else wants
-    one. In each group users take turns, each with the job that has begun first, else with the oldest. A job of several
-    users has the turn of any of them, and uses up only that turn. Not thread-safe: callers hold a lock.
+    one. In each group users take turns, each with the job that has begun first, else with the oldest; a user who comes
+    catches up with the others first, by :data:`FIRST_TURNS` at most. A job of several users has the turn of any of
+    them, and uses up only that turn. Not thread-safe: callers hold a lock.
     """
 
     def __init__(self) -> None:
         self._jobs: list[Job] = []
         self._served: dict[tuple[bool, User], tuple[bool, int]] = {}
+        self._had: Counter[tuple[bool, User]] = Counter()  # turns since the user last had no job of the group
         self._ticks = count()
         self._order: list[Job] | None = None
 
@@ -36,6 +40,8 @@ class Scheduler:
     def discard(self, job: Job) -> None:
         """Remove ``job``, which has ended."""
         self._jobs.remove(job)
+        there = {(other.urgent, user) for other in self._jobs for user in other.users}
+        self._had = Counter({key: count for key, count in self._had.items() if key in there})
         self.changed()
 
     def move(self, job: Job, by: int) -> None:
@@ -96,6 +102,7 @@ class Scheduler:
             if due:
                 user = min(due, key=lambda user: self._place(rank, user))
                 self._served[rank, user] = True, next(self._ticks)
+                self._had[rank, user] += 1
                 return due[user]
         return next((job for job in begun if job.helps), None)
 
@@ -129,9 +136,10 @@ class Scheduler:
                 users.append(user)
                 yield due
 
-    def _place(self, rank: bool, user: User) -> tuple[bool, int]:
-        """When ``user`` was last served, or came."""
-        return self._served.setdefault((rank, user), (False, next(self._ticks)))
+    def _place(self, rank: bool, user: User) -> tuple[int, bool, int]:
+        """Return the first turns that ``user`` has had, and when ``user`` was last served, or came."""
+        served = self._served.setdefault((rank, user), (False, next(self._ticks)))
+        return min(self._had[rank, user], FIRST_TURNS), *served
 
 
 def _share_a_user(job: Job, other: Job) -> bool:

@@ -296,7 +296,7 @@ class Service(Access):
 
     def _preferred(self, job: Job) -> list[list[int]]:
         """The places of workers that can do ``job``: those that have its model, and the others."""
-        return able(self.workers, job.request.model, job.urgent, job.too_few_bytes)
+        return able(self.workers, job.request.model, job.urgent, job.too_few_bytes, self.engine.held)
 
     def _ended(self, job: Job) -> None:
         for key in map(job_key, job.requests) if job.more else [job.key]:

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from explainlab.workers.worker import Worker
 
 
-def able(workers: Sequence[Worker], model: str, urgent: bool, too_few_bytes: int = 0) -> list[list[int]]:
+def able(
+    workers: Sequence[Worker], model: str, urgent: bool, too_few_bytes: int = 0, held: Collection[int] = ()
+) -> list[list[int]]:
     """The places of the ``workers`` that can do something with ``model``: those that have it loaded, and the others.
 
-    Those that are away or have no more memory than ``too_few_bytes`` cannot. While all are away, spare ones do what is
-    ``urgent``.
+    Those that are away or have no more memory than ``too_few_bytes`` cannot. While each is away, or at a place ``held``
+    by one long turn, spare ones come first for ``urgent`` work.
     """
     groups: list[list[int]] = [[], []]
     for place, worker in enumerate(workers):
         if not worker.spare and not worker.away and _bytes(worker, math.inf) > too_few_bytes:
             groups[all(own.id != model for own in worker.loaded)].append(place)
-    if urgent and all(worker.spare or worker.away for worker in workers):
-        groups[0] = [place for place, worker in enumerate(workers) if worker.spare]
+    spares = [place for place, worker in enumerate(workers) if worker.spare]
+    if urgent and spares and all(worker.away or place in {*spares, *held} for place, worker in enumerate(workers)):
+        return [spares, [place for group in groups for place in group]]
     return groups
 
 

@@ -23,7 +23,7 @@ class Condition:
     its models read, perturbed ones too, in the last ten seconds; ``memory_bytes`` its own (None: not known).
     ``restarts`` counts the processes that were lost; ``sent`` and ``received`` are the bytes to and from the present
     one, 0 where it is this process. ``problem`` says why it is refused or away; else empty. A ``spare`` one is for when
-    all others are away.
+    all others are away or busy with one long batch.
     """
 
     name: str

@@ -22,7 +22,7 @@ def here(device: str | None = None, spare: bool = False) -> Answering:
 
 
 def configured() -> list[Worker]:
-    """The workers that the settings ask for; none where this process is to compute.
+    """The workers that the settings ask for, and a spare one in this process; none where this process is to compute.
 
     Raises :class:`explainlab.errors.ResourceError` and :class:`explainlab.errors.RequestError` as
     :func:`explainlab.workers.cluster.cluster`.
@@ -31,7 +31,8 @@ def configured() -> list[Worker]:
         from explainlab.workers.cluster.workers import cluster
 
         return [*cluster(settings().workers), here(spare=True)]
-    return processes(settings().workers)
+    own = processes(settings().workers)
+    return [*own, here(spare=True)] if own else []
 
 
 def at_hand() -> tuple[list[Worker], str]:

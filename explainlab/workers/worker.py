@@ -36,7 +36,8 @@ def ended_too_often() -> ResourceError:
 class Worker(Protocol):
     """Answers requests, several at once if each waits for its turn in its context. Holds models, and no database.
 
-    A ``spare`` one takes single texts while all others are away. ``changed`` is called when it comes or goes.
+    A ``spare`` one takes single texts while all others are away or busy with one long batch. ``changed`` is called when
+    it comes or goes.
     """
 
     spare: bool

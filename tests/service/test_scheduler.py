@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from explainlab.request import Request
 from explainlab.service.jobs import Job
-from explainlab.service.scheduler import Scheduler
+from explainlab.service.scheduler import FIRST_TURNS, Scheduler
 from explainlab.service.users import User
 
 USERS = [User(name, name) for name in "abc"]
@@ -75,6 +75,19 @@ def test_urgent_jobs_of_several_users_take_turns_and_those_of_one_wait_for_each_
         turns.add(job)
     assert served(turns, 5) == ["0", "2", "0", "2", "0"]
     assert [job.key for job in turns.order()] == ["1", "3"]
+
+
+def test_a_user_who_comes_has_a_few_turns_before_those_who_have_had_more() -> None:
+    ann, bob, _ = USERS
+    dear, text, next_text = waiting([({ann}, True), ({bob}, True), ({bob}, True)])
+    turns = Scheduler()
+    turns.add(dear)
+    served(turns, 100)
+    turns.add(text)
+    assert served(turns, FIRST_TURNS + 4) == ["1"] * FIRST_TURNS + ["0", "1"] * 2
+    turns.discard(text)
+    turns.add(next_text)
+    assert served(turns, FIRST_TURNS) == ["2"] * FIRST_TURNS, "he had nothing in between"
 
 
 def test_a_job_that_proves_long_makes_way_for_the_urgent_ones_of_its_own_user_too() -> None:

@@ -45,6 +45,15 @@ def test_who_can_do_something(workers: list[Known], urgent: bool, too_few: int, 
     assert able(workers, "bert", urgent, too_few) == expected
 
 
+def test_a_spare_one_comes_first_where_each_other_is_held_by_a_long_turn() -> None:
+    workers = [Known(), Known(("bert",)), SPARE]
+    assert able(workers, "bert", True, held={0, 1}) == [[2], [1, 0]]
+    assert able(workers, "bert", True, held={0}) == [[1], [0]]
+    assert able(workers, "bert", False, held={0, 1}) == [[1], [0]]
+    assert able([Known(), AWAY, SPARE], "bert", True, held={0}) == [[2], [0]]
+    assert able(workers[:2], "bert", True, held={0, 1}) == [[1], [0]], "there is no spare one"
+
+
 def test_a_larger_one_is_known_to_be_larger() -> None:
     workers = [Known(), Known(device_bytes=80 * GB), Known(device_bytes=None)]
     assert [has_larger(workers, place) for place in (0, 1)] == [True, False]

@@ -33,7 +33,7 @@ def draw_workers(stations: Sequence[Station]) -> None:
         _draw_trouble(station)
     rows = pd.DataFrame([_row(station) for station in stations])
     st.dataframe(rows, hide_index=True, column_config=_columns(), height="content")
-    if len(stations) == 1:
+    if sum(station.condition.state != "spare" for station in stations) == 1:
         st.caption("Each of these lines starts the app with more, on this machine or on a cluster of Ray:")
         st.code(_MORE, language=None, wrap_lines=True)
 
@@ -94,7 +94,7 @@ def _row(station: Station) -> dict[str, object]:
 def _does(station: Station) -> str:
     """Of others' jobs only that there is one."""
     if station.state == "spare":
-        return "single texts while all others are away"
+        return "single texts while all others are away, or busy with one long batch"
     if station.state != "busy":
         return station.state
     if station.job is None:
