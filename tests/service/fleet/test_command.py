@@ -95,7 +95,8 @@ def test_the_command_that_lists_workers_starts_those_of_the_settings(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(settings(), "workers", 1)
-    (worker,) = run("workers", "--json").json["workers"]
+    worker, spare = run("workers", "--json").json["workers"]
+    assert (spare["id"], spare["state"]) == ("here", "spare")
     assert (worker["state"], worker["task"], worker["models"]) == ("idle", None, [])
     assert json.dumps(worker["place"])
     assert worker["memory_mb"] > 50
