@@ -1,4 +1,4 @@
-"""How long another user's text takes beside each dear request: an occlusion of one sentence, by a worker's process."""
+"""Seconds of one user's occlusion of a sentence beside each dear request of another, by a worker's process."""
 
 from __future__ import annotations
 

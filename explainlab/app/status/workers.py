@@ -94,7 +94,7 @@ def _row(station: Station) -> dict[str, object]:
 def _does(station: Station) -> str:
     """Of others' jobs only that there is one."""
     if station.state == "spare":
-        return "single texts while all others are away, or busy with one long batch"
+        return "stands by for single texts"
     if station.state != "busy":
         return station.state
     if station.job is None:
