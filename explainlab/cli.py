@@ -368,18 +368,17 @@ def _ask(device: str | None, workers: Sequence[Any], **fields: Any) -> Any:
     from explainlab.analyses.registry import new_request
     from explainlab.notebook.telling import Foretelling, Told
     from explainlab.service.fleet.command import answered, plan_words
-    from explainlab.service.questions import asked_by
+    from explainlab.service.resolved import resolve
     from explainlab.service.service import open_service
-    from explainlab.service.users import LOCAL
 
-    request = new_request(**fields)
+    asked = resolve(new_request(**fields), unrestricted=True)
     with open_service(device, workers) as service:
         if service.notice:
             typer.echo(service.notice, err=True)
-        report, pace = Reporter(in_sight()), service.paces.nearest(asked_by(request, LOCAL))
-        foretell = Foretelling(report, partial(plan_words, service, request), LATEST)
+        report, pace = Reporter(in_sight()), service.paces.nearest(asked.request)
+        foretell = Foretelling(report, partial(plan_words, service, asked), LATEST)
         try:
-            return answered(service, request, lambda context: Told(context, report, foretell, pace), report, foretell)
+            return answered(service, asked, lambda context: Told(context, report, foretell, pace), report, foretell)
         finally:
             report.close()
 

@@ -34,6 +34,7 @@ from explainlab.models.classifier import Prediction
 from explainlab.request import Request
 from explainlab.result import Result
 from explainlab.service import looks
+from explainlab.service.resolved import resolve
 from explainlab.service.service import Service
 from explainlab.service.store.made import shown_model
 
@@ -371,7 +372,7 @@ def _with_data(view: Any, data: Any) -> Any:
 
 def _all_stored(service: Service, requests: Sequence[Request]) -> bool:
     """Return True if there are ``requests``, and all have stored results."""
-    return bool(requests) and all(service.has(request, session.user()) for request in requests)
+    return bool(requests) and all(service.has(resolve(request, session.user())) for request in requests)
 
 
 def _stored(service: Service, requests: Sequence[Request]) -> bool:

@@ -20,7 +20,6 @@ from explainlab.models.context import how_far
 from explainlab.service import looks
 from explainlab.service.fleet.told import hands_of
 from explainlab.service.jobs import Job
-from explainlab.service.questions import is_batch
 from explainlab.service.service import Service
 from explainlab.service.store.made import shown_model
 from explainlab.workers.choice import why_away
@@ -171,7 +170,7 @@ def _given_up(job: Job) -> bool:
 
 def _where(service: Service, job: Job) -> str:
     """How many workers have a job that several could have."""
-    hands = hands_of(job, service.engine, service.workers) if is_batch(job.request) else 0
+    hands = hands_of(job, service.engine, service.workers) if job.asked.is_batch else 0
     several = sum(not worker.spare for worker in service.workers) > 1
     return f" on {hands} {'worker' if hands == 1 else 'workers'}" if hands and several else ""
 
@@ -186,7 +185,7 @@ def state(service: Service, job: Job) -> str:
         away = why_away(service.workers)
         before = f"{ahead} {'job' if ahead == 1 else 'jobs'} before it"
         return f"waiting for a worker. {plain(away)} It goes on by itself" if away else f"waiting, {before}"
-    counted = progress.total and is_batch(job.request)
+    counted = progress.total and job.asked.is_batch
     phase = f"{how_far(progress.done, progress.total)} {progress.phase}" if counted else progress.phase or "starting"
     if job.more:
         phase = f"{_cell(job)}, {phase}"

@@ -26,7 +26,7 @@ from explainlab.errors import ExplainLabError
 from explainlab.metrics.registry import evaluation_passes, metrics, parse_metric
 from explainlab.request import Request, checked
 from explainlab.service.limits import named_files, require_allowed, require_bounded
-from explainlab.service.questions import about_key, job_key, request_json
+from explainlab.service.resolved import request_json, resolve, subject_key
 from explainlab.settings import settings
 from tests.fuzz import bounded, changed, inputs, steps, values
 
@@ -132,7 +132,7 @@ def ask(request: Request) -> None:
     require_bounded(whole)
     list(named_files(whole))
     json.dumps(request_json(whole), allow_nan=False)
-    about_key(whole)
+    subject_key(whole)
     analysis = get_analysis(whole.question)
     parameters = analysis.parameters(whole)
     assert analysis.evaluations(parameters) <= settings().max_evaluations
@@ -142,7 +142,7 @@ def ask(request: Request) -> None:
         assert accepted(lambda: parse_method(method.name)) == method  # noqa: B023 (called at once)
         assert len(method.label) < 1_000
     if whole.data is None or whole.data.startswith("embedded:"):
-        job_key(whole)
+        assert resolve(whole).key == resolve(whole).key
     shown = page_of(whole)
     if shown:
         look(shown.view)

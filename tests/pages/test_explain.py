@@ -16,6 +16,7 @@ from explainlab.app.text import plain
 from explainlab.attribution.registry import complete, get_method
 from explainlab.models.loading import load_model
 from explainlab.request import Request
+from explainlab.service.resolved import resolve
 from explainlab.service.service import service
 from explainlab.service.store.runs import Filters
 from explainlab.service.users import LOCAL
@@ -172,7 +173,7 @@ def test_nothing_is_judged_before_it_is_asked(app: AppTest) -> None:
     answered(ask_about(app, "Nobody has asked about this one yet, and nobody will."))
     assert [button.label for button in app.button].count(ASK) == 2
     asked = [trust_request(request) for request in first_view().model_copy(update={"text": shown(app)}).requests()]
-    assert [service().job(one) or service().find(one) for one in asked] == [None, None]
+    assert [service().job(resolve(one)) or service().find(resolve(one)) for one in asked] == [None, None]
 
 
 def shown(app: AppTest) -> str:
@@ -242,13 +243,13 @@ def test_a_view_that_moves_on_gives_the_question_up(app: AppTest, monkeypatch: p
     endless = complete(
         Request(model=first_view().model, text=" ".join([text] * 9), question="integrated_gradients", parameters=steps)
     )
-    service().submit(endless)
+    service().submit(resolve(endless))
     trust(app, "integrated_gradients")
     asked = trust_request(first_view().model_copy(update={"text": text}).requests()[0])
-    assert service().job(asked).progress.status == "queued"
+    assert service().job(resolve(asked)).progress.status == "queued"
     ask_about(app, "Another text.")
-    assert service().job(asked).progress.status == "cancelled"
-    service().cancel(service().job(endless).key)
+    assert service().job(resolve(asked)).progress.status == "cancelled"
+    service().cancel(service().job(resolve(endless)).key)
     answered(app)
     answered(ask_about(app, text))
     assert [button.label for button in app.button].count(ASK) == 2

@@ -10,6 +10,7 @@ from explainlab.app.page import views_elsewhere
 from explainlab.app.runs.opening import page_of
 from explainlab.app.view import AnalysisView, carried_by
 from explainlab.request import Request
+from explainlab.service.resolved import resolve
 from explainlab.service.service import Service
 from explainlab.service.users import LOCAL
 from tests.pages.scripted import charts, opened, press, words
@@ -20,7 +21,7 @@ ASKED = Request(model="embedded:bert-mini-sst2", text="A warm and funny film.", 
 @pytest.fixture
 def views(service: Service) -> dict[str, AnalysisView]:
     """By page the views behind the buttons of a run."""
-    assert service.engine.wait(service.submit(ASKED, LOCAL), 60)
+    assert service.engine.wait(service.submit(resolve(ASKED, LOCAL)), 60)
     shown = page_of(ASKED)
     others = {entry.url: view for entry, view in views_elsewhere(carried_by(ASKED), "explain").items()}
     return {shown.entry.url: shown.view, **others}

@@ -17,6 +17,7 @@ from explainlab.analyses.registry import new_request
 from explainlab.logs import log_as_json
 from explainlab.request import Request
 from explainlab.service.jobs import Job
+from explainlab.service.resolved import resolve
 from explainlab.service.service import Service, open_service
 from explainlab.service.users import User
 from explainlab.workers.local import configured
@@ -47,7 +48,7 @@ def main(data: str) -> None:
         Request(model=MODEL, text=SECRET, question="gradient", target=SECRET),
         new_request(model=MODEL, question="integration_error", data=data, parameters=parameters),
     ]
-    jobs = [service.submit(request, ANN) for request in asked]
+    jobs = [service.submit(resolve(request, ANN)) for request in asked]
     _wait(service, jobs[2], 2)
     worker: Any = service.workers[jobs[2].place]
     os.kill(worker.pid, signal.SIGKILL)
@@ -57,7 +58,7 @@ def main(data: str) -> None:
     link.send({"task": _NONSENSE, "requests": [{"text": SECRET}], "reader": {SECRET: SECRET}, "digest": SECRET})
     link.inboxes[_NONSENSE].get(timeout=SOON)  # it has told of that in its log
     print(*ended, file=sys.__stdout__, flush=True)
-    many = service.submit(MANY, ANN)
+    many = service.submit(resolve(MANY, ANN))
     _wait(service, many, DONE)
     pids = [worker.pid for worker in service.workers if not getattr(worker, "spare", False)]
     print(many.progress.done, *pids, file=sys.__stdout__, flush=True)

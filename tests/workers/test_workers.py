@@ -24,6 +24,7 @@ from explainlab.request import Request
 from explainlab.result import Result
 from explainlab.service.fleet.told import hands_of, workers_json
 from explainlab.service.jobs import Job
+from explainlab.service.resolved import resolve
 from explainlab.service.service import Service
 from explainlab.service.store.store import Store
 from explainlab.service.users import User
@@ -181,7 +182,7 @@ def test_a_cancel_stops_all_who_have_it_and_another_engine_goes_on(fleet: Servic
         time.sleep(0.01)
     assert 0 < done < 22
     other = Service(fleet.store, "cpu")  # it computes in the process of its pages
-    again = other.submit(asked, ANN)
+    again = other.submit(resolve(asked, ANN))
     begun(other, again)
     assert again.progress.done >= done, "these were not run again, though by another engine"
     end(other, again)

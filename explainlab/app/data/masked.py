@@ -18,6 +18,7 @@ from explainlab.data import examples_for
 from explainlab.errors import ExplainLabError
 from explainlab.request import Request
 from explainlab.result import Result
+from explainlab.service.resolved import resolve
 from explainlab.service.service import Service
 
 _HELP = (
@@ -48,7 +49,7 @@ def draw_masked_line(service: Service, request: Request, labels: Sequence[str], 
 def _known(service: Service, asked: Request) -> AnalysisResult[Any] | None:
     """The stored check; None where there is none, or it is refused."""
     try:
-        result: Result | None = service.find(asked, session.user())
+        result: Result | None = service.find(resolve(asked, session.user()))
     except ExplainLabError:
         return None
     return result if isinstance(result, AnalysisResult) else None

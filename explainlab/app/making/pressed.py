@@ -11,6 +11,7 @@ from explainlab.app.page import AnalysisPage
 from explainlab.app.place import Place
 from explainlab.app.view import AnalysisView
 from explainlab.errors import ExplainLabError
+from explainlab.service.resolved import resolve
 from explainlab.service.service import Service
 
 
@@ -39,7 +40,11 @@ class Pressed(Place):
         requests = draft.requests()
         session.take_along(page.name, draft.carried(), page.first().carried())
         asked = self.view.requests() if self.view else []
-        if asked and list(asked) != list(requests) and not all(service.has(request, user) for request in requests):
+        if (
+            asked
+            and list(asked) != list(requests)
+            and not all(service.has(resolve(request, user)) for request in requests)
+        ):
             shown = self.view if isinstance(self.view, AnalysisView) else page.shows(asked[0])
             if shown is not None:
                 view = shown.model_copy(update={name: getattr(draft, name) for name in page.drawn})

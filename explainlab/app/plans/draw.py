@@ -10,12 +10,13 @@ from explainlab.app import links, session
 from explainlab.app.data.reading import is_there
 from explainlab.app.text import plain
 from explainlab.errors import ExplainLabError
-from explainlab.request import CompleteRequest, Request
+from explainlab.request import Request
+from explainlab.service.limits import require_answerable
 from explainlab.service.looks import Look
 from explainlab.service.plans import making
 from explainlab.service.plans.plan import Plan, together
 from explainlab.service.plans.rehearsal import Place
-from explainlab.service.questions import asked_by
+from explainlab.service.resolved import ResolvedRequest, resolve
 from explainlab.service.service import Service
 
 _MOST = 20
@@ -31,9 +32,9 @@ def draw_plan(service: Service, make: Callable[[], Sequence[Request]], texts: in
     """
     user = session.user()
     try:
-        asked = [asked_by(request, user) for request in make() if _is_new(service, request)]
-        for request in asked:
-            service.require(request, user)
+        asked = [one for request in make() if _is_new(service, one := resolve(request, user))]
+        for one in asked:
+            require_answerable(one.request)
         if not asked or len(asked) > _MOST:
             return
         worker = service.workers[0]
@@ -46,11 +47,10 @@ def draw_plan(service: Service, make: Callable[[], Sequence[Request]], texts: in
         st.fragment(_await, run_every=_POLL_SECONDS)(look)
 
 
-def _is_new(service: Service, request: Request) -> bool:
-    """Whether there is neither a result nor a job that makes it."""
-    user = session.user()
-    job = service.job(request, user)
-    return not (service.has(request, user) or (job is not None and not job.progress.finished))
+def _is_new(service: Service, asked: ResolvedRequest) -> bool:
+    """Tell if there is neither a result nor a job that makes it."""
+    job = service.job(asked)
+    return not (service.has(asked) or (job is not None and not job.progress.finished))
 
 
 def _await(look: Look[tuple[Plan, ...]]) -> None:
@@ -59,12 +59,12 @@ def _await(look: Look[tuple[Plan, ...]]) -> None:
         links.rerun()
 
 
-def _draw(service: Service, asked: Sequence[CompleteRequest], look: Look[tuple[Plan, ...]]) -> None:
+def _draw(service: Service, asked: Sequence[ResolvedRequest], look: Look[tuple[Plan, ...]]) -> None:
     try:
         plans = look.answer()
     except ExplainLabError:  # told when it is asked
         return
     if len(plans) == len(asked):
         pairs = zip(plans, asked, strict=True)
-        plan = together([making.timed(own, request, service.paces) for own, request in pairs])
+        plan = together([making.timed(own, one.request, service.paces) for own, one in pairs])
         st.caption(plain(plan.words), help=plain(plan.meaning))

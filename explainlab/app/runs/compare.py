@@ -18,7 +18,7 @@ from explainlab.figures.compare import Comparison, compare, table_difference
 from explainlab.figures.heatmap import opposable
 from explainlab.result import Result
 from explainlab.service.access import OpenRun
-from explainlab.service.questions import request_json
+from explainlab.service.resolved import request_json
 from explainlab.service.service import Service
 
 

@@ -16,6 +16,7 @@ from explainlab.models.loading import model_name
 from explainlab.request import digest
 from explainlab.service import looks
 from explainlab.service.access import Unanswered
+from explainlab.service.resolved import resolve
 from explainlab.service.service import Service
 from explainlab.service.store.runs import line
 from explainlab.settings import settings
@@ -50,7 +51,7 @@ def _draw_actions(service: Service, chosen: Sequence[Unanswered], which: str) ->
 
     def again() -> None:
         for unanswered in chosen:
-            service.submit(unanswered.request, user)
+            service.submit(resolve(unanswered.request, user))
         unwatched = duration(settings().max_unwatched_seconds)
         st.info(
             "They are in the queue; their results will be listed here. "

@@ -34,7 +34,7 @@ from explainlab.models.loading import model_name
 from explainlab.request import Request
 from explainlab.result import Result, written
 from explainlab.service.access import OpenRun
-from explainlab.service.questions import request_json
+from explainlab.service.resolved import request_json
 from explainlab.service.service import Service
 from explainlab.service.store.parts import Parts
 from explainlab.service.store.runs import SUBJECT, Filters

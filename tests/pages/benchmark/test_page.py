@@ -14,6 +14,7 @@ from explainlab.analyses.evaluation.verdict import overview
 from explainlab.app.page import views_elsewhere
 from explainlab.app.runs.opening import page_of
 from explainlab.metrics.registry import parse_metric
+from explainlab.service.resolved import resolve
 from explainlab.service.service import service
 from explainlab.settings import ROOT
 from tests.pages.scripted import answered, await_plan, charts, following, linked, opened, press, words
@@ -69,7 +70,7 @@ def table(app: AppTest, column: str) -> list:
 
 
 def body_of(app: AppTest):
-    return service().find(app.session_state["benchmark.place"].view.request()).body
+    return service().find(resolve(app.session_state["benchmark.place"].view.request())).body
 
 
 def test_the_page_opens_with_its_examples_answered(first: AppTest) -> None:
@@ -126,7 +127,7 @@ def test_an_open_text_shows_all_values_and_goes_to_explain_with_all_methods(app:
     assert [choice.method for choice in explain.methods] == ["gradient", "lrp"]
     assert (explain.text, explain.seed, explain.output) == (HOSTILE, text.text_seed, "own")
     for request in explain.text_requests():
-        assert service().find(request) is not None, "the benchmark has computed it"
+        assert service().find(resolve(request)) is not None, "the benchmark has computed it"
     assert {button.label for button in app.button} >= set(views)
 
 

@@ -24,6 +24,7 @@ from explainlab.errors import ExplainLabError, RequestError
 from explainlab.models.loading import known_digest
 from explainlab.request import Request
 from explainlab.service import looks
+from explainlab.service.resolved import resolve
 from explainlab.service.service import Service
 from explainlab.service.store.remarks import Remark, Remarks
 
@@ -97,7 +98,7 @@ def find(service: Service, view: ErrorsView) -> TableAnswer:
     try:
         if not view.source:
             raise RequestError("No data set is chosen.", "Choose the embedded examples, or type the path of a file.")
-        key = (service.key(request, session.user()), known_digest(request.model))
+        key = (resolve(request, session.user()).key, known_digest(request.model))
     except ExplainLabError as error:
         return TableAnswer(Answer(problem=str(error)))
     cached: tuple[object, TableAnswer] | None = st.session_state.get(_CACHED)

@@ -13,7 +13,7 @@ from explainlab.app.view import AnalysisView, CarriedText
 from explainlab.attribution.registry import complete, complete_method, get_method, parse_method, request_label
 from explainlab.figures.palette import DEFAULT, PaletteName, Scale
 from explainlab.request import Dtype, Output, Request, Unit, checked
-from explainlab.service.questions import kind_of
+from explainlab.service.resolved import kind_of
 
 MOST_TOP = 50
 """The most features of highest score that a map marks."""

@@ -23,6 +23,7 @@ from explainlab.app.question import card_of
 from explainlab.app.text import plain
 from explainlab.figures.declared import Map
 from explainlab.request import Request
+from explainlab.service.resolved import resolve
 from explainlab.service.service import Service
 
 Texts = tuple[str, str | None]
@@ -60,7 +61,7 @@ def _draw(
         return
     for chart in once(result, charts, result):
         draw_chart(chart, f"sanity_{chart.name}")
-    text = service.find(make_row(), session.user())
+    text = service.find(resolve(make_row(), session.user()))
     if isinstance(text, AnalysisResult):
         _draw_maps(text, place.name)
 

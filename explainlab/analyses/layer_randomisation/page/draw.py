@@ -25,6 +25,7 @@ from explainlab.app.question import card_of
 from explainlab.app.sets.further import draw_further
 from explainlab.app.sets.opening import draw_way_back, section_of
 from explainlab.service import looks
+from explainlab.service.resolved import resolve
 from explainlab.service.service import Service
 from explainlab.service.service import service as get_service
 
@@ -55,9 +56,9 @@ def draw() -> None:
 def _draw_answer(service: Service, view: SanityView, result: AnalysisResult[RandomisationData]) -> None:
     """The answer in words: what all methods have in common, and a line for each, of all that has been asked."""
     analysis, user = get_analysis(result.request.question), session.user()
-    lines = method_lines(view, result.body, partial(service.find, user=user))
+    lines = method_lines(view, result.body, lambda request: service.find(resolve(request, user)))
     draw_words(analysis.headline(result), result, partial(analysis.lines, result), lines)
-    missing = open_questions(view, partial(service.has, user=user))
+    missing = open_questions(view, lambda request: service.has(resolve(request, user)))
     if missing:
         st.caption(missing)
 

@@ -26,6 +26,7 @@ from explainlab.app.sets.opening import draw_way_back, section_of
 from explainlab.app.text import plain
 from explainlab.errors import ExplainLabError, RequestError
 from explainlab.service import looks
+from explainlab.service.resolved import resolve
 from explainlab.service.service import Service
 from explainlab.service.service import service as get_service
 from explainlab.service.store.made import require_training
@@ -105,7 +106,7 @@ def _draw_set(service: Service, view: RoarView) -> None:
 
 def _draw_stopped(service: Service, view: RoarView, answer: Answer) -> None:
     """What is there of a grid that is not trained now; the example where nothing is."""
-    so_far: Any = service.so_far(view.request(), session.user())
+    so_far: Any = service.so_far(resolve(view.request(), session.user()))
     if so_far is not None:
         asked_above = answer.job is not None  # its row has a button
         draw_paused(so_far.body, None if asked_above else partial(GRID.press, service))

@@ -12,6 +12,7 @@ from explainlab.app.page import AnalysisPage, cells_words
 from explainlab.app.place import Answer
 from explainlab.errors import ExplainLabError
 from explainlab.request import Request
+from explainlab.service.resolved import resolve, set_key
 from explainlab.service.service import Service
 
 PAGE = AnalysisPage(
@@ -38,7 +39,7 @@ def answer_set(service: Service, view: RoarView) -> list[Answer]:
     """The grids of all cells of ``view``; what is not there is trained only where a press has asked for these cells."""
     requests = view.requests()
     try:
-        job = service.engine.job(service.set_key(requests, session.user()))
+        job = service.engine.job(set_key([resolve(request, session.user()) for request in requests]))
     except ExplainLabError as error:
         return [Answer(problem=str(error))] * len(requests)
     asked = GRID.view is not None and GRID.view.requests() == requests
@@ -73,6 +74,6 @@ def size_words() -> str:
 
 def _stored(service: Service, request: Request) -> Answer:
     try:
-        return Answer(service.find(request, session.user()))
+        return Answer(service.find(resolve(request, session.user())))
     except ExplainLabError as error:
         return Answer(problem=str(error))

@@ -8,6 +8,7 @@ from explainlab.app import session
 from explainlab.app.making.pressed import Pressed
 from explainlab.app.page import AnalysisPage
 from explainlab.app.place import Answer, Requests
+from explainlab.service.resolved import resolve
 from explainlab.service.service import Service
 
 PAGE = AnalysisPage(
@@ -33,7 +34,7 @@ def answer(service: Service, view: ModelsView) -> Answer | None:
 def delete(service: Service, model_id: str) -> None:
     """Delete a model (a callback), and forget the training that is shown if it made it."""
     asked = next(iter(TRAINING.view.requests()), None) if TRAINING.view else None
-    result = asked and service.find(asked, session.user())
+    result = asked and service.find(resolve(asked, session.user()))
     service.delete_made(model_id, session.user())
-    if result and service.find(result.request, session.user()) is None:
+    if result and service.find(resolve(result.request, session.user())) is None:
         TRAINING.ask(service, Requests())
