@@ -179,7 +179,7 @@ def test_a_run_without_a_store_remembers_for_itself(
     away = Service(Store("sqlite://"), "cpu")
     for name in ("records", "notes", "keep_notes", "put_records"):
         monkeypatch.setattr(away.store, name, fail)
-    alone = away.run(request)
+    alone = away.run(resolve(request))
     assert values(alone) == values(whole)
 
 

@@ -203,9 +203,9 @@ def test_a_cancelled_set_stops_and_its_finished_cells_open(tmp_path: Path, monke
     assert charts(alone)
     assert asked == ["first", "second"], "what was finished is not computed again"
     after = Service(service().store, "cpu")
-    assert not any(map(after.has, job.requests)), "who has only looked stores nothing"
+    assert not any(map(after.has, job.all_asked)), "who has only looked stores nothing"
     free.set()
     press(app, "Run again")
     assert [cell["State"] for cell in cells(app)] == ["done"] * 3
     assert asked == ["first", "second", "second", "third"]
-    assert all(map(after.has, job.requests)), "who presses has asked"
+    assert all(map(after.has, job.all_asked)), "who presses has asked"
