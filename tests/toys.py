@@ -12,7 +12,7 @@ from explainlab.models.architectures import Architecture
 from explainlab.models.classifier import Classifier
 from explainlab.models.inputs import Inputs
 from explainlab.models.model import Model
-from explainlab.models.speaking.prefix import Prefix
+from explainlab.models.prompting.prefix import Prefix
 from tests.zoo import MAX_TOKENS
 
 WIDTH = 6

@@ -18,7 +18,7 @@ from torch.nn.functional import pad
 
 from explainlab.models.classifier import Classifier
 from explainlab.models.inputs import Inputs
-from explainlab.models.speaking.prefix import FEW, LEAST, Prefix
+from explainlab.models.prompting.prefix import FEW, LEAST, Prefix
 
 if TYPE_CHECKING:
     from explainlab.attribution.subject import Subject

@@ -12,7 +12,7 @@ import numpy as np
 from explainlab.errors import ModelError
 from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier
-from explainlab.models.speaking.prefix import Cache
+from explainlab.models.prompting.prefix import Cache
 from explainlab.text.prompt import read_prompt
 
 PHASE = "writing an answer"
@@ -82,7 +82,7 @@ def decode(batcher: Batcher, ids: Sequence[int], most: int) -> Answer:
 
 
 def _read(classifier: Classifier, ids: Sequence[int], cache: Cache | None, _: slice) -> tuple[np.ndarray, Cache]:
-    return classifier.go_on(ids, cache)
+    return classifier.next_token_logits(ids, cache)
 
 
 def end_ids(classifier: Classifier) -> set[int]:

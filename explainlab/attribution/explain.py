@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from explainlab.attribution import passes
-from explainlab.attribution.method import Extent, Method, Outcome, expected_work
+from explainlab.attribution.method import Method, Outcome, TextSize, expected_work
 from explainlab.attribution.records import Attribution
 from explainlab.attribution.registry import complete, get_method
 from explainlab.attribution.subject import Original, Subject
@@ -20,7 +20,7 @@ from explainlab.errors import ModelError
 from explainlab.models.batching import Batcher, Mark
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
-from explainlab.request import CompleteRequest, Dtype, Output, Request, checked
+from explainlab.request import CompleteRequest, Dtype, Output, Request, validated
 from explainlab.result import Cost
 from explainlab.text.encoding import Encoding
 
@@ -62,7 +62,7 @@ def explain(
     errors of :mod:`explainlab.errors`, each with a remedy.
     """
     chosen = get_method(method)
-    request = checked(
+    request = validated(
         Request,
         model=classifier.id,
         text=text,
@@ -92,7 +92,7 @@ def answer_targets(
     parameters = parse(method, whole[0].parameters)
     method.require(classifier, parameters)
     encoding = classifier.encode(whole[0].single_text, whole[0].text_pair)
-    passes = method.passes(parameters, Extent.of(encoding, whole[0].unit), classifier.model.depth) * len(whole)
+    passes = method.passes(parameters, TextSize.of(encoding, whole[0].unit), classifier.model.depth) * len(whole)
     work = expected_work(passes, len(encoding), classifier.architecture)
     context.expect(work, not method.adaptive(parameters))
     return attribute_many(classifier, [encoding] * len(whole), method, whole, context)
@@ -204,7 +204,7 @@ def attribute_subjects(
             label_share=subject.label_share,
             logit=subject.logit,
             warnings=(
-                *subject.caveats,
+                *subject.reading_warnings,
                 *subject.warnings,
                 *halved,
                 *outcome.warnings,
@@ -270,7 +270,7 @@ def _rounding(outcome: Outcome, classifier: Classifier) -> list[str]:
     weights' number format.
     """
     largest = float(np.abs(outcome.scores).max(initial=0))
-    moved = ROUNDINGS * torch.finfo(classifier.dtype).eps * outcome.terms
+    moved = ROUNDINGS * torch.finfo(classifier.dtype).eps * outcome.rounding_scale
     if moved <= VISIBLE * largest:
         return []
     share = f"about {100 * moved / largest:.1g}% of the largest" if moved < largest else "as much as they are"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +26,7 @@ from explainlab.text.encoding import Encoding
 from explainlab.text.units import group
 
 if TYPE_CHECKING:
-    from explainlab.attribution.registry import MethodRequest
+    from explainlab.attribution.registry import MethodSpec
 
 Baseline = Literal["mask", "pad", "unk", "zero", "max_entropy"]
 BASELINE_HELP = "What takes the place of hidden words: the input that stands for “no information”."
@@ -95,14 +96,14 @@ def require_affordable(work: str, evaluations: int, limits: Limits) -> None:
         )
 
 
-class Extent(NamedTuple):
+class TextSize(NamedTuple):
     """How long a text is: its ``tokens`` that are no special ones, and the ``features`` that are scored."""
 
     tokens: int
     features: int
 
     @classmethod
-    def of(cls, encoding: Encoding, unit: Unit) -> Extent:
+    def of(cls, encoding: Encoding, unit: Unit) -> TextSize:
         """That of an ``encoding`` whose features are ``unit``s."""
         return cls(int(encoding.content.sum()), len(group(encoding, unit).content))
 
@@ -112,12 +113,12 @@ def expected_work(passes: PassCount, tokens: float, architecture: Architecture) 
 
     A language model reads the label share of the text by one more.
     """
-    return tokens * (passes + PassCount(architecture.speaks)).work
+    return tokens * (passes + PassCount(architecture.is_generative)).work
 
 
 USUAL_TOKENS, USUAL_LAYERS = 20, 6
 """The text and the model by which speeds are told."""
-USUAL_TEXT = Extent(USUAL_TOKENS, USUAL_TOKENS)
+USUAL_TEXT = TextSize(USUAL_TOKENS, USUAL_TOKENS)
 
 
 @dataclass(frozen=True)
@@ -126,8 +127,8 @@ class Outcome:
 
     ``scores`` float64 [n]. ``expected``: what they should add up to (None: no promise). ``errors`` float64 [n]:
     estimates of the scores' numerical errors. ``spread`` float64 [n]: for a mean of several methods, its standard
-    deviation over them. ``terms``: the largest sum of absolute terms in a score, whose rounding it inherits (0:
-    unknown).
+    deviation over them. ``rounding_scale``: the largest sum of absolute terms in a score, whose rounding the score
+    inherits (0: unknown).
 
     ``within``: the relative error beyond which the sum has failed and a warning says so, with ``remedy``, a sentence.
     It is what the method promises. Adaptive integration promises its tolerance. All other sums have the default,
@@ -141,7 +142,7 @@ class Outcome:
     errors: np.ndarray | None = None
     spread: np.ndarray | None = None
     warnings: tuple[str, ...] = ()
-    terms: float = 0.0
+    rounding_scale: float = 0.0
     within: float = ENOUGH
     remedy: str = ""
 
@@ -154,14 +155,15 @@ class Outcome:
 class Method(InPlainWords, ABC):
     """A way to attribute a prediction to the features of a text.
 
-    For every reader: ``plain``, what it does; ``good_for``, when to choose it; ``start``: one of the few to begin with.
+    For every reader: ``plain``, what it does; ``good_for``, when to choose it; ``recommended``: one of
+    the few to begin with.
 
     ``adds_up``: its outcomes promise a sum (``expected``). ``source``: paper and equation. ``version`` rises whenever
     the numbers change (it is part of the store's key). ``needs``: names of :attr:`Classifier.capabilities`.
-    ``inside``: whether it reads or changes what a model computes inside, also where ``needs`` does not tell.
+    ``uses_internals``: whether it reads or changes what a model computes inside, also where ``needs`` does not tell.
     ``signed``: whether a negative score is evidence against the target. ``random``: whether another seed can give other
-    scores. ``distinct``: it runs equal inputs once, so its passes are fewer where some are equal. ``definition``: the
-    formula in one line, shown on the page. ``parameters`` are always an instance of the class' own ``Parameters``; a
+    scores. ``deduplicates``: it runs equal inputs once, so its passes are fewer where some are equal.
+    ``definition``: the formula in one line, shown on the page. ``parameters`` are always an instance of the class' own ``Parameters``; a
     subclass may annotate them so.
     """
 
@@ -171,14 +173,14 @@ class Method(InPlainWords, ABC):
     source: ClassVar[str]
     definition: ClassVar[str]
     good_for: ClassVar[str] = ""
-    start: ClassVar[bool] = False
+    recommended: ClassVar[bool] = False
     adds_up: ClassVar[bool] = False
     version: ClassVar[int] = 1
     signed: ClassVar[bool] = True
     random: ClassVar[bool] = False
-    distinct: ClassVar[bool] = False
+    deduplicates: ClassVar[bool] = False
     needs: ClassVar[tuple[str, ...]] = ()
-    inside: ClassVar[bool] = False
+    uses_internals: ClassVar[bool] = False
     output: ClassVar[Output] = "probability"
     Parameters: ClassVar[type[Parameters]] = Parameters
 
@@ -200,7 +202,7 @@ class Method(InPlainWords, ABC):
         return cls.output
 
     @classmethod
-    def members(cls, parameters: Any) -> Sequence[MethodRequest]:
+    def members(cls, parameters: Any) -> Sequence[MethodSpec]:
         """The methods that it runs, on whose versions its scores depend; none unless overridden."""
         return ()
 
@@ -210,22 +212,22 @@ class Method(InPlainWords, ABC):
         return None
 
     @classmethod
-    def idle(cls, parameters: Any) -> frozenset[str]:
+    def ineffective_parameters(cls, parameters: Any) -> frozenset[str]:
         """Names of parameters without effect beside the others; their values need not be shown."""
         return frozenset()
 
     @classmethod
-    def passes(cls, parameters: Any, text: Extent, depth: int) -> PassCount:
+    def passes(cls, parameters: Any, text: TextSize, depth: int) -> PassCount:
         """The passes for a text of this extent in a model of ``depth`` layers: one gradient unless overridden.
 
-        They are exact, but most where the method is :meth:`adaptive` or :attr:`distinct`.
+        They are exact, but most where the method is :meth:`adaptive` or :attr:`deduplicates`.
         """
         return PassCount.gradients(1)
 
     @classmethod
     def work(cls, parameters: Any, n: int, depth: int) -> float:
         """The work of the :meth:`passes` for a text of ``n`` tokens, each of them a feature."""
-        return cls.passes(parameters, Extent(n, n), depth).work
+        return cls.passes(parameters, TextSize(n, n), depth).work
 
     @classmethod
     def speed(cls) -> str:
@@ -288,3 +290,11 @@ class BatchedMethod(Method):
     @abstractmethod
     def attribute_many(self, subjects: Sequence[Subject], parameters: Any) -> list[Outcome]:
         """Score the features of all ``subjects``, which share a batcher, as if each were alone."""
+
+
+def __getattr__(name: str) -> Any:
+    """Return the object of a public name that version 1.0 renamed, with a :class:`DeprecationWarning`."""
+    if name == "Extent":
+        warnings.warn("Extent is called TextSize since version 1.0.", DeprecationWarning, stacklevel=2)
+        return TextSize
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

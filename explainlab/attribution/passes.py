@@ -78,7 +78,7 @@ def read_label_shares(subjects: Sequence[Subject]) -> None:
 
     A text is read once; the pass is counted with each of its subjects.
     """
-    prompted = [subject for subject in subjects if subject.classifier.architecture.speaks]
+    prompted = [subject for subject in subjects if subject.classifier.architecture.is_generative]
     if not prompted:
         return
     readers = list({subject.text: subject for subject in prompted}.values())

@@ -87,9 +87,9 @@ class AttentionMaps(Maps):
         self.layers = layer_numbers(parameters.layers, self.replay.depth)
         self._product = product
         encoding = subject.encoding
-        speaks = subject.classifier.architecture.speaks
-        self._still = ~encoding.content if speaks else np.zeros(len(encoding), dtype=bool)
-        if speaks and self.replay.depth in self.layers:
+        is_generative = subject.classifier.architecture.is_generative
+        self._still = ~encoding.content if is_generative else np.zeros(len(encoding), dtype=bool)
+        if is_generative and self.replay.depth in self.layers:
             subject.warnings.append(UNDRAWN)
         self._alphas = np.arange(self.preset.first_node, parameters.steps + 1) / parameters.steps
         count = parameters.samples * len(self.layers)

@@ -14,7 +14,7 @@ from typing import Any
 from explainlab.attribution import methods as package
 from explainlab.attribution.baselines import data_digest
 from explainlab.attribution.method import Method
-from explainlab.declared import Parameters, discovered, named, options, parse
+from explainlab.declared import Parameters, discovered, lookup, parse, parse_options
 from explainlab.errors import RequestError
 from explainlab.models.architectures import Architecture
 from explainlab.reader import Reader
@@ -31,7 +31,7 @@ _COUNTS = ("samples", "steps", "passes", "neighbours", "timesteps")
 
 
 @dataclass(frozen=True)
-class MethodRequest:
+class MethodSpec:
     """A method with all its parameters."""
 
     method: str
@@ -39,7 +39,7 @@ class MethodRequest:
 
     @property
     def name(self) -> str:
-        """The shortest text that :func:`parse_method` reads as this."""
+        """The shortest text that :func:`parse_spec` reads as this."""
         return ":".join([self.method, *(f"{name}={value}" for name, value in self._own)])
 
     @property
@@ -74,13 +74,13 @@ def methods() -> dict[str, Method]:
 
 def get_method(method_id: str) -> Method:
     """The method with this id; raises :class:`RequestError` with the nearest names."""
-    return named("method", method_id, methods())
+    return lookup("method", method_id, methods())
 
 
 def label_of(name: str) -> str:
     """The label of a method with its options; the ``name`` itself, as of a file, if this version cannot read it."""
     try:
-        return parse_method(name).label
+        return parse_spec(name).label
     except RequestError:
         return name
 
@@ -88,7 +88,7 @@ def label_of(name: str) -> str:
 def chosen_by(name: str) -> str | None:
     """The id of the metric by which a method with its options picks one of many maps; usually none (see the method)."""
     try:
-        request = parse_method(name)
+        request = parse_spec(name)
     except RequestError:
         return None
     return get_method(request.method).chosen_by(request.parameters)
@@ -111,7 +111,7 @@ def signed_of(method_id: str, parameters: Mapping[str, Any], scores: Sequence[fl
     return method.is_signed(parse(method, parameters)) if method else min(scores) < 0
 
 
-def parse_method(text: str, settings: Mapping[str, Mapping[str, Any]] | None = None) -> MethodRequest:
+def parse_spec(text: str, settings: Mapping[str, Mapping[str, Any]] | None = None) -> MethodSpec:
     """``kernel_shap:samples=16n:paired=false`` as a complete request; values may contain colons.
 
     ``settings``, by the ids of methods, hold for what ``text`` does not say. Options after :data:`MEMBERS` that the
@@ -127,7 +127,7 @@ def swept(text: str) -> list[str]:
     """The specs that ``text`` stands for: one for every value of those that plus joins, as in ``rpi:steps=10+20+30``.
 
     Several such options give all combinations. A value that the method takes as it is stays whole, as the members of an
-    ensemble. Raises as :func:`parse_method`, and for more than :data:`MOST_SWEPT`.
+    ensemble. Raises as :func:`parse_spec`, and for more than :data:`MOST_SWEPT`.
     """
     method, written = _split(text)
     values = [[(name, part) for part in _parts(method, name, value)] for name, value in written.items()]
@@ -148,7 +148,7 @@ def _parts(method: Method, name: str, value: str) -> list[str]:
 
 
 def _split(text: str) -> tuple[Method, dict[str, str]]:
-    """The method of a spec and its options as they are written; raises as :func:`parse_method`."""
+    """The method of a spec and its options as they are written; raises as :func:`parse_spec`."""
     method_id, *pieces = re.split(r":(?=\s*\w+\s*=)", text)
     method = get_method(method_id.strip())
     written: list[str] = []
@@ -158,15 +158,15 @@ def _split(text: str) -> tuple[Method, dict[str, str]]:
             written[-1] += f":{piece}"
         else:
             written.append(piece)
-    return method, options(method, written)
+    return method, parse_options(method, written)
 
 
-def parse_members(text: str) -> list[MethodRequest]:
-    """The methods of ``text``, joined by plus: ``lime+kernel_shap:samples=16n``; raises as :func:`parse_method`."""
-    return [parse_method(spec) for spec in re.split(r"\+(?=\s*[A-Za-z_]\w*\s*(?:[:+]|$))", text)]
+def parse_members(text: str) -> list[MethodSpec]:
+    """The methods of ``text``, joined by plus: ``lime+kernel_shap:samples=16n``; raises as :func:`parse_spec`."""
+    return [parse_spec(spec) for spec in re.split(r"\+(?=\s*[A-Za-z_]\w*\s*(?:[:+]|$))", text)]
 
 
-def member_versions(request: MethodRequest, reader: Reader) -> list[str]:
+def member_versions(request: MethodSpec, reader: Reader) -> list[str]:
     """What the scores of a method depend on beside its own version, parameters and data; empty for most methods.
 
     A line each of the methods that it runs: its parameters, its version, and the data that it reads as ``reader``.
@@ -179,10 +179,10 @@ def member_versions(request: MethodRequest, reader: Reader) -> list[str]:
     return lines
 
 
-def complete_method(method_id: str, parameters: Mapping[str, Any]) -> MethodRequest:
+def complete_method(method_id: str, parameters: Mapping[str, Any]) -> MethodSpec:
     """The method with all its parameters; raises :class:`RequestError` for one that it does not accept."""
     method = get_method(method_id)
-    return MethodRequest(method.id, parse(method, parameters))
+    return MethodSpec(method.id, parse(method, parameters))
 
 
 def describe_methods() -> list[dict[str, Any]]:

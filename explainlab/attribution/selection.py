@@ -13,8 +13,8 @@ from explainlab.attribution.diffusion import Candidate, Draw, Maps
 from explainlab.attribution.passes import read_originals
 from explainlab.attribution.subject import Subject
 from explainlab.metrics.evaluate import Case, MetricResult, evaluate
-from explainlab.metrics.metric import Again
-from explainlab.metrics.registry import MetricRequest, parse_metric
+from explainlab.metrics.metric import Reexplainer
+from explainlab.metrics.registry import MetricSpec, parse_metric
 from explainlab.metrics.trust import TIE
 from explainlab.models.batching import Batcher
 from explainlab.text.rationale import marked_features
@@ -84,9 +84,9 @@ def case_of(subject: Subject, scores: np.ndarray) -> Case:
 def evaluate_attributions(
     subjects: Sequence[Subject],
     maps: Sequence[np.ndarray],
-    metrics: Sequence[MetricRequest],
+    metrics: Sequence[MetricSpec],
     batcher: Batcher,
-    again: Again | None = None,
+    again: Reexplainer | None = None,
 ) -> list[list[list[MetricResult]]]:
     """Attributions ``maps`` float64 [C, n_features] of every subject by ``metrics``: subject, attribution, metric.
 

@@ -20,10 +20,10 @@ from explainlab.attribution.passes import Points
 from explainlab.attribution.records import Target
 from explainlab.errors import RequestError
 from explainlab.models.batching import Batcher
-from explainlab.models.caveats import caveats
 from explainlab.models.classifier import Classifier, Prediction
 from explainlab.models.context import RunContext
 from explainlab.models.inputs import Inputs
+from explainlab.models.reading_warnings import reading_warnings
 from explainlab.request import Output, Rationale, Unit
 from explainlab.text.encoding import Encoding
 from explainlab.text.rationale import NO_RATIONALE
@@ -162,9 +162,9 @@ class Subject:
         return float(self.original[self.target.index]) if self.output == "logit" else None
 
     @property
-    def caveats(self) -> list[str]:
-        """What a reader must know of how the model read the text: see :func:`explainlab.models.caveats.caveats`."""
-        return caveats(self.classifier, self.encoding, self.label_share)
+    def reading_warnings(self) -> list[str]:
+        """Warnings about how the model read the text: :func:`explainlab.models.reading_warnings.reading_warnings`."""
+        return reading_warnings(self.classifier, self.encoding, self.label_share)
 
     @property
     def explains_prediction(self) -> bool:
@@ -256,7 +256,7 @@ class Subject:
         return (logits if self.output == "logit" else logits.softmax(dim=-1))[..., self.target.index]
 
     @property
-    def terms(self) -> float:
+    def rounding_scale(self) -> float:
         """Σ_c |∂F/∂z_c · z_c| over the logits z of the text, to which the rounding of F is proportional."""
         logits = torch.from_numpy(self.original)
         gradient = torch.func.grad(self.explained)(logits)

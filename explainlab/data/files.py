@@ -38,7 +38,7 @@ from explainlab.reader import ANYBODY, Reader
 
 ROLES = ("text", "label", "text_b", "rationale", "rationale_b", "paraphrase")
 
-MARKS: Mapping[str, str] = {
+OPTIONAL_COLUMNS: Mapping[str, str] = {
     "rationale": "Write there which characters are the evidence, as in [[0, 4], [10, 15]], of a second text in "
     "rationale_b; or leave out the metrics that need it.",
     "paraphrase": "Write there each text in other words; or leave out the metrics that need it.",
@@ -101,8 +101,8 @@ def read_dataset(
     the file's column names, ``classes`` labels as the file writes them to what they mean, or to :data:`LEFT_OUT`: rows
     with such a label are always in ``Dataset.skipped``, and never raise. A file without a line of names has its columns
     named by their numbers, from 1. Where each class has a column that is true or false, all of them name the label:
-    ``{"label": "negative|positive"}``. ``marks`` are the roles of :data:`MARKS` that are needed: a row whose rationale
-    cannot be read is bad only then, and has none otherwise.
+    ``{"label": "negative|positive"}``. ``marks`` are the roles of :data:`OPTIONAL_COLUMNS` that are
+    needed: a row whose rationale cannot be read is bad only then, and has none otherwise.
 
     Raises :class:`DataError` for a file that is missing, malformed or empty, for missing columns, for the
     first bad row (unless skipped) with its number, for the first number whose column has no clear meaning (also where
@@ -183,7 +183,7 @@ def require_columns(
 ) -> None:
     """Raise :class:`DataError` as :func:`read_dataset` for a missing column; only the first records are made.
 
-    ``marks`` are the roles of :data:`MARKS` that are needed too. Of an empty file nothing is known.
+    ``marks`` are the roles of :data:`OPTIONAL_COLUMNS` that are needed too. Of an empty file nothing is known.
     """
     names = column_names(columns)
     named = tuple((role, names[role]) for role in sorted(columns))
@@ -213,9 +213,11 @@ def leaves_out(classes: Mapping[str, str]) -> bool:
 
 
 def without_marks(name: str, role: str, columns: Mapping[str, str]) -> DataError:
-    """The error of a data set, called ``name``, that has nothing for a ``role`` of :data:`MARKS`."""
+    """The error of a data set, called ``name``, that has nothing for a ``role`` of :data:`OPTIONAL_COLUMNS`."""
     column = quote(column_names(columns)[role])
-    return DataError(f"{name} gives no {role}: its column {column} is missing or empty in all rows read.", MARKS[role])
+    return DataError(
+        f"{name} gives no {role}: its column {column} is missing or empty in all rows read.", OPTIONAL_COLUMNS[role]
+    )
 
 
 def headings(first: Record, columns: Mapping[str, str], known: Classes) -> dict[str, str]:

@@ -22,7 +22,7 @@ from explainlab.declared import Parameters
 from explainlab.errors import DataError, ResourceError
 from explainlab.files import write_file
 from explainlab.reader import ANYBODY, Reader
-from explainlab.request import checked
+from explainlab.request import validated
 
 VERSION = 1
 """Of what :func:`planted_files` makes of its arguments: a change of its bytes needs a new one."""
@@ -117,7 +117,7 @@ def plant(
     that cannot be read and for an ``out`` that exists or is no ``.csv``, :class:`ResourceError` if it cannot be
     written.
     """
-    planting, path = checked(Planting, **parameters), Path(out)
+    planting, path = validated(Planting, **parameters), Path(out)
     second = path.with_name(f"{path.stem}-held-out{path.suffix}") if planting.held_out else None
     for each in filter(None, (path, second)):
         if each.exists():

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from explainlab import declared
 from explainlab.errors import UnsupportedError
-from explainlab.metrics.metric import Facts, Perturbations, Perturbing
+from explainlab.metrics.metric import Facts, FaithfulnessMetric, Perturbations
 from explainlab.metrics.perturbation import places
 from explainlab.metrics.presets import Filler
 from explainlab.text.units import Units
@@ -21,7 +21,7 @@ class ActivationParameters(declared.Parameters):
     baseline: Filler = Field("mask", description="The token in place of each one that is not revealed yet.")
 
 
-class Revealing(Perturbing[ActivationParameters]):
+class Revealing(FaithfulnessMetric[ActivationParameters]):
     """Common to both: from the fully masked text, feature after feature is revealed.
 
     The paper gives neither the rule nor the scale of its areas: these are by the trapezoid rule over k/n, k = 0..n,

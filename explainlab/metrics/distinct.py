@@ -20,7 +20,7 @@ from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import FORWARD
 from explainlab.models.inputs import Inputs, Unpadded
-from explainlab.models.speaking.prefix import FEW, LEAST, Prefix
+from explainlab.models.prompting.prefix import FEW, LEAST, Prefix
 from explainlab.text.encoding import Encoding
 
 TOGETHER = 2048

@@ -10,8 +10,14 @@ import numpy as np
 
 from explainlab.errors import RequestError, UnsupportedError
 from explainlab.metrics.distinct import DistinctInputs
-from explainlab.metrics.metric import Again, Comparing, Perturbations, Perturbing, Repeating
-from explainlab.metrics.registry import MetricRequest, get_metric
+from explainlab.metrics.metric import (
+    FaithfulnessMetric,
+    Perturbations,
+    PlausibilityMetric,
+    Reexplainer,
+    StabilityMetric,
+)
+from explainlab.metrics.registry import MetricSpec, get_metric
 from explainlab.models.batching import Batcher
 from explainlab.text.encoding import Encoding
 from explainlab.text.rationale import Absence
@@ -121,7 +127,7 @@ class _Evaluated:
 
 
 def evaluate(
-    cases: Sequence[Case], metrics: Sequence[MetricRequest], batcher: Batcher, again: Again | None = None
+    cases: Sequence[Case], metrics: Sequence[MetricSpec], batcher: Batcher, again: Reexplainer | None = None
 ) -> list[list[list[MetricResult]]]:
     """Evaluate every attribution of every case by every metric: results by case, candidate and metric.
 
@@ -151,10 +157,10 @@ def evaluate(
     return results
 
 
-def _perturb(case: Case, request: MetricRequest, inputs: DistinctInputs) -> tuple[Perturbations, np.ndarray] | None:
+def _perturb(case: Case, request: MetricSpec, inputs: DistinctInputs) -> tuple[Perturbations, np.ndarray] | None:
     """The perturbations that the metric needs, and the numbers int64 [C, L] of their inputs; None if there are none."""
     metric = get_metric(request.metric)
-    if not isinstance(metric, Perturbing):
+    if not isinstance(metric, FaithfulnessMetric):
         return None
     perturbed = metric.perturb(case.scores, case.units, request.parameters)
     candidates, levels, _ = perturbed.stays.shape
@@ -164,9 +170,9 @@ def _perturb(case: Case, request: MetricRequest, inputs: DistinctInputs) -> tupl
     return perturbed, numbers.reshape(candidates, levels)
 
 
-def _metric_results(request: MetricRequest, original: float, evaluated: _Evaluated) -> list[MetricResult]:
+def _metric_results(request: MetricSpec, original: float, evaluated: _Evaluated) -> list[MetricResult]:
     metric = get_metric(request.metric)
-    assert isinstance(metric, Perturbing)
+    assert isinstance(metric, FaithfulnessMetric)
     remaining = evaluated.log_probabilities[evaluated.numbers, evaluated.target]
     values = metric.value(evaluated.perturbed, original, remaining, request.parameters)
     counted = evaluated.perturbed.counts.max(axis=1)
@@ -176,24 +182,24 @@ def _metric_results(request: MetricRequest, original: float, evaluated: _Evaluat
     ]
 
 
-def _compared(case: Case, request: MetricRequest) -> list[MetricResult]:
+def _compared(case: Case, request: MetricSpec) -> list[MetricResult]:
     """The results of a metric that compares every attribution with the rationale."""
     metric = get_metric(request.metric)
-    assert isinstance(metric, Comparing)
+    assert isinstance(metric, PlausibilityMetric)
     if isinstance(case.rationale, str):
         return [MetricResult(float("nan"), 0, case.rationale)] * len(case.scores)
     values, counted = metric.value(case.scores, case.units, case.rationale, request.parameters), case.rationale.sum()
     return [MetricResult(value, int(counted)) for value in values.tolist()]
 
 
-def _repeats(request: MetricRequest) -> bool:
-    return isinstance(get_metric(request.metric), Repeating)
+def _repeats(request: MetricSpec) -> bool:
+    return isinstance(get_metric(request.metric), StabilityMetric)
 
 
-def _repeated(cases: Sequence[Case], request: MetricRequest, again: Again | None) -> list[list[MetricResult]]:
+def _repeated(cases: Sequence[Case], request: MetricSpec, again: Reexplainer | None) -> list[list[MetricResult]]:
     """The results of a metric that has versions of the texts explained again, by case and attribution."""
     metric = get_metric(request.metric)
-    assert isinstance(metric, Repeating)
+    assert isinstance(metric, StabilityMetric)
     if again is None:
         raise UnsupportedError(
             f"{metric.label} has the text explained again, and nothing here can.",

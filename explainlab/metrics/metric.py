@@ -55,7 +55,7 @@ class Facts(Protocol):
 class Metric(declared.InPlainWords, ABC, Generic[P]):
     """A way to evaluate an attribution, with parameters of the class ``P``.
 
-    It is :class:`Perturbing`, :class:`Comparing` or :class:`Repeating`.
+    It is :class:`FaithfulnessMetric`, :class:`PlausibilityMetric` or :class:`StabilityMetric`.
 
     ``plain``: what it tells, for every reader. ``family``: the metrics shown together. ``source``: paper and equation.
     ``version`` rises whenever the numbers change. ``presets``: those of its parameter ``preset``, none where every code
@@ -93,7 +93,7 @@ class Metric(declared.InPlainWords, ABC, Generic[P]):
             raise UnsupportedError(reason, "Choose other options of the metric, or another model.")
 
 
-class Perturbing(Metric[P]):
+class FaithfulnessMetric(Metric[P]):
     """A metric by the model's predictions for perturbed texts."""
 
     @abstractmethod
@@ -109,7 +109,7 @@ class Perturbing(Metric[P]):
         """
 
 
-class Comparing(Metric[P]):
+class PlausibilityMetric(Metric[P]):
     """A metric by the features of a rationale: the part of the text that is known, or said, to be the evidence."""
 
     @abstractmethod
@@ -144,7 +144,7 @@ class Version:
     maps: Sequence[np.ndarray | None]
 
 
-class Again(Protocol):
+class Reexplainer(Protocol):
     """Asks the model and the methods again, about versions of T texts together. Whoever has the methods hands it in.
 
     Every text has C attributions. What a function takes, and returns, is a list over the texts.
@@ -174,11 +174,11 @@ class Again(Protocol):
         """Of the edited texts those that the model can read and for which it predicts the same class."""
 
 
-class Repeating(Metric[P]):
+class StabilityMetric(Metric[P]):
     """A metric that has versions of the text explained again: how far an explanation can be relied on."""
 
     @abstractmethod
-    def values(self, cases: Sequence[Case], again: Again, parameters: P) -> list[tuple[np.ndarray, int]]:
+    def values(self, cases: Sequence[Case], again: Reexplainer, parameters: P) -> list[tuple[np.ndarray, int]]:
         """For each of the ``cases`` float64 [C], NaN where an attribution has no value, and how many versions count."""
 
     @abstractmethod

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from explainlab import declared
-from explainlab.metrics.metric import Facts, Perturbations, Perturbing
+from explainlab.metrics.metric import Facts, FaithfulnessMetric, Perturbations
 from explainlab.metrics.presets import PRESETS, Divisor, Kind, PresetId, Removal, RemovalPreset, Rounding
 from explainlab.text.units import Units
 
@@ -86,7 +86,7 @@ PerturbationParameters = Masked | Removed | Levels
 """The parameters of the five metrics."""
 
 
-class Perturbation(Perturbing[PerturbationParameters]):
+class Perturbation(FaithfulnessMetric[PerturbationParameters]):
     """The base of the five: features are ranked by signed score, ties in the text's order or the preset's.
 
     ``keeps``: the selected features are those that stay. A difference is that of probabilities, p(x) - p(perturbed).

@@ -13,7 +13,7 @@ import numpy as np
 from pydantic import Field
 
 from explainlab import declared
-from explainlab.metrics.metric import Comparing
+from explainlab.metrics.metric import PlausibilityMetric
 from explainlab.metrics.perturbation import places
 from explainlab.metrics.presets import Preset
 from explainlab.text.units import Units
@@ -83,7 +83,7 @@ class Curve(RationaleParameters):
 R = TypeVar("R", bound=RationaleParameters)
 
 
-class Rationale(Comparing[R], Generic[R]):
+class Rationale(PlausibilityMetric[R], Generic[R]):
     """What the seven have in common."""
 
     family: ClassVar = "Rationale"

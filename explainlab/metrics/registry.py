@@ -8,8 +8,8 @@ from functools import cache
 from typing import Any
 
 import explainlab.metrics as package
-from explainlab.declared import Parameters, discovered, named, options, parse
-from explainlab.metrics.metric import AnyMetric, Metric, Repeating
+from explainlab.declared import Parameters, discovered, lookup, parse, parse_options
+from explainlab.metrics.metric import AnyMetric, Metric, StabilityMetric
 from explainlab.models.context import PassCount
 
 FAMILIES = ("Perturbation", "Activation", "Stability", "Rationale")
@@ -17,7 +17,7 @@ FAMILIES = ("Perturbation", "Activation", "Stability", "Rationale")
 
 
 @dataclass(frozen=True)
-class MetricRequest:
+class MetricSpec:
     """A metric with all its parameters."""
 
     metric: str
@@ -93,29 +93,29 @@ def metric_ids(family: str) -> list[str]:
 
 def get_metric(metric_id: str) -> AnyMetric:
     """The metric with this id; raises :class:`RequestError` with the nearest names."""
-    return named("metric", metric_id, metrics())
+    return lookup("metric", metric_id, metrics())
 
 
-def parse_metric(text: str) -> MetricRequest:
+def parse_metric(text: str) -> MetricSpec:
     """``comprehensiveness:k=10:removal=mask`` as a complete request.
 
     Raises :class:`RequestError` for an unknown metric or option, an option repeated, without a value, or out of range.
     """
     metric_id, *written = text.split(":")
     metric = get_metric(metric_id.strip())
-    return MetricRequest(metric.id, parse(metric, options(metric, written)))
+    return MetricSpec(metric.id, parse(metric, parse_options(metric, written)))
 
 
 def _written(value: object) -> str:
     return "+".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
-def evaluation_passes(metrics: Iterable[MetricRequest], n: int) -> PassCount:
+def evaluation_passes(metrics: Iterable[MetricSpec], n: int) -> PassCount:
     """The passes of evaluating an attribution of ``n`` features by ``metrics`` at most."""
     return PassCount(sum(get_metric(request.metric).inputs(request.parameters, n) for request in metrics))
 
 
-def explanations(metrics: Iterable[MetricRequest]) -> int:
+def explanations(metrics: Iterable[MetricSpec]) -> int:
     """How often evaluating by ``metrics`` has every map made again, at most."""
     asked = [(get_metric(request.metric), request.parameters) for request in metrics]
-    return sum(metric.explanations(parameters) for metric, parameters in asked if isinstance(metric, Repeating))
+    return sum(metric.explanations(parameters) for metric, parameters in asked if isinstance(metric, StabilityMetric))

@@ -18,7 +18,7 @@ from explainlab.errors import RequestError
 from explainlab.metrics.agreement import spearman
 from explainlab.metrics.edits import COLUMN, EDITS, MADE, Editor
 from explainlab.metrics.evaluate import Case
-from explainlab.metrics.metric import Again, Repeating, Text, Version
+from explainlab.metrics.metric import Reexplainer, StabilityMetric, Text, Version
 from explainlab.metrics.radii import radius, table_deviation
 from explainlab.models.classifier import Classifier
 from explainlab.text.encoding import Encoding
@@ -74,7 +74,7 @@ class Editing(declared.Parameters):
 P = TypeVar("P", bound=declared.Parameters)
 
 
-class Stability(Repeating[P]):
+class Stability(StabilityMetric[P]):
     """What the three have in common."""
 
     family: ClassVar = "Stability"
@@ -104,10 +104,10 @@ class MaxSensitivity(Stability[Moving]):
         return 0
 
     def explanations(self, parameters: Moving) -> int:
-        """See :meth:`Repeating.explanations`."""
+        """See :meth:`StabilityMetric.explanations`."""
         return parameters.samples
 
-    def values(self, cases: Sequence[Case], again: Again, parameters: Moving) -> list[tuple[np.ndarray, int]]:
+    def values(self, cases: Sequence[Case], again: Reexplainer, parameters: Moving) -> list[tuple[np.ndarray, int]]:
         width, size = again.classifier.model.word_embeddings.embedding_dim, parameters.size(again.classifier)
         shifts = []
         for case, seed in zip(cases, again.seeds, strict=True):
@@ -154,7 +154,7 @@ class Infidelity(Stability[Subsets]):
         """None: the model is asked, and no method."""
         return 0
 
-    def values(self, cases: Sequence[Case], again: Again, parameters: Subsets) -> list[tuple[np.ndarray, int]]:
+    def values(self, cases: Sequence[Case], again: Reexplainer, parameters: Subsets) -> list[tuple[np.ndarray, int]]:
         removed = [
             subsets(len(case.units.content), parameters.samples, np.random.default_rng(seed))
             for case, seed in zip(cases, again.seeds, strict=True)
@@ -206,10 +206,10 @@ class EditStability(Stability[Editing]):
         return parameters.samples * len(parameters.edits)
 
     def explanations(self, parameters: Editing) -> int:
-        """See :meth:`Repeating.explanations`."""
+        """See :meth:`StabilityMetric.explanations`."""
         return parameters.samples * len(parameters.edits)
 
-    def values(self, cases: Sequence[Case], again: Again, parameters: Editing) -> list[tuple[np.ndarray, int]]:
+    def values(self, cases: Sequence[Case], again: Reexplainer, parameters: Editing) -> list[tuple[np.ndarray, int]]:
         editor = Editor(again.classifier)
         texts = [
             editor.edited(case.encoding, parameters.edits, parameters.samples, seed) + _given(case, parameters)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from explainlab.metrics.evaluate import Case, MetricResult, evaluate
-from explainlab.metrics.registry import MetricRequest, parse_metric
+from explainlab.metrics.registry import MetricSpec, parse_metric
 from explainlab.models.batching import Batcher
 
 RANDOM_MAPS = 100
@@ -23,7 +23,7 @@ class Trust:
     ``median``, ``low`` and ``high``: their median and their 5% and 95% quantiles.
     """
 
-    metric: MetricRequest
+    metric: MetricSpec
     metric_result: MetricResult
     beaten: float
     median: float
@@ -44,7 +44,7 @@ def trust(case: Case, seed: int, batcher: Batcher) -> list[tuple[Trust, Trust]]:
     return [(_against(first, row[0], values[0]), _against(second, row[1], values[1])) for row in rows]
 
 
-def _against(metric: MetricRequest, metric_result: MetricResult, random: np.ndarray) -> Trust:
+def _against(metric: MetricSpec, metric_result: MetricResult, random: np.ndarray) -> Trust:
     ahead = (metric_result.value - random) * (1 if metric.higher_is_better else -1)
     beaten = np.where(np.abs(ahead) <= TIE, 0.5, ahead > 0).mean()
     low, median, high = np.percentile(random, [5, 50, 95]).tolist()

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 SCORE = "score"
-"""The head of a decoder, which :mod:`explainlab.models.speaking.completion` also makes of the label words' rows."""
+"""The head of a decoder, which :mod:`explainlab.models.prompting.completion` also makes of the label words' rows."""
 POOLER = "pooler"
 """Between an encoder's body and its head; pretraining may leave it without weights."""
 _FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {"tanh": torch.tanh, "relu": torch.relu}

@@ -32,7 +32,7 @@ class Architecture:
     causal: bool = False
     rounds: bool = False
     relevance: bool = True
-    speaks: bool = False
+    is_generative: bool = False
     anatomy: Anatomy | None = None
 
     @property
@@ -51,7 +51,9 @@ class Architecture:
             "layered attention": absent or layered.get(self.attention, ""),
             "replaceable attention": absent or replaced,
             "post-norm blocks": absent or self._undecomposed,
-            "language model": "" if self.speaks else "it does not classify by a prompt, so it cannot be asked in words",
+            "language model": ""
+            if self.is_generative
+            else "it does not classify by a prompt, so it cannot be asked in words",
             "causal decoder": "" if self.causal else "it is not a causal decoder",
         }
 

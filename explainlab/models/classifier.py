@@ -22,7 +22,7 @@ from explainlab.models.architectures import Architecture
 from explainlab.models.inputs import Inputs, Tokens
 from explainlab.models.model import Model
 from explainlab.models.modes import own_modes, rounding
-from explainlab.models.speaking.prefix import Cache, Prefix
+from explainlab.models.prompting.prefix import Cache, Prefix
 from explainlab.models.stored.quantised import is_quantised
 from explainlab.text.encoding import Encoding, panics_told
 from explainlab.text.prompt import Prompt, encode_prompted
@@ -183,7 +183,7 @@ class Classifier:
             logits, share = self.model.next_token(inputs)
         return self._scores(logits), share.to(self.device)
 
-    def go_on(self, ids: Sequence[int], cache: Cache | None = None) -> tuple[np.ndarray, Cache]:
+    def next_token_logits(self, ids: Sequence[int], cache: Cache | None = None) -> tuple[np.ndarray, Cache]:
         """A language model's logits float64 [V] of the token after ``ids``, which follow what is in ``cache``.
 
         One forward pass; the cache that is returned holds the ids too. Raises :class:`UnsupportedError` for any other
@@ -191,12 +191,12 @@ class Classifier:
         """
         self._require("language model", "does not go on with a text", "Choose a language model with a prompt.")
         with self._pass():
-            logits, cache = self.model.go_on(torch.tensor(ids, device=self.device), cache)
+            logits, cache = self.model.next_token_logits(torch.tensor(ids, device=self.device), cache)
         return self.finite(self._scores(logits)[None])[0], cache
 
     def label_share(self, encoding: Encoding) -> float | None:
         """The label share of one text, in [0, 1] (see :meth:`next_token`); None without a language model."""
-        if not self.architecture.speaks:
+        if not self.architecture.is_generative:
             return None
         return float(self.next_token(self.inputs([encoding]))[1][0])
 

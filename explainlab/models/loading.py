@@ -24,9 +24,9 @@ from explainlab.models.devices import choose_device, is_out_of_memory
 from explainlab.models.in_memory import SOURCE, classifier_of, require_as_called, require_usable
 from explainlab.models.model_types import model_type_of
 from explainlab.models.modes import own_modes
-from explainlab.models.speaking.completion import PREFIX as COMPLETION
-from explainlab.models.speaking.completion import answer_tokens, split_id, take_head
-from explainlab.models.speaking.templates import Template, template_parts
+from explainlab.models.prompting.completion import PREFIX as COMPLETION
+from explainlab.models.prompting.completion import answer_tokens, split_id, take_head
+from explainlab.models.prompting.templates import Template, template_parts
 from explainlab.models.stored.directory import (
     OF_PAIRS,
     activation_in,
@@ -129,9 +129,11 @@ def load_model(
         raise RequestError(f"There is no dtype '{dtype}'.", f"Use {', '.join(get_args(Dtype))}.")
     files = files_of(model_id)
 
-    def weighted(config: PreTrainedConfig, speaks: bool) -> tuple[PreTrainedModel, torch.device]:
+    def weighted(config: PreTrainedConfig, is_generative: bool) -> tuple[PreTrainedModel, torch.device]:
         own = getattr(torch, dtype)
-        return load_weights(model_id, files, config, language_model=speaks, dtype=own, device=choose_device(device))
+        return load_weights(
+            model_id, files, config, language_model=is_generative, dtype=own, device=choose_device(device)
+        )
 
     classifier = _assembled(model_id, files, limits, weighted, _digest_of(files, split_id(model_id)[0]))
     _require_working(classifier)
@@ -159,8 +161,8 @@ def _outline(
 ) -> Classifier:
     """The outline of the files as they are now."""
 
-    def empty(config: PreTrainedConfig, speaks: bool) -> tuple[PreTrainedModel, torch.device]:
-        return empty_network(files, config, speaks, getattr(torch, dtype)), torch.device("meta")
+    def empty(config: PreTrainedConfig, is_generative: bool) -> tuple[PreTrainedModel, torch.device]:
+        return empty_network(files, config, is_generative, getattr(torch, dtype)), torch.device("meta")
 
     return _assembled(model_id, files, limits, empty, "")
 
@@ -178,7 +180,7 @@ def _assembled(
     """
     template, _ = split_id(model_id)
     config = _config(model_id, files, template)
-    model_type = model_type_of(config, speaks=template is not None)
+    model_type = model_type_of(config, is_generative=template is not None)
     activation = activation_in(files.configured, config)
     labels = tuple(template.labels) if template else _labels(model_id, config, activation)
     tokenizer, notes = read_tokenizer(model_id, files, config)
@@ -307,14 +309,14 @@ def _config(model_id: str, files: Files, template: Template | None) -> PreTraine
             f"The configuration of {model_id} names no architecture.", "Write a list of names into architectures."
         )
     head = heads[0]
-    speaks = head.endswith(_LANGUAGE_MODELS)
-    if template and not (speaks and model_type_of(config).architecture.causal):
+    is_generative = head.endswith(_LANGUAGE_MODELS)
+    if template and not (is_generative and model_type_of(config).architecture.causal):
         raise ModelError(
             f"{model_id} is a {head or config.model_type}, not a language model that goes on with a text.",
             "Give a decoder that was trained as one, for example a LlamaForCausalLM.",
         )
     if not template and head and not head.endswith("ForSequenceClassification"):
-        remedy = f"Ask it with a prompt, as {COMPLETION}TEMPLATE:{model_id}." if speaks else ""
+        remedy = f"Ask it with a prompt, as {COMPLETION}TEMPLATE:{model_id}." if is_generative else ""
         raise ModelError(
             f"{model_id} is a {head}, not a classifier{', and its adapter brings no head' if files.adapter else ''}.",
             remedy or "Give a model that was fine-tuned for sequence classification.",
@@ -329,7 +331,7 @@ def _card(model_id: str, files: Files, template_digest: str | None, stamps: tupl
     config = _config(model_id, files, template)
     activation = activation_in(files.configured, config)
     labels = tuple(template.labels) if template else _labels(model_id, config, activation)
-    architecture = model_type_of(config, speaks=template is not None).architecture
+    architecture = model_type_of(config, is_generative=template is not None).architecture
     return ModelCard(model_id, (files.adapter or files).source, architecture, labels, count_weights(files))
 
 

@@ -16,7 +16,7 @@ from explainlab.models.architectures import Architecture
 from explainlab.models.attention import Tap
 from explainlab.models.devices import CPU_BATCH_TOKENS
 from explainlab.models.inputs import Inputs
-from explainlab.models.speaking.prefix import Cache, Prefix
+from explainlab.models.prompting.prefix import Cache, Prefix
 
 
 class Model(Protocol):
@@ -143,11 +143,12 @@ class Model(Protocol):
     def next_token(self, inputs: Inputs) -> tuple[Tensor, Tensor]:
         """The logits [B, classes], and the share [B] of the next token that the label words together hold.
 
-        Only for a language model whose head has the rows of label words (:mod:`explainlab.models.speaking.completion`).
+        Only for a language model whose head has the rows of label words
+        (:mod:`explainlab.models.prompting.completion`).
         """
         raise self._lacks()
 
-    def go_on(self, ids: Tensor, cache: Cache | None) -> tuple[Tensor, Cache]:
+    def next_token_logits(self, ids: Tensor, cache: Cache | None) -> tuple[Tensor, Cache]:
         """The logits [V] of the token after ``ids`` [N], and the ``cache``, which they follow and then are part of.
 
         Capability ``language model``.

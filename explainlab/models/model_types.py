@@ -69,7 +69,7 @@ MODEL_TYPES: dict[str, ModelType] = {
 }
 
 
-def model_type_of(config: transformers.PreTrainedConfig, speaks: bool = False) -> ModelType:
+def model_type_of(config: transformers.PreTrainedConfig, is_generative: bool = False) -> ModelType:
     """Return the row for a configuration, with its own pooling and quantisation; ``speaks``: it classifies by a prompt.
 
     A package that is installed beside this one may have rows for other types: see
@@ -83,7 +83,7 @@ def model_type_of(config: transformers.PreTrainedConfig, speaks: bool = False) -
             f"Models of type '{config.model_type}' are not supported.",
             f"Supported types: {', '.join(sorted(MODEL_TYPES))}.",
         )
-    architecture = replace(row.architecture, speaks=speaks)
+    architecture = replace(row.architecture, is_generative=is_generative)
     if getattr(config, "classifier_pooling", "cls") == "mean":
         architecture = replace(architecture, pooling="mean")
     if quantised := getattr(config, "quantization_config", None):

@@ -71,7 +71,7 @@ def next_tokens_of(
     See :meth:`Classifier.next_token`: it computes the logits of the whole vocabulary.
     """
     classifier, shares = batcher.classifier, np.full(len(texts), np.nan)
-    if not classifier.architecture.speaks:
+    if not classifier.architecture.is_generative:
         return logits_of(batcher, texts, phase, done, total), shares
     logits = np.empty((len(texts), len(classifier.labels)))
 

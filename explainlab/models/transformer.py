@@ -31,8 +31,8 @@ from explainlab.models.attention import Tap, tapped
 from explainlab.models.devices import CPU_BATCH_TOKENS
 from explainlab.models.inputs import Inputs, embeds_segments
 from explainlab.models.model import Model
-from explainlab.models.speaking.completion import answers_of, take_head
-from explainlab.models.speaking.prefix import Cache, Prefix
+from explainlab.models.prompting.completion import answers_of, take_head
+from explainlab.models.prompting.prefix import Cache, Prefix
 from explainlab.models.stored.building import BUILDING
 
 Replace = Callable[[nn.Module, Any, Tensor], Tensor]
@@ -133,13 +133,15 @@ class TransformerModel(Model):
         return post_norm_head(self.network, self._anatomy)
 
     def fresh(self, seed: int) -> nn.Module:
-        speaks = self.architecture.speaks
-        factory: Any = transformers.AutoModelForCausalLM if speaks else transformers.AutoModelForSequenceClassification
+        is_generative = self.architecture.is_generative
+        factory: Any = (
+            transformers.AutoModelForCausalLM if is_generative else transformers.AutoModelForSequenceClassification
+        )
         with BUILDING, torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(seed)  # torch.manual_seed would change the GPUs' too
             network: transformers.PreTrainedModel
             network = factory.from_config(copy.deepcopy(self.network.config), dtype=torch.float32)
-            if speaks:
+            if is_generative:
                 take_head(network, answers_of(self.network), torch.device("cpu"))
         return network
 
@@ -252,7 +254,7 @@ class DecoderModel(TransformerModel):
     def padding_read(self) -> int | None:
         config: Any = self.network.config
         padding: int | None = config.get_text_config().pad_token_id
-        return None if self.architecture.speaks else padding
+        return None if self.architecture.is_generative else padding
 
     def logits(self, inputs: Inputs, embeddings: Tensor | None = None, prefix: Prefix | None = None) -> Tensor:
         return self._head(self._last_state(inputs, embeddings, prefix))
@@ -275,7 +277,7 @@ class DecoderModel(TransformerModel):
         share = (logits.float().logsumexp(dim=-1) - whole.float().logsumexp(dim=-1)).exp()
         return logits, share.clamp(max=1)  # rounding may exceed 1
 
-    def go_on(self, ids: Tensor, cache: Cache | None) -> tuple[Tensor, Cache]:
+    def next_token_logits(self, ids: Tensor, cache: Cache | None) -> tuple[Tensor, Cache]:
         cache, vocabulary = Cache() if cache is None else cache, cast(nn.Linear, self.network.get_output_embeddings())
         with torch.no_grad():
             state = self.body(input_ids=ids[None], past_key_values=cache, use_cache=True).last_hidden_state[0, -1]

@@ -146,7 +146,7 @@ class TrainingSettings(BaseModel):
     seeds: int = Field(1, ge=1, le=100, description="Models to train, with seeds from this one on.")
 
     @classmethod
-    def checked(cls, values: Mapping[str, object]) -> TrainingSettings:
+    def validated(cls, values: Mapping[str, object]) -> TrainingSettings:
         """Settings from ``values``; raises RequestError naming the first that is unknown or out of range."""
         try:
             return cls.model_validate(dict(values))

@@ -66,7 +66,7 @@ def settings_for(base: str, /, **given: object) -> TrainingSettings:
         )
     if new and (unused := [name for name in new.unused if name in given]):
         raise RequestError(f"Training setting {unused[0]}: {base} has no such thing.", "Leave it out.")
-    settings = TrainingSettings.checked(
+    settings = TrainingSettings.validated(
         {
             **(new.defaults if new else {"max_tokens": 512}),
             **(RECIPES[usual] if recipe == "masked" else {}),
@@ -115,7 +115,7 @@ def noted_masks(config: object, embedded: bool) -> TrainingSettings | None:
     """
     written = getattr(config, OF_MASKS, None)
     if isinstance(written, dict):
-        return TrainingSettings.checked(TrainingSettings(mask_share=0.0, heavy_mask=0.0).model_dump() | written)
+        return TrainingSettings.validated(TrainingSettings(mask_share=0.0, heavy_mask=0.0).model_dump() | written)
     return TrainingSettings() if embedded else None
 
 

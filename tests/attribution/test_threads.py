@@ -19,12 +19,12 @@ from explainlab.errors import Cancelled
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
 from explainlab.models.loading import load_model
+from explainlab.models.prompting.templates import save_template
 from explainlab.models.reading import read_all
-from explainlab.models.speaking.templates import save_template
 from explainlab.testing.observation import Recorder, unchanged
 from tests.attribution.test_contract import cheap, supported
 from tests.conftest import Zoo, loaded
-from tests.models.speaking.test_prefix import LONG
+from tests.models.prompting.test_prefix import LONG
 from tests.tiers import full
 
 TEXTS = ("A funny film.", "It isn't a funny film but a good film and a good plot!")

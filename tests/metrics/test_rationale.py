@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import auc, average_precision_score, f1_score, jaccard_score, precision_recall_curve
 
-from explainlab.metrics.metric import Comparing
+from explainlab.metrics.metric import PlausibilityMetric
 from explainlab.metrics.registry import get_metric, metric_ids, parse_metric
 from explainlab.models.classifier import Classifier
 from explainlab.request import Unit
@@ -32,7 +32,7 @@ def values(name: str, scores: Any, rationale: Any, units: Units) -> np.ndarray:
     """The metric of ``scores`` [C, n] for the features of the text that are in G, a bool [n]; special ones score 0."""
     request = parse_metric(name)
     metric = get_metric(request.metric)
-    assert isinstance(metric, Comparing)
+    assert isinstance(metric, PlausibilityMetric)
     full = np.zeros((len(scores), len(units.features)))
     full[:, units.content] = scores
     marked = np.zeros(len(units.features), dtype=bool)

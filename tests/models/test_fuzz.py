@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 from explainlab.errors import ExplainLabError
 from explainlab.models.loading import answer_pieces, changed_model, describe, known_digest, load_model, model_digest
-from explainlab.models.speaking.completion import split_id
+from explainlab.models.prompting.completion import split_id
 from explainlab.settings import settings
 from explainlab.training import Examples, settings_for, starting_point
 from tests.conftest import ASKED
@@ -105,7 +105,7 @@ def seeds() -> dict[str, dict[str, bytes]]:
     root = Path(mkdtemp())
     small = {"num_hidden_layers": 1, "hidden_size": 4, "num_attention_heads": 1, "intermediate_size": 4}
     classifier = model_of("bert", **small)
-    speaker = model_of("gpt2", speaks=True, n_embd=4, n_layer=1, n_head=1)
+    speaker = model_of("gpt2", is_generative=True, n_embd=4, n_layer=1, n_head=1)
     for name, model, tokenizer in (("classifier", classifier, "bert"), ("speaker", speaker, "gpt2")):
         model.save_pretrained(root / name)
         tokenizer_of(tokenizer).save_pretrained(root / name)

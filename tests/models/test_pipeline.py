@@ -14,11 +14,11 @@ from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast, pipel
 
 from explainlab.errors import TextError
 from explainlab.models.batching import Batcher
-from explainlab.models.caveats import caveats
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
 from explainlab.models.loading import load_model
 from explainlab.models.reading import Text, logits_of, read_all
+from explainlab.models.reading_warnings import reading_warnings
 from explainlab.training import Examples, settings_for, train
 from tests.tiers import first
 from tests.zoo import CORPUS, LABELS, MAX_TOKENS, ZOO, model_of, tokenizer_of
@@ -45,7 +45,7 @@ def test_a_decoder_reads_the_last_token_that_is_no_padding(tmp_path: Path) -> No
         assert classifier.encode("a good film").cut == 0, "the end token is none of the text's"
         spelled = classifier.encode(f"a good film{end}{end}")
         assert (spelled.cut, spelled.unread) == (0, 2)
-        (warning,) = caveats(classifier, spelled, None)
+        (warning,) = reading_warnings(classifier, spelled, None)
         assert f"takes the last 2 tokens of the text, “{end}”, for padding" in warning
         with pytest.raises(TextError, match="no token to explain"):
             classifier.encode(end)

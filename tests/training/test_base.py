@@ -12,8 +12,8 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from explainlab.errors import DataError, ModelError, RequestError
-from explainlab.models.caveats import caveats
 from explainlab.models.loading import load_model
+from explainlab.models.reading_warnings import reading_warnings
 from explainlab.models.stored.base import load_base
 from explainlab.training import Examples, settings_for, train
 from tests.conftest import Zoo
@@ -97,8 +97,8 @@ def test_pairs(base: str, tmp_path: Path) -> None:
     told = train(pairs, base, tmp_path / "out", settings, held_out=pairs)
     assert told.accuracy > 0.9
     made = load_model(str(tmp_path / "out"), "cpu")
-    assert caveats(made, made.encode("the film", given.texts[0]), None) == []
-    assert "has no second text" in caveats(made, made.encode("the film"), None)[0]
+    assert reading_warnings(made, made.encode("the film", given.texts[0]), None) == []
+    assert "has no second text" in reading_warnings(made, made.encode("the film"), None)[0]
     with pytest.raises(DataError, match="no second texts"):
         train(pairs, base, tmp_path / "b", settings, validation=given)
     with pytest.raises(DataError, match="60 texts with 59 second texts"):

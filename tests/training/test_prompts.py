@@ -19,8 +19,8 @@ from explainlab.errors import DataError, ExplainLabError, ModelError, RequestErr
 from explainlab.limits import DEFAULT_LIMITS
 from explainlab.models.classifier import Classifier
 from explainlab.models.loading import load_model
+from explainlab.models.prompting.prefix import LEAST
 from explainlab.models.reading import Reading, read_all
-from explainlab.models.speaking.prefix import LEAST
 from explainlab.testing.methods import MethodRun, answers, batches, check_method_on_model
 from explainlab.text.prompt import head_prompt
 from explainlab.training import Examples, settings_for, train

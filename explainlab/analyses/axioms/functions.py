@@ -11,7 +11,7 @@ from torch import Tensor
 from explainlab.models.inputs import Inputs
 from explainlab.models.model import Model
 from explainlab.models.networks.wrapped import Wrapped
-from explainlab.models.speaking.prefix import Prefix
+from explainlab.models.prompting.prefix import Prefix
 
 
 class Function(Wrapped):

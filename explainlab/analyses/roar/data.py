@@ -127,7 +127,7 @@ def files_of(parameters: RoarParameters, reader: Reader) -> list[str]:
 def _share(part: str, source: str) -> float | None:
     """The share of the training data that is held out as this part; None where ``source`` is a data set."""
     try:
-        return TrainingSettings.checked({"validation": source}).validation_share
+        return TrainingSettings.validated({"validation": source}).validation_share
     except RequestError as error:
         raise RequestError(f"{part}={source} is no share of the rows.", "Use 0.2, or a data set.") from error
 

@@ -28,9 +28,9 @@ from explainlab.analyses.trust.result import (
 from explainlab.analyses.trust.verdict import mean_verdict, verdict
 from explainlab.analyses.wording import capital, quoted
 from explainlab.attribution.baselines import data_digest
-from explainlab.attribution.method import Extent
+from explainlab.attribution.method import TextSize
 from explainlab.attribution.records import Attribution
-from explainlab.attribution.registry import MethodRequest, complete_method, get_method, member_versions
+from explainlab.attribution.registry import MethodSpec, complete_method, get_method, member_versions
 from explainlab.attribution.selection import case_of
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
@@ -111,11 +111,11 @@ class Trust(TextAnalysis[TrustText, TrustData]):
             texts=[_row(row, body) for row, body in zip(rows, bodies, strict=True)],
         )
 
-    def method_requests(self, parameters: Parameters) -> list[MethodRequest]:
+    def method_requests(self, parameters: Parameters) -> list[MethodSpec]:
         """See :meth:`Analysis.method_requests`."""
         return [complete_method(parameters.method, parameters.settings)]
 
-    def passes(self, parameters: Parameters, text: Extent, depth: int) -> PassCount:
+    def passes(self, parameters: Parameters, text: TextSize, depth: int) -> PassCount:
         """See :meth:`Analysis.passes`."""
         metrics = [parse_metric(name) for name in ("comprehensiveness", "sufficiency")]
         judged = evaluation_passes(metrics, text.features) * (1 + trust.RANDOM_MAPS)

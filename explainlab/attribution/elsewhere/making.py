@@ -15,7 +15,7 @@ from explainlab.attribution.records import Attribution
 from explainlab.attribution.subject import Subject
 from explainlab.errors import RequestError, UnsupportedError
 from explainlab.models.classifier import Classifier
-from explainlab.request import Output, Request, Unit, checked
+from explainlab.request import Output, Request, Unit, validated
 from explainlab.result import Cost
 from explainlab.text.encoding import Encoding
 from explainlab.text.units import Feature, Units, group
@@ -153,7 +153,7 @@ def _subject(classifier: Classifier, text: str, target: str, output: Output, uni
 
 
 def _request(classifier: Classifier, text: str, method: str, target: str, output: Output, unit: Unit) -> Request:
-    return checked(
+    return validated(
         Request,
         model=classifier.id,
         text=text,

@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import Field
 
 from explainlab import declared
-from explainlab.attribution.method import BatchedMethod, Extent, Outcome
+from explainlab.attribution.method import BatchedMethod, Outcome, TextSize
 from explainlab.attribution.passes import attention_maps
 from explainlab.attribution.subject import Subject
 from explainlab.models.context import PassCount
@@ -30,7 +30,7 @@ class _AttentionMethod(BatchedMethod):
     needs: ClassVar[tuple[str, ...]] = ("attention",)
 
     @classmethod
-    def passes(cls, parameters: Any, text: Extent, depth: int) -> PassCount:
+    def passes(cls, parameters: Any, text: TextSize, depth: int) -> PassCount:
         return PassCount.recorded(1)
 
     def attribute_many(self, subjects: Sequence[Subject], parameters: Any) -> list[Outcome]:

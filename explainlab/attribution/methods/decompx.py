@@ -11,7 +11,7 @@ from torch import Tensor
 
 from explainlab import declared
 from explainlab.attribution.decomposition import Step, steps_of, through, through_head, tokens
-from explainlab.attribution.method import Extent, Method, Outcome
+from explainlab.attribution.method import Method, Outcome, TextSize
 from explainlab.attribution.subject import Subject
 from explainlab.errors import MemoryShortage
 from explainlab.models.context import FORWARD, PassCount
@@ -47,7 +47,7 @@ class DecompX(Method):
     output: ClassVar[Output] = "logit"
 
     @classmethod
-    def passes(cls, parameters: Parameters, text: Extent, depth: int) -> PassCount:
+    def passes(cls, parameters: Parameters, text: TextSize, depth: int) -> PassCount:
         return PassCount(1, spare=-FORWARD * text.tokens)  # each token is followed as long as a pass
 
     def attribute(self, subject: Subject, parameters: Parameters) -> Outcome:

@@ -17,9 +17,9 @@ from explainlab.attribution.method import (
     BASELINE_HELP,
     Baseline,
     BaselineData,
-    Extent,
     Method,
     Outcome,
+    TextSize,
     require_affordable,
 )
 from explainlab.attribution.subject import Subject
@@ -72,11 +72,11 @@ class DiscretizedIntegratedGradients(Method):
     family: ClassVar = "Paths"
     source: ClassVar = "Sanyal & Ren 2021, definition of DIG; anchors as in their code"
     definition: ClassVar = "φᵢ = Σ_d Σ_k ∂F(xᵏ)/∂xᵢ · (xᵢᵏ⁺¹ - xᵢᵏ), x⁰ = x′, xᵐ⁺¹ = x, monotone, xᵏ near words"
-    distinct: ClassVar = True
+    deduplicates: ClassVar = True
     needs: ClassVar = ("gradients",)
 
     @classmethod
-    def passes(cls, parameters: Parameters, text: Extent, depth: int) -> PassCount:
+    def passes(cls, parameters: Parameters, text: TextSize, depth: int) -> PassCount:
         searched = -parameters.steps  # an anchor takes about as long as a gradient
         return PassCount(2) + PassCount.gradients(parameters.steps + 1, spare=searched)
 

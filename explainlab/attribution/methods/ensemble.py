@@ -12,12 +12,12 @@ from pydantic_core import PydanticCustomError
 
 from explainlab import declared
 from explainlab.attribution.explain import attribute_subjects, request_for
-from explainlab.attribution.method import Extent, Method, Outcome
+from explainlab.attribution.method import Method, Outcome, TextSize
 from explainlab.attribution.passes import read_label_shares, read_originals
 from explainlab.attribution.records import Attribution
-from explainlab.attribution.registry import MEMBERS, MethodRequest, get_method, parse_members
+from explainlab.attribution.registry import MEMBERS, MethodSpec, get_method, parse_members
 from explainlab.attribution.subject import Subject
-from explainlab.declared import refused
+from explainlab.declared import as_validation_error
 from explainlab.errors import RequestError
 from explainlab.models.batching import HALVED
 from explainlab.models.context import PassCount
@@ -44,7 +44,7 @@ def _members(written: str) -> str:
     """``written`` in canonical form."""
     if written.strip() in LISTS:
         return written.strip()
-    members = refused(lambda: parse_members(written))
+    members = as_validation_error(lambda: parse_members(written))
     for member in members:
         if MEMBERS in type(member.parameters).model_fields:
             raise PydanticCustomError("members", "An ensemble cannot be a member of an ensemble")
@@ -81,14 +81,14 @@ class Ensemble(Method):
     definition: ClassVar = "φᵢ = mean over members of |aᵢ| / Σ|a|, or aᵢ / Σa, or (n + 1 - rankᵢ) / (n(n + 1)/2)"
     signed: ClassVar = False
     random: ClassVar = True
-    distinct: ClassVar = True
+    deduplicates: ClassVar = True
 
     @classmethod
-    def members(cls, parameters: Parameters) -> list[MethodRequest]:
+    def members(cls, parameters: Parameters) -> list[MethodSpec]:
         return parse_members(LISTS.get(parameters.members, parameters.members))
 
     @classmethod
-    def passes(cls, parameters: Parameters, text: Extent, depth: int) -> PassCount:
+    def passes(cls, parameters: Parameters, text: TextSize, depth: int) -> PassCount:
         each = [get_method(member.method).passes(member.parameters, text, depth) for member in cls.members(parameters)]
         return sum(each, PassCount())
 
@@ -125,7 +125,7 @@ class Ensemble(Method):
         ]
 
 
-def _run(subjects: Sequence[Subject], member: MethodRequest, first: bool) -> list[Attribution]:
+def _run(subjects: Sequence[Subject], member: MethodSpec, first: bool) -> list[Attribution]:
     """The attributions of all texts by ``member``, with all the passes that it makes alone; those known are not made.
 
     It explains its own output, unless the subjects' is the logit. The ``first`` member fixes the targets, and what it
@@ -159,7 +159,7 @@ def _run(subjects: Sequence[Subject], member: MethodRequest, first: bool) -> lis
     ]
     if not first:
         read_label_shares(runs)
-    elif subjects[0].classifier.architecture.speaks:
+    elif subjects[0].classifier.architecture.is_generative:
         for run in runs:
             run.recalls()
     results |= zip(missing, attribute_subjects(runs, method, [requests[i] for i in missing]), strict=True)
@@ -167,10 +167,10 @@ def _run(subjects: Sequence[Subject], member: MethodRequest, first: bool) -> lis
 
 
 def _mean(
-    subject: Subject, members: Sequence[MethodRequest], results: Sequence[Attribution], normalise: Normalisation
+    subject: Subject, members: Sequence[MethodSpec], results: Sequence[Attribution], normalise: Normalisation
 ) -> Outcome:
     """The mean and the spread of the members' ``results`` for one text, in words too."""
-    content, common = subject.units.content, (*subject.caveats, HALVED)
+    content, common = subject.units.content, (*subject.reading_warnings, HALVED)
     scored, labels, warnings = [], [], []
     for member, result in zip(members, results, strict=True):
         own = result.scores[content]

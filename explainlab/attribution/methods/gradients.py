@@ -142,4 +142,4 @@ def _outcome(subject: Subject, reduced: np.ndarray, cancelled: str) -> Outcome:
     """From tokens and their terms, ``reduced`` [N, 2]; warn ``cancelled`` where almost nothing is left of the terms."""
     tokens, terms = reduced[:, 0], float(reduced[:, 1].max())
     warnings = (cancelled,) if np.abs(tokens).max() < LEAST_LEFT * terms else ()
-    return Outcome(subject.units.sum_tokens(tokens), warnings=warnings, terms=terms)
+    return Outcome(subject.units.sum_tokens(tokens), warnings=warnings, rounding_scale=terms)

@@ -21,8 +21,8 @@ from explainlab.attribution.method import (
     BaselineData,
     BatchedMethod,
     Budget,
-    Extent,
     Outcome,
+    TextSize,
     budgeted,
     counted,
 )
@@ -63,7 +63,7 @@ class KernelShap(BatchedMethod):
     label: ClassVar = "KernelSHAP"
     plain: ClassVar = "Hides words in many combinations and shares the prediction out fairly among them."
     good_for: ClassVar = "Any model, and comparisons with other tools: its scores always add up."
-    start: ClassVar = True
+    recommended: ClassVar = True
     adds_up: ClassVar = True
     family: ClassVar = "Perturbation"
     source: ClassVar = (
@@ -79,7 +79,7 @@ class KernelShap(BatchedMethod):
         return not (_are_all(n, samples) or samples == 2 * n)
 
     @classmethod
-    def passes(cls, parameters: Parameters, text: Extent, depth: int) -> PassCount:
+    def passes(cls, parameters: Parameters, text: TextSize, depth: int) -> PassCount:
         n = text.features
         return PassCount(min(budgeted(parameters.samples, n) + 2, 1 << n))
 
@@ -87,7 +87,11 @@ class KernelShap(BatchedMethod):
         keep = [_coalitions_of(subject, parameters) for subject in subjects]
         values = masked(subjects, keep, parameters.baseline)
         return [
-            Outcome(subject.units.spread(shapley_values(kept, own)), expected=own[1] - own[0], terms=2 * subject.terms)
+            Outcome(
+                subject.units.spread(shapley_values(kept, own)),
+                expected=own[1] - own[0],
+                rounding_scale=2 * subject.rounding_scale,
+            )
             for subject, kept, own in zip(subjects, keep, values, strict=True)
         ]
 

@@ -15,8 +15,8 @@ from explainlab.attribution.method import (
     BaselineData,
     BatchedMethod,
     Evaluations,
-    Extent,
     Outcome,
+    TextSize,
 )
 from explainlab.attribution.passes import masked
 from explainlab.attribution.subject import Subject
@@ -46,7 +46,7 @@ class Lime(BatchedMethod):
     source: ClassVar = "Ribeiro et al. 2016, Eq. 2 (with a ridge in place of the lasso)"
     definition: ClassVar = "φ = argmin Σ_z exp(−d(z)²/2w²) (F(z) − φ₀ − φ·z)² + α‖φ‖²"
     random: ClassVar = True
-    distinct: ClassVar = True
+    deduplicates: ClassVar = True
 
     @classmethod
     def is_random(cls, subject: Subject, parameters: Parameters) -> bool:
@@ -54,7 +54,7 @@ class Lime(BatchedMethod):
         return parameters.samples > 1
 
     @classmethod
-    def passes(cls, parameters: Parameters, text: Extent, depth: int) -> PassCount:
+    def passes(cls, parameters: Parameters, text: TextSize, depth: int) -> PassCount:
         return PassCount(min(parameters.samples, 1 << text.features))
 
     def attribute_many(self, subjects: Sequence[Subject], parameters: Parameters) -> list[Outcome]:
@@ -66,7 +66,9 @@ class Lime(BatchedMethod):
 def _outcome(subject: Subject, keep: np.ndarray, values: np.ndarray, parameters: Lime.Parameters) -> Outcome:
     weights = nearness(keep, parameters.kernel_width)
     scores = slopes(keep, values, weights, parameters.alpha)
-    return Outcome(subject.units.spread(scores), warnings=_warnings(keep, weights), terms=2 * subject.terms)
+    return Outcome(
+        subject.units.spread(scores), warnings=_warnings(keep, weights), rounding_scale=2 * subject.rounding_scale
+    )
 
 
 def maskings(n: int, count: int, seed: int) -> np.ndarray:

@@ -13,7 +13,7 @@ from pydantic_core import PydanticCustomError
 from explainlab import declared
 from explainlab.attribution.answers import Ranking, ranking
 from explainlab.attribution.decoding import decode, prompt_ids
-from explainlab.attribution.method import BatchedMethod, Extent, Outcome, require_affordable
+from explainlab.attribution.method import BatchedMethod, Outcome, TextSize, require_affordable
 from explainlab.attribution.passes import fix_targets
 from explainlab.attribution.subject import Subject
 from explainlab.declared import AtMost
@@ -64,7 +64,7 @@ class LlmRanking(BatchedMethod):
     signed: ClassVar = False
 
     @classmethod
-    def passes(cls, parameters: Parameters, text: Extent, depth: int) -> PassCount:
+    def passes(cls, parameters: Parameters, text: TextSize, depth: int) -> PassCount:
         """The question is read once, then each word of the answer costs a token."""
         words = _most(parameters, text.features)
         return PassCount(3 + words, spare=FORWARD * words * (1 - 1 / text.tokens))

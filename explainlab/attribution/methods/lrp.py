@@ -76,7 +76,7 @@ class LRP(BatchedMethod):
         rules = partial(relevance_rules, activations, parameters.rule, parameters.activation)
         reduced = text_gradients(subjects, lambda text, gradient: reduce(text * gradient), rules)
         return [
-            Outcome(subject.units.sum_tokens(each[:, 0]), terms=float(each[:, 1].max()))
+            Outcome(subject.units.sum_tokens(each[:, 0]), rounding_scale=float(each[:, 1].max()))
             for subject, each in zip(subjects, reduced, strict=True)
         ]
 

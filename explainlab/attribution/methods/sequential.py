@@ -14,9 +14,9 @@ from explainlab.attribution.method import (
     Baseline,
     BaselineData,
     Evaluations,
-    Extent,
     Method,
     Outcome,
+    TextSize,
     require_affordable,
 )
 from explainlab.attribution.quadrature import Rule, nodes
@@ -53,7 +53,7 @@ class SequentialIntegratedGradients(Method):
     needs: ClassVar = ("gradients",)
 
     @classmethod
-    def passes(cls, parameters: Parameters, text: Extent, depth: int) -> PassCount:
+    def passes(cls, parameters: Parameters, text: TextSize, depth: int) -> PassCount:
         return PassCount(1) + PassCount.gradients(text.tokens * (parameters.steps + (parameters.rule == "trapezoid")))
 
     def attribute(self, subject: Subject, parameters: Parameters) -> Outcome:

@@ -15,7 +15,7 @@ from explainlab.models.attention import Tap
 from explainlab.models.classifier import Classifier
 from explainlab.models.inputs import Inputs
 from explainlab.models.model import Model
-from explainlab.models.speaking.prefix import Prefix
+from explainlab.models.prompting.prefix import Prefix
 
 
 class Wrapped(Model):
@@ -24,7 +24,7 @@ class Wrapped(Model):
     def __init__(self, inner: Model) -> None:
         self.inner = inner
         self.network, self.device = inner.network, inner.device
-        self.architecture = replace(inner.architecture, speaks=False)
+        self.architecture = replace(inner.architecture, is_generative=False)
 
     @property
     def body(self) -> nn.Module:

@@ -15,7 +15,7 @@ from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntry
 
 from explainlab.errors import ModelError
 from explainlab.guard import Exceeded, guarded
-from explainlab.models.speaking.completion import split_id
+from explainlab.models.prompting.completion import split_id
 from explainlab.models.stored.directory import FILES, require_files
 from explainlab.models.stored.made import PREFIX as MADE
 from explainlab.models.stored.made import WEIGHTS, made_directory, made_folder

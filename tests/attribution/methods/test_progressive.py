@@ -125,8 +125,8 @@ def test_a_baseline_that_is_not_used_is_not_looked_at(decoder: Classifier) -> No
     found = explain(decoder, TEXT, "sp_pi", start="zero", baseline="pad")
     assert np.array_equal(found.scores, explain(decoder, TEXT, "sp_pi", start="zero").scores)
     method = get_method("sp_pi")
-    assert method.idle(parse(method, {"start": "zero"})) == {"baseline", "baseline_data"}
-    assert not method.idle(parse(method, {}))
+    assert method.ineffective_parameters(parse(method, {"start": "zero"})) == {"baseline", "baseline_data"}
+    assert not method.ineffective_parameters(parse(method, {}))
 
 
 @pytest.mark.parametrize("start", ["masked", "zero"])

@@ -1,4 +1,4 @@
-"""Caveats: what a reader must know of how a model read a text, before any explanation."""
+"""Warnings about how a model read a text, which hold before any explanation."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ MOST_UNKNOWN = 0.2
 """Where more of the text's tokens than this are unknown, the model cannot read it."""
 
 
-def caveats(classifier: Classifier, encoding: Encoding, label_share: float | None) -> list[str]:
+def reading_warnings(classifier: Classifier, encoding: Encoding, label_share: float | None) -> list[str]:
     """A warning each for a text that was cut, unknown tokens, a missing second text, and label words hardly ever said.
 
-    Those of the model itself come last (:func:`caveats_of_model`). ``label_share`` is that of
+    Those of the model itself come last (:func:`model_warnings`). ``label_share`` is that of
     :meth:`Classifier.label_share`, None where the model is no language model.
     """
     return [
@@ -27,11 +27,11 @@ def caveats(classifier: Classifier, encoding: Encoding, label_share: float | Non
         *_alone(classifier, encoding),
         *_segments(classifier, encoding),
         *_unlikely(label_share),
-        *caveats_of_model(classifier),
+        *model_warnings(classifier),
     ]
 
 
-def caveats_of_model(classifier: Classifier) -> list[str]:
+def model_warnings(classifier: Classifier) -> list[str]:
     """A warning each for everything that holds of all texts: the model's notes, and a rounding of float32 by torch."""
     if not classifier.rounds_to:
         return list(classifier.notes)
@@ -47,7 +47,7 @@ def is_unreadable(unknown: int, content: int) -> bool:
     return unknown > MOST_UNKNOWN * content
 
 
-def caveats_of_rows(n: int, unreadable: int, label_shares: np.ndarray) -> list[str]:
+def row_warnings(n: int, unreadable: int, label_shares: np.ndarray) -> list[str]:
     """The same for ``n`` rows of a data set: ``unreadable`` of them, and their label shares (NaN: there are none)."""
     low = label_shares[label_shares < LEAST_LABEL_SHARE]
     words = []

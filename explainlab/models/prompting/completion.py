@@ -1,7 +1,7 @@
 """Classification by completion: what a language model would say next, among the label words of a template.
 
 A model with a template has an id of its own, ``completion:TEMPLATE:MODEL``, where a template that belongs to a user is
-named with its owner (see :func:`explainlab.models.speaking.templates.template_id`). Its class scores are the logits of
+named with its owner (see :func:`explainlab.models.prompting.templates.template_id`). Its class scores are the logits of
 the label words' tokens after the prompt, their softmax the probabilities (Barkan et al. 2024, section 3).
 """
 
@@ -16,7 +16,7 @@ from torch import nn
 
 from explainlab.errors import ModelError, RequestError
 from explainlab.models.anatomy import SCORE
-from explainlab.models.speaking.templates import Template, read_template
+from explainlab.models.prompting.templates import Template, read_template
 from explainlab.text.prompt import read_prompt
 
 PREFIX = "completion:"

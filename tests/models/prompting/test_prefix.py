@@ -16,8 +16,8 @@ from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
 from explainlab.models.loading import load_model
-from explainlab.models.speaking import prefix
-from explainlab.models.speaking.templates import save_template
+from explainlab.models.prompting import prefix
+from explainlab.models.prompting.templates import save_template
 from tests.attribution.plain import close
 from tests.conftest import ASKED, SPEAKERS
 

@@ -18,9 +18,9 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel
 
 from explainlab.errors import ModelError, TextError
 from explainlab.models.loading import answer_pieces, describe, known_digest, load_model, model_digest
+from explainlab.models.prompting.completion import answer_tokens
+from explainlab.models.prompting.templates import Template, read_template, save_template
 from explainlab.models.replay import Replay
-from explainlab.models.speaking.completion import answer_tokens
-from explainlab.models.speaking.templates import Template, read_template, save_template
 from explainlab.models.stored.places import locate
 from explainlab.testing import traces
 from tests.attribution.plain import close
