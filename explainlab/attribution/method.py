@@ -163,8 +163,8 @@ class Method(InPlainWords, ABC):
     ``uses_internals``: whether it reads or changes what a model computes inside, also where ``needs`` does not tell.
     ``signed``: whether a negative score is evidence against the target. ``random``: whether another seed can give other
     scores. ``deduplicates``: it runs equal inputs once, so its passes are fewer where some are equal.
-    ``definition``: the formula in one line, shown on the page. ``parameters`` are always an instance of the class' own ``Parameters``; a
-    subclass may annotate them so.
+    ``definition``: the formula in one line, shown on the page. ``parameters`` are always an instance of the class' own
+    ``Parameters``; a subclass may annotate them so.
     """
 
     id: ClassVar[str]
