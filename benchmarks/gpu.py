@@ -56,10 +56,10 @@ from explainlab.models.context import PassCount, RunContext
 from explainlab.models.devices import choose_device, free_cached, is_out_of_memory
 from explainlab.models.loading import load_model
 from explainlab.models.model_types import MODEL_TYPES
-from explainlab.models.stored.building import BUILDING
+from explainlab.models.modes import BUILDING
 from explainlab.request import CompleteRequest, Request
 from explainlab.text.encoding import Encoding
-from explainlab.text.rationale import marked_features
+from explainlab.text.units import marked_features
 
 SECONDS, LONGEST = 540.0, 60.0
 """The usual budget, and the most for one measurement."""

@@ -37,7 +37,7 @@ from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
 from explainlab.models.devices import choose_device, free_memory
 from explainlab.models.loading import load_model, outline
-from explainlab.models.stored.building import BUILDING
+from explainlab.models.modes import BUILDING
 from explainlab.service.plans.rehearsal import Place, rehearsed
 from explainlab.service.questions import asked_by
 from explainlab.service.users import LOCAL

@@ -23,8 +23,8 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
-from explainlab.models.networks.registration import register_networks
-from explainlab.models.stored.building import BUILDING
+from explainlab.models.model_types import register_networks
+from explainlab.models.modes import BUILDING
 from explainlab.training.tokenizers import train_words
 
 register_networks()

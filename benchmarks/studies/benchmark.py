@@ -19,8 +19,7 @@ from explainlab.metrics.registry import MetricSpec, metric_ids, parse_metric
 from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier, Prediction
 from explainlab.models.context import Relay, RunContext
-from explainlab.text.rationale import marked_features
-from explainlab.text.units import Feature, group
+from explainlab.text.units import Feature, group, marked_features
 
 METHODS, METRICS, TEXTS = 12, 8, 2_000
 TOKENS = 25

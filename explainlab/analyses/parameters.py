@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
-from explainlab.attribution.quadrature import Rule
+from explainlab.attribution.path import Rule
 from explainlab.attribution.registry import (
     MOST_SWEPT,
     MethodSpec,

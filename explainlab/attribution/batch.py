@@ -17,8 +17,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from explainlab.models.classifier import Classifier
-from explainlab.models.inputs import Inputs
-from explainlab.models.prompting.prefix import FEW, LEAST, Prefix
+from explainlab.models.inputs import FEWEST_TEXTS, LEAST_PREFIX, Inputs, Prefix
 
 if TYPE_CHECKING:
     from explainlab.attribution.subject import Subject
@@ -167,7 +166,7 @@ def _prefix(points: _Points) -> Prefix | None:
     """The prompt before all texts, where reading it once pays."""
     first = points.subjects[points.numbers[0]]
     before = len(_prompt(first))
-    if not before or points.count < FEW:
+    if not before or points.count < FEWEST_TEXTS:
         return None
     return first.classifier.prefix(first.inputs.ids[0, :before])
 
@@ -182,4 +181,4 @@ def _prompt(subject: Subject) -> tuple[int, ...]:
     encoding = subject.encoding
     causal = subject.classifier.architecture.causal
     before = int(encoding.content.argmax()) if encoding.prompt and causal else 0
-    return tuple(encoding.ids[:before].tolist()) if before >= LEAST else ()
+    return tuple(encoding.ids[:before].tolist()) if before >= LEAST_PREFIX else ()

@@ -12,7 +12,7 @@ import numpy as np
 from explainlab.errors import ModelError
 from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier
-from explainlab.models.prompting.prefix import Cache
+from explainlab.models.inputs import Cache
 from explainlab.text.prompt import read_prompt
 
 PHASE = "writing an answer"

@@ -15,8 +15,7 @@ from torch import Tensor
 from explainlab import declared
 from explainlab.attribution.diffusion import PRESETS, Draw, Maps, PresetId
 from explainlab.attribution.method import Candidates, Evaluations, require_affordable
-from explainlab.attribution.path import Path, evaluate
-from explainlab.attribution.quadrature import nodes
+from explainlab.attribution.path import Path, evaluate, nodes
 from explainlab.attribution.selection import MetricId, Search
 from explainlab.attribution.subject import Subject
 from explainlab.errors import RequestError

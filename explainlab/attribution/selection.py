@@ -12,12 +12,11 @@ import numpy as np
 from explainlab.attribution.diffusion import Candidate, Draw, Maps
 from explainlab.attribution.passes import read_originals
 from explainlab.attribution.subject import Subject
-from explainlab.metrics.evaluate import Case, MetricResult, evaluate
+from explainlab.metrics.evaluate import TIE, Case, MetricResult, evaluate
 from explainlab.metrics.metric import Reexplainer
 from explainlab.metrics.registry import MetricSpec, parse_metric
-from explainlab.metrics.trust import TIE
 from explainlab.models.batching import Batcher
-from explainlab.text.rationale import marked_features
+from explainlab.text.units import marked_features
 
 MetricId = Literal[
     "comprehensiveness",

@@ -26,8 +26,7 @@ from explainlab.models.inputs import Inputs
 from explainlab.models.reading_warnings import reading_warnings
 from explainlab.request import Output, Rationale, Unit
 from explainlab.text.encoding import Encoding
-from explainlab.text.rationale import NO_RATIONALE
-from explainlab.text.units import Units, group
+from explainlab.text.units import NO_RATIONALE, Units, group
 
 T = TypeVar("T")
 

@@ -28,8 +28,7 @@ from typing import Any
 from explainlab.data.doubts import Doubts
 from explainlab.data.formats import Record
 from explainlab.data.labels import LEFT_OUT, LONGEST_LABEL, Classes, LeftOut, Unclear, label_of
-from explainlab.data.rows import Row, Rows, Span
-from explainlab.data.sampling import Sample
+from explainlab.data.rows import Row, Rows, Sample, Span
 from explainlab.data.sources import Source, locate, source_state
 from explainlab.data.spans import read_spans
 from explainlab.errors import DataError
@@ -96,7 +95,7 @@ def read_dataset(
     ``labels`` are the model's class names in order: every row then needs a label, and it becomes the name that
     :class:`explainlab.data.labels.Classes` finds. Without ``labels`` the label column may be missing or
     empty, and labels stay as written. ``limit`` ends the reading after that many good rows; with a ``seed`` the whole
-    source is read instead, and so many good rows are drawn at random (see :class:`explainlab.data.sampling.Sample`).
+    source is read instead, and so many good rows are drawn at random (see :class:`explainlab.data.rows.Sample`).
     ``skip_bad`` collects bad rows in ``Dataset.skipped`` instead of raising. ``columns`` maps roles (see ``ROLES``) to
     the file's column names, ``classes`` labels as the file writes them to what they mean, or to :data:`LEFT_OUT`: rows
     with such a label are always in ``Dataset.skipped``, and never raise. A file without a line of names has its columns

@@ -19,8 +19,7 @@ from explainlab.metrics.remembered import name_of, note_key, tokens_of
 from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import FORWARD
-from explainlab.models.inputs import Inputs, Unpadded
-from explainlab.models.prompting.prefix import FEW, LEAST, Prefix
+from explainlab.models.inputs import FEWEST_TEXTS, LEAST_PREFIX, Inputs, Prefix, Unpadded
 from explainlab.text.encoding import Encoding
 
 TOGETHER = 2048
@@ -160,13 +159,13 @@ class DistinctInputs:
 
     def _common(self, rows: Sequence[np.ndarray]) -> Prefix | None:
         """The common beginning of all ``rows``, where reading it once pays: a prompt, or a text changed at its end."""
-        if not self._classifier.architecture.causal or len(rows) < FEW:
+        if not self._classifier.architecture.causal or len(rows) < FEWEST_TEXTS:
             return None
         shortest = min(row.shape[1] for row in rows) - 1
         differs = np.any([row[0, :shortest] != rows[0][0, :shortest] for row in rows], axis=0)
         length = int(differs.argmax()) if differs.any() else shortest
         ids = torch.tensor(rows[0][0, :length].tolist(), device=self._classifier.device)
-        return self._classifier.prefix(ids) if length >= LEAST else None
+        return self._classifier.prefix(ids) if length >= LEAST_PREFIX else None
 
     def _logits(self, inputs: Inputs, prefix: Prefix | None) -> Tensor:
         """float32 [B, classes]; the padding token in place of a feature moves no position, as RoBERTa's ids would."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -17,11 +17,10 @@ from explainlab.metrics.metric import (
     Reexplainer,
     StabilityMetric,
 )
-from explainlab.metrics.registry import MetricSpec, get_metric
+from explainlab.metrics.registry import MetricSpec, get_metric, parse_metric
 from explainlab.models.batching import Batcher
 from explainlab.text.encoding import Encoding
-from explainlab.text.rationale import Absence
-from explainlab.text.units import Units
+from explainlab.text.units import Absence, Units
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +29,7 @@ class Case:
 
     ``logits`` float64 [classes] are those of the text itself. ``target`` is the class evaluated, also where a perturbed
     text is predicted otherwise. ``rationale`` bool [n_features] marks the features of the rationale, or says why there
-    are none (see :func:`explainlab.text.rationale.marked_features`). ``paraphrases`` are the text in other words, None
+    are none (see :func:`explainlab.text.units.marked_features`). ``paraphrases`` are the text in other words, None
     where nobody knows. Raises :class:`RequestError` for scores that are not finite or not one per feature.
     """
 
@@ -207,3 +206,44 @@ def _repeated(cases: Sequence[Case], request: MetricSpec, again: Reexplainer | N
         )
     columns = metric.values(cases, again, request.parameters) if cases else []
     return [[MetricResult(value, counted) for value in values.tolist()] for values, counted in columns]
+
+
+RANDOM_MAPS = 100
+TIE = 1e-6
+"""Values nearer than this differ by the rounding of float32 passes."""
+
+
+@dataclass(frozen=True, eq=False)
+class RandomComparison:
+    """An attribution compared with random attributions of the same text by a metric.
+
+    ``beaten``: the share of random attributions that are worse, ties counted half; 1/2 is expected for a random one.
+    ``median``, ``low`` and ``high``: their median and their 5% and 95% quantiles.
+    """
+
+    metric: MetricSpec
+    metric_result: MetricResult
+    beaten: float
+    median: float
+    low: float
+    high: float
+
+
+def compare_with_random(case: Case, seed: int, batcher: Batcher) -> list[tuple[RandomComparison, RandomComparison]]:
+    """Comprehensiveness and sufficiency of every attribution of ``case`` against 100 of uniform scores from ``seed``.
+
+    All are compared with the same random attributions, and all are evaluated together.
+    """
+    random = np.random.default_rng(seed).random((RANDOM_MAPS, case.scores.shape[1]))
+    first, second = parse_metric("comprehensiveness"), parse_metric("sufficiency")
+    (results,) = evaluate([replace(case, scores=np.concatenate([case.scores, random]))], (first, second), batcher)
+    rows, controls = results[: len(case.scores)], results[len(case.scores) :]
+    values = [np.array([row[i].value for row in controls]) for i in range(2)]
+    return [(_against(first, row[0], values[0]), _against(second, row[1], values[1])) for row in rows]
+
+
+def _against(metric: MetricSpec, metric_result: MetricResult, random: np.ndarray) -> RandomComparison:
+    ahead = (metric_result.value - random) * (1 if metric.higher_is_better else -1)
+    beaten = np.where(np.abs(ahead) <= TIE, 0.5, ahead > 0).mean()
+    low, median, high = np.percentile(random, [5, 50, 95]).tolist()
+    return RandomComparison(metric, metric_result, float(beaten), median, low, high)

@@ -15,7 +15,7 @@ from pydantic_core import PydanticCustomError
 
 from explainlab import declared
 from explainlab.errors import RequestError
-from explainlab.metrics.agreement import spearman
+from explainlab.metrics.comparison import spearman
 from explainlab.metrics.edits import COLUMN, EDITS, MADE, Editor
 from explainlab.metrics.evaluate import Case
 from explainlab.metrics.metric import Reexplainer, StabilityMetric, Text, Version

@@ -19,11 +19,10 @@ from torch import Tensor
 from explainlab.errors import ModelError, UnsupportedError
 from explainlab.limits import DEFAULT_LIMITS, Limits
 from explainlab.models.architectures import Architecture
-from explainlab.models.inputs import Inputs, Tokens
+from explainlab.models.inputs import Cache, Inputs, Prefix, Tokens
 from explainlab.models.model import Model
 from explainlab.models.modes import own_modes, rounding
-from explainlab.models.prompting.prefix import Cache, Prefix
-from explainlab.models.stored.quantised import is_quantised
+from explainlab.models.stored.weights import is_quantised
 from explainlab.text.encoding import Encoding, panics_told
 from explainlab.text.prompt import Prompt, encode_prompted
 

@@ -20,11 +20,10 @@ from explainlab.models.architectures import Architecture
 from explainlab.models.classifier import Classifier
 from explainlab.models.inputs import Unpadded
 from explainlab.models.model_types import model_type_of
-from explainlab.models.stored.building import BUILDING
+from explainlab.models.modes import BUILDING
 from explainlab.models.stored.directory import doubled_in
-from explainlab.models.stored.quantised import is_quantised
 from explainlab.models.stored.tokenizer import ask_for_segments, most_tokens
-from explainlab.models.stored.weights import first_line
+from explainlab.models.stored.weights import first_line, is_quantised
 from explainlab.models.transformer import drop_hooks
 from explainlab.request import Dtype
 from explainlab.request import digest as digest_of_all

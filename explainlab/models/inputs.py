@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 import torch
+import transformers
 from torch import Tensor
 
 
@@ -92,3 +93,30 @@ def embeds_segments(config: Any) -> bool:
     """
     segments = getattr(config, "type_vocab_size", 0)
     return isinstance(segments, int) and segments > 1
+
+
+Cache = transformers.DynamicCache
+"""A decoder's keys and values of what it has read."""
+
+LEAST_PREFIX = 16
+"""Fewest common tokens for which reading them separately pays."""
+FEWEST_TEXTS = 4
+"""Fewest texts for which it pays."""
+
+
+@dataclass(frozen=True, eq=False)
+class Prefix:
+    """The first ``length`` tokens of a text: keys and values [1, heads, length, d_h] of every layer, bottom first."""
+
+    length: int
+    layers: tuple[tuple[Tensor, Tensor], ...]
+
+    def cache(self, size: int) -> transformers.DynamicCache:
+        """What ``size`` texts that begin so start from; nothing is copied."""
+        cache = transformers.DynamicCache()  # without the configuration: a sliding window is the mask's matter alone
+        for keys, values in self.layers:
+            layer = transformers.cache_utils.DynamicLayer()
+            layer.lazy_initialization(keys, values)
+            layer.keys, layer.values = keys.expand(size, -1, -1, -1), values.expand(size, -1, -1, -1)
+            cache.layers.append(layer)
+        return cache

@@ -37,7 +37,7 @@ from explainlab.models.stored.directory import (
     prompt_in,
     read_config,
 )
-from explainlab.models.stored.places import PREFIX, Stamp, files_here, files_of, locate, stamp
+from explainlab.models.stored.places import EMBEDDED, Stamp, files_here, files_of, locate, stamp
 from explainlab.models.stored.tokenizer import most_tokens, read_tokenizer
 from explainlab.models.stored.weights import (
     Files,
@@ -62,7 +62,7 @@ def model_name(model_id: str) -> str:
     if model_id.startswith(COMPLETION):
         template, _, model = model_id.removeprefix(COMPLETION).partition(":")
         return f"{model_name(model)} ({template_parts(template)[0]})"
-    name = model_id.removeprefix(PREFIX)
+    name = model_id.removeprefix(EMBEDDED)
     is_path = name.startswith((".", "~", os.sep)) or name.count("/") > 1
     return Path(name).name or name if is_path else name
 

@@ -15,8 +15,7 @@ from explainlab.models.anatomy import Block, Head, Unit
 from explainlab.models.architectures import Architecture
 from explainlab.models.attention import Tap
 from explainlab.models.devices import CPU_BATCH_TOKENS
-from explainlab.models.inputs import Inputs
-from explainlab.models.prompting.prefix import Cache, Prefix
+from explainlab.models.inputs import Cache, Inputs, Prefix
 
 
 class Model(Protocol):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cache
 
 import transformers
 
@@ -91,3 +92,23 @@ def model_type_of(config: transformers.PreTrainedConfig, is_generative: bool = F
         parts = replace(architecture.anatomy, parts="its weights are quantised")
         architecture = replace(architecture, anatomy=parts, rounds=bool(quantised.get("load_in_8bit")))
     return replace(row, architecture=architecture)
+
+
+OURS = "explainlab_"
+"""How the names of our model types begin."""
+
+
+@cache
+def register_networks() -> None:
+    """Make our model types known to transformers; importing their networks takes a second."""
+    from transformers import AutoConfig, AutoModelForSequenceClassification
+
+    from explainlab.models.networks import bilstm_attention, t5_encoder
+
+    networks = (
+        (t5_encoder.T5EncoderConfig, t5_encoder.T5EncoderForSequenceClassification),
+        (bilstm_attention.BiLSTMAttentionConfig, bilstm_attention.BiLSTMAttentionForSequenceClassification),
+    )
+    for config, network in networks:
+        AutoConfig.register(config.model_type, config)
+        AutoModelForSequenceClassification.register(config, network)

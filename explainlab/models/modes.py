@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 import torch
 
-from explainlab.models.stored.building import BUILDING
+BUILDING = threading.RLock()
+"""Held while a network is made or read: transformers changes its own classes and torch's default dtype meanwhile.
+
+Both are the whole process's. Two threads that restore them in the wrong order would leave every later model's weights
+untied, or in another dtype.
+"""
+
 
 _KINDS = ("cpu", "cuda", "mps")
 """The kinds of devices on which models run."""

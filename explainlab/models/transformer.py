@@ -29,11 +29,10 @@ from explainlab.models.anatomy import (
 from explainlab.models.architectures import Architecture
 from explainlab.models.attention import Tap, tapped
 from explainlab.models.devices import CPU_BATCH_TOKENS
-from explainlab.models.inputs import Inputs, embeds_segments
+from explainlab.models.inputs import Cache, Inputs, Prefix, embeds_segments
 from explainlab.models.model import Model
+from explainlab.models.modes import BUILDING
 from explainlab.models.prompting.completion import answers_of, take_head
-from explainlab.models.prompting.prefix import Cache, Prefix
-from explainlab.models.stored.building import BUILDING
 
 Replace = Callable[[nn.Module, Any, Tensor], Tensor]
 

@@ -18,8 +18,7 @@ from explainlab.data.uploads import PREFIX as UPLOADED
 from explainlab.errors import DataError, ModelError, RequestError, TextError
 from explainlab.models.loading import changed_model
 from explainlab.models.prompting.completion import PREFIX as COMPLETION
-from explainlab.models.stored.made import PREFIX as MADE
-from explainlab.models.stored.places import resolved_id
+from explainlab.models.stored.places import MADE, resolved_id
 from explainlab.request import CompleteRequest, Request
 from explainlab.service.store.made import makes, require_own, require_room, require_training
 from explainlab.service.templates import require_template

@@ -20,8 +20,7 @@ from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
 from explainlab.testing.exact import assert_equal, exact
 from explainlab.testing.observation import unchanged, watched
-from explainlab.text.rationale import Absence, marked_features
-from explainlab.text.units import group
+from explainlab.text.units import Absence, group, marked_features
 
 TEXTS = ("I did not like this film at all. It isn't funny!", "a good film", "film")
 METHODS = ("occlusion", "random", "occlusion")

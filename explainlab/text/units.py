@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from typing import Literal
 
 import numpy as np
 import regex
 import syntok.segmenter
 
-from explainlab.request import Unit
+from explainlab.request import Rationale, Spans, Unit
 from explainlab.text.encoding import Encoding
 
 _WORD = regex.compile(r"\b", flags=regex.WORD | regex.VERSION1)
@@ -190,3 +192,43 @@ def trimmed(text: str, start: int, end: int) -> Span:
     piece = text[start:end]
     lead, trail = piece.lstrip(), piece.rstrip()
     return (start + len(piece) - len(lead), end - len(piece) + len(trail)) if lead else (start, end)
+
+
+Absence = Literal["missing", "empty", "cut"]
+"""Why a text has no marked feature: nobody has looked, nothing is marked, or the model reads nothing of it."""
+ABSENCES: Mapping[Absence, str] = {
+    "missing": "not annotated",
+    "empty": "nothing marked",
+    "cut": "the marked part cut by the model",
+}
+"""The same in words."""
+
+NO_RATIONALE: Rationale = (None, None)
+
+
+def marked_features(encoding: Encoding, units: Units, rationale: Rationale) -> np.ndarray | Absence:
+    """bool [n_features]: the content features of ``units`` that have a marked character of their text, blanks apart.
+
+    Or why there are none.
+    """
+    if rationale == NO_RATIONALE:
+        return "missing"
+    counts = [_counts(encoding.part_text(part), spans or ()) for part, spans in enumerate(rationale)]
+    if not any(count[-1] for count in counts):
+        return "empty"
+    marked = np.zeros(len(units.features), dtype=bool)
+    for i in units.content.tolist():
+        feature = units.features[i]
+        marked[i] = counts[feature.part][feature.end] > counts[feature.part][feature.start]
+    if marked.any():
+        return marked
+    return "cut" if encoding.cut else "empty"
+
+
+def _counts(text: str, spans: Spans) -> np.ndarray:
+    """int64 [characters + 1]: the marked characters of ``text`` before each place, blanks apart."""
+    marked = np.zeros(len(text) + 1, dtype=np.int64)
+    for start, end in spans:
+        marked[start + 1 : end + 1] = [not character.isspace() for character in text[start:end]]
+    counts: np.ndarray = np.cumsum(marked)
+    return counts

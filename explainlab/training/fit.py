@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 import torch
 from torch import Tensor
@@ -14,11 +15,45 @@ from explainlab.errors import ModelError
 from explainlab.text.encoding import markers
 from explainlab.training.batches import Tokens, masked, position_weights, shuffled_batches
 from explainlab.training.checkpoint import Checkpoints, Epoch
-from explainlab.training.passes import head_logits, parts
-from explainlab.training.randomness import OwnRandom
+from explainlab.training.passes import Timed, head_logits, parts
 from explainlab.training.settings import TrainingSettings
 from explainlab.training.start import Start
-from explainlab.training.timed import Timed
+
+
+class OwnRandom:
+    """A random state of torch, of the CPU and of the GPU where the training runs on one.
+
+    What draws within :meth:`drawing` (weights, dropout) goes on where the last such block ended; nothing outside
+    changes it, and it changes nothing outside. ``states``: uint8 tensors by kind of device.
+    """
+
+    def __init__(self, seed: int, device: torch.device) -> None:
+        self._gpu = device if device.type == "cuda" else None
+        with self._apart():
+            torch.manual_seed(seed)
+            self.states = self._current()
+
+    @contextmanager
+    def drawing(self) -> Iterator[None]:
+        """A block that draws from this state."""
+        with self._apart():
+            torch.set_rng_state(self.states["cpu"])
+            if self._gpu:
+                torch.cuda.set_rng_state(self.states["cuda"], self._gpu)
+            yield
+            self.states = self._current()
+
+    @contextmanager
+    def _apart(self) -> Iterator[None]:
+        with torch.random.fork_rng(devices=[self._gpu] if self._gpu else []):
+            yield
+
+    def _current(self) -> dict[str, Tensor]:
+        states = {"cpu": torch.get_rng_state()}
+        if self._gpu:
+            states["cuda"] = torch.cuda.get_rng_state(self._gpu)
+        return states
+
 
 Weights = dict[str, Tensor]
 

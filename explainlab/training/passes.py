@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Literal, TypeAlias, cast
 
@@ -129,3 +130,22 @@ def _read(
                 logits = head_logits(model.network, causal, batch).float().cpu()
             yield rows[part], logits, batch["attention_mask"].sum(dim=1)
             report(start + part.start + len(logits), len(order), phase)
+
+
+class Timed:
+    """A ``report`` that is not counted: others may have their turn inside it."""
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+        self._started = time.perf_counter()
+
+    @property
+    def seconds(self) -> float:
+        """Since it was made, without those inside the report."""
+        return time.perf_counter() - self._started
+
+    def __call__(self, done: int, total: int, phase: str) -> None:
+        """Report."""
+        start = time.perf_counter()
+        self._report(done, total, phase)
+        self._started += time.perf_counter() - start

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from explainlab.errors import DataError, RequestError
 from explainlab.models.classifier import filler_id
 from explainlab.models.model_types import model_type_of
+from explainlab.models.modes import BUILDING
 from explainlab.models.stored.base import base_labels, load_base
-from explainlab.models.stored.building import BUILDING
 from explainlab.models.stored.directory import OF_MASKS, OF_PAIRS, OF_PROMPT, prompt_in
 from explainlab.text.prompt import PAIR_PLACE, Prompt, head_prompt
 from explainlab.training.architectures import ARCHITECTURES

@@ -29,12 +29,10 @@ from explainlab.training.architectures import ARCHITECTURES
 from explainlab.training.batches import Masked, Tokens, tokenized
 from explainlab.training.checkpoint import Checkpoints, Epoch, cannot_write
 from explainlab.training.examples import Examples
-from explainlab.training.fit import Diverged, Training
-from explainlab.training.passes import Report, measured_accuracy, predictions, score, teacher_logits
-from explainlab.training.randomness import OwnRandom
+from explainlab.training.fit import Diverged, OwnRandom, Training
+from explainlab.training.passes import Report, Timed, measured_accuracy, predictions, score, teacher_logits
 from explainlab.training.settings import TrainingSettings
 from explainlab.training.start import Start, class_names, note_masks, note_pairs, settings_for, starting_point
-from explainlab.training.timed import Timed
 from explainlab.training.vectors import vectors_digest
 
 _MEASURED = 32

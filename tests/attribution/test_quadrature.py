@@ -8,7 +8,7 @@ from typing import get_args
 import numpy as np
 import pytest
 
-from explainlab.attribution.quadrature import Rule, nodes
+from explainlab.attribution.path import Rule, nodes
 from tests.failures import check_each
 
 RULES = get_args(Rule)

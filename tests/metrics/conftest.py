@@ -11,8 +11,7 @@ from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
 from explainlab.request import Unit
 from explainlab.text.encoding import Encoding
-from explainlab.text.rationale import Absence
-from explainlab.text.units import group
+from explainlab.text.units import Absence, group
 from tests.attribution.conftest import toys
 
 __all__ = ["toys"]

@@ -13,8 +13,7 @@ from explainlab.metrics.metric import PlausibilityMetric
 from explainlab.metrics.registry import get_metric, metric_ids, parse_metric
 from explainlab.models.classifier import Classifier
 from explainlab.request import Unit
-from explainlab.text.rationale import marked_features
-from explainlab.text.units import Feature, Units, group
+from explainlab.text.units import Feature, Units, group, marked_features
 from tests.failures import check_each
 from tests.metrics.conftest import PAIR, TEXT, case_of, judged
 

@@ -17,9 +17,8 @@ from explainlab import explain, load_model, study
 from explainlab.errors import RequestError
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
-from explainlab.models.modes import own_modes, rounding
+from explainlab.models.modes import BUILDING, own_modes, rounding
 from explainlab.models.reading_warnings import model_warnings
-from explainlab.models.stored.building import BUILDING
 from tests.conftest import ONE_OF_EACH, Zoo
 
 TEXT = "a funny film, isn't it?"

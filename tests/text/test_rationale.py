@@ -6,8 +6,7 @@ import pytest
 
 from explainlab.models.classifier import Classifier
 from explainlab.request import Rationale, Unit
-from explainlab.text.rationale import marked_features
-from explainlab.text.units import group
+from explainlab.text.units import group, marked_features
 
 TEXT = "a good film, a great story"
 PAIR = "a film"

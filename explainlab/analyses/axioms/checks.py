@@ -21,7 +21,7 @@ from explainlab.attribution.records import Attribution
 from explainlab.attribution.registry import MethodSpec, get_method
 from explainlab.attribution.subject import Subject
 from explainlab.models.classifier import Classifier
-from explainlab.models.networks.permuted import permuted
+from explainlab.models.networks.randomised import permuted
 from explainlab.models.networks.wrapped import around
 from explainlab.request import Output, digest
 

@@ -66,7 +66,7 @@ from explainlab.models.classifier import Classifier
 from explainlab.models.context import PassCount, RunContext
 from explainlab.reader import Reader
 from explainlab.request import CompleteRequest, digest
-from explainlab.text.rationale import ABSENCES
+from explainlab.text.units import ABSENCES
 
 EVALUATIONS = 2_000
 """About how many gradients a text costs, before its length is known."""

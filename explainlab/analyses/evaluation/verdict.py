@@ -17,7 +17,7 @@ from explainlab.analyses.parameters import RANDOM
 from explainlab.analyses.wording import ahead_on_a_text, counted, joined, mean_words
 from explainlab.attribution.registry import chosen_by, label_of
 from explainlab.metrics.registry import MetricSpec, parse_metric
-from explainlab.text.rationale import ABSENCES
+from explainlab.text.units import ABSENCES
 
 
 def shown_name(name: str) -> str:

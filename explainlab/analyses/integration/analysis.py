@@ -34,8 +34,7 @@ from explainlab.analyses.wording import counted
 from explainlab.attribution.adaptive import Refinement, refine
 from explainlab.attribution.method import BASELINE_HELP, Baseline, BaselineData, TextSize
 from explainlab.attribution.methods.paths import CANCELLING, IntegratedGradients
-from explainlab.attribution.path import Path, evaluate
-from explainlab.attribution.quadrature import Rule, nodes
+from explainlab.attribution.path import Path, Rule, evaluate, nodes
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
 from explainlab.models.context import PassCount

@@ -20,7 +20,7 @@ from explainlab.models.context import RunContext
 from explainlab.models.devices import choose_device
 from explainlab.models.loading import changed_model
 from explainlab.models.model_types import model_type_of
-from explainlab.models.stored.places import PREFIX
+from explainlab.models.stored.places import EMBEDDED
 from explainlab.reader import Reader
 from explainlab.request import CompleteRequest
 from explainlab.training import (
@@ -53,7 +53,7 @@ class Untrained:
     def of(cls, base: str, start: Start) -> Untrained:
         """Those that begin as ``start``."""
         config = start.network.config
-        masks = noted_masks(config, base.startswith(PREFIX)) is not None
+        masks = noted_masks(config, base.startswith(EMBEDDED)) is not None
         return cls(base, model_type_of(config).architecture, start.tokenizer, masks)
 
     def filler_id(self, baseline: str) -> int:

@@ -25,7 +25,7 @@ from explainlab.errors import DataError, RequestError, ResourceError
 from explainlab.files import write_file
 from explainlab.models import loading
 from explainlab.models.context import PassCount, RunContext
-from explainlab.models.stored.made import CARD, WEIGHTS, made_id
+from explainlab.models.stored.places import CARD, WEIGHTS, made_id
 from explainlab.reader import Reader
 from explainlab.request import CompleteRequest, digest
 from explainlab.result import Cost

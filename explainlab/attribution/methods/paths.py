@@ -21,8 +21,7 @@ from explainlab.attribution.method import (
     Outcome,
     TextSize,
 )
-from explainlab.attribution.path import Path, evaluate, read_ends
-from explainlab.attribution.quadrature import Rule, nodes
+from explainlab.attribution.path import Path, Rule, evaluate, nodes, read_ends
 from explainlab.attribution.subject import Subject
 from explainlab.models.context import PassCount
 

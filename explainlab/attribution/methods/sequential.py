@@ -19,7 +19,7 @@ from explainlab.attribution.method import (
     TextSize,
     require_affordable,
 )
-from explainlab.attribution.quadrature import Rule, nodes
+from explainlab.attribution.path import Rule, nodes
 from explainlab.attribution.subject import Subject
 from explainlab.models.context import PassCount
 

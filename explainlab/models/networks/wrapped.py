@@ -13,9 +13,8 @@ from torch import Tensor, nn
 from explainlab.models.anatomy import Block, Head, Unit
 from explainlab.models.attention import Tap
 from explainlab.models.classifier import Classifier
-from explainlab.models.inputs import Inputs
+from explainlab.models.inputs import Inputs, Prefix
 from explainlab.models.model import Model
-from explainlab.models.prompting.prefix import Prefix
 
 
 class Wrapped(Model):

@@ -16,7 +16,7 @@ from transformers import AutoConfig, PreTrainedConfig
 
 from explainlab.errors import ModelError, RequestError
 from explainlab.limits import MAX_CONFIGURATION_MB, MAX_VOCABULARY_MB
-from explainlab.models.networks.registration import OURS, register_networks
+from explainlab.models.model_types import OURS, register_networks
 from explainlab.models.stored.trial import require_measure
 from explainlab.models.stored.weights import Files, first_line, head_brought
 from explainlab.text.prompt import Prompt, head_prompt

@@ -1,14 +1,16 @@
-"""Where a model's files are: beside the project, in a directory, or stored of the hub."""
+"""Places of a model's files: in the project, in a directory, in the home folder where it was made, or on the hub."""
 
 from __future__ import annotations
 
 import difflib
+import json
 import os
+import re
 import time
 from contextlib import suppress
 from math import inf
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from huggingface_hub import snapshot_download
 from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
@@ -17,23 +19,60 @@ from explainlab.errors import ModelError
 from explainlab.guard import Exceeded, guarded
 from explainlab.models.prompting.completion import split_id
 from explainlab.models.stored.directory import FILES, require_files
-from explainlab.models.stored.made import PREFIX as MADE
-from explainlab.models.stored.made import WEIGHTS, made_directory, made_folder
 from explainlab.models.stored.trial import try_files
 from explainlab.models.stored.weights import ADAPTER, Files, adapted_model, first_line
-from explainlab.settings import ASSETS
+from explainlab.request import digest
+from explainlab.settings import ASSETS, settings
 
-PREFIX = "embedded:"
+EMBEDDED = "embedded:"
+MADE = "made:"
+WEIGHTS, CARD = "model", "card.json"
+"""In the folder of a made model: the directory of its files, and its card, there when it is done."""
 Stamp: TypeAlias = tuple[tuple[Path, int, int], ...]
 """Files with their sizes and the times of their last change, ns."""
 _MOST_TRIED, _REMEMBERED_SECONDS = 64, 60
 _tried: dict[tuple[str, Stamp], tuple[float, ModelError | None]] = {}
 """Of files that were tried, until when that holds (monotonic seconds), and their error."""
+_SHORT = 12
+_BY_SEED = ("id", "digest", "files", "seed", "epochs", "best_epoch", "steps")
+"""What of a card another seed may change."""
+
+
+def made_folder() -> Path:
+    """The folder of all models that are made here."""
+    return settings().home / "made"
+
+
+def made_id(digest: str) -> str:
+    """The id of the model with this digest."""
+    return MADE + digest[:_SHORT]
+
+
+def made_directory(model_id: str) -> Path:
+    """The folder of a made model, by its id; raises :class:`ModelError` if there is none."""
+    short = model_id.removeprefix(MADE)
+    if re.fullmatch(f"[0-9a-f]{{{_SHORT}}}", short):
+        for folder in made_folder().glob(f"{short}*"):
+            if (folder / CARD).is_file():
+                return folder
+    raise ModelError(f"There is no model '{model_id}'.", "It may have been deleted: make it again.")
+
+
+def but_for_seed(model_id: str) -> str:
+    """Equal for made models whose cards differ in the seed of their training alone; any other id as it is.
+
+    Raises as :func:`made_directory`.
+    """
+    if not model_id.startswith(MADE):
+        return model_id
+    card: dict[str, Any] = json.loads((made_directory(model_id) / CARD).read_bytes())
+    own = {name: value for name, value in card["settings"].items() if name != "seed"}
+    return digest([own, {name: value for name, value in card.items() if name not in (*_BY_SEED, "settings")}])
 
 
 def embedded_models() -> list[str]:
     """Ids of the models that come with the project."""
-    return [PREFIX + path.parent.name for path in sorted((ASSETS / "models").glob("*/config.json"))]
+    return [EMBEDDED + path.parent.name for path in sorted((ASSETS / "models").glob("*/config.json"))]
 
 
 def resolved_id(model_id: str) -> str:
@@ -51,10 +90,10 @@ def locate(model_id: str, fetch: bool = True) -> tuple[Path | None, str]:
     template of an id is ignored; the directory of an adapter is its own.
     """
     model_id = split_id(model_id)[1]
-    if model_id.startswith(PREFIX):
+    if model_id.startswith(EMBEDDED):
         if model_id not in embedded_models():
             raise ModelError(f"There is no embedded model '{model_id}'.", _nearest(model_id))
-        return ASSETS / "models" / model_id.removeprefix(PREFIX), "embedded"
+        return ASSETS / "models" / model_id.removeprefix(EMBEDDED), "embedded"
     if model_id.startswith(MADE):
         return made_directory(model_id) / WEIGHTS, "directory"
     if not model_id.strip():
@@ -74,7 +113,7 @@ def _path_of(model_id: str) -> Path | None:
     """The directory that ``model_id`` names, there or not; None for an embedded, made or hub model."""
     path = Path(os.path.expanduser(model_id))  # unlike pathlib's, these two raise for no name at all
     on_hub = model_id.count("/") == 1 and not (model_id.startswith((".", "~", "/")) or "\\" in model_id)
-    return None if model_id.startswith((PREFIX, MADE)) or (on_hub and not os.path.isdir(path)) else path
+    return None if model_id.startswith((EMBEDDED, MADE)) or (on_hub and not os.path.isdir(path)) else path
 
 
 def _from_hub(model_id: str, fetch: bool) -> Path | None:
@@ -165,7 +204,7 @@ def _require_tried(model_id: str, directory: Path, source: str) -> None:
 
 def _nearest(model_id: str) -> str:
     known = embedded_models()
-    short = {name.removeprefix(PREFIX): name for name in known}
-    near = difflib.get_close_matches(model_id.removeprefix(PREFIX), short, n=2, cutoff=0.3)
+    short = {name.removeprefix(EMBEDDED): name for name in known}
+    near = difflib.get_close_matches(model_id.removeprefix(EMBEDDED), short, n=2, cutoff=0.3)
     names = " or ".join(short[n] for n in near) if near else ", ".join(known)
     return f"Did you mean {names}? A directory or a hub id (owner/name) is taken too."

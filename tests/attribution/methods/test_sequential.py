@@ -12,7 +12,7 @@ import pytest
 from torch import Tensor
 
 from explainlab import Attribution, explain
-from explainlab.attribution.quadrature import Rule, nodes
+from explainlab.attribution.path import Rule, nodes
 from explainlab.errors import RequestError
 from explainlab.limits import Limits
 from explainlab.models.classifier import Classifier

@@ -10,7 +10,7 @@ import pytest
 
 from explainlab.errors import ModelError
 from explainlab.models.loading import describe, load_model
-from explainlab.models.stored.made import CARD, but_for_seed, made_folder, made_id
+from explainlab.models.stored.places import CARD, but_for_seed, made_folder, made_id
 from explainlab.settings import settings
 
 

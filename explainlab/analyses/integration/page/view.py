@@ -10,7 +10,7 @@ from explainlab.analyses.integration.analysis import IntegrationError
 from explainlab.analyses.path_gradients.analysis import PathGradients
 from explainlab.app.view import AnalysisView, ChosenData, view_of
 from explainlab.attribution.method import Baseline
-from explainlab.attribution.quadrature import Rule
+from explainlab.attribution.path import Rule
 from explainlab.attribution.registry import get_method
 from explainlab.figures.palette import DEFAULT, PaletteName
 from explainlab.request import Dtype, Output, Request, Unit, validated

@@ -21,8 +21,7 @@ from explainlab.attribution.registry import methods, parse_spec
 from explainlab.data import EXAMPLES, TO_LEARN
 from explainlab.declared import parse
 from explainlab.models.loading import model_name
-from explainlab.models.model_types import MODEL_TYPES
-from explainlab.models.networks.registration import OURS
+from explainlab.models.model_types import MODEL_TYPES, OURS
 from explainlab.models.stored.places import embedded_models
 from explainlab.request import Request, validated
 from explainlab.service import looks

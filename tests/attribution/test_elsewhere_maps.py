@@ -16,7 +16,7 @@ import pytest
 import torch
 
 from explainlab import Attribution, ExplainLabError, evaluate, explain, show
-from explainlab.attribution.elsewhere.maps import spans_of
+from explainlab.attribution.elsewhere import spans_of
 from explainlab.data import read_dataset
 from explainlab.models.classifier import Classifier
 from tests.conftest import loaded
