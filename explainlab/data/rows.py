@@ -1,4 +1,4 @@
-"""The rows of a data set: of very many most are not in memory."""
+"""The rows of a data set, which are on disk if they are many, and random samples of them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Row:
 
 
 class Rows(Spilled[Row]):
-    """Rows in the order in which they are added: see :class:`explainlab.spill.Spilled`."""
+    """Rows in the order of their addition: see :class:`explainlab.spill.Spilled`."""
 
     def __init__(self) -> None:
         super().__init__(_cells, _row)
@@ -46,7 +46,7 @@ def _cells(row: Row) -> list[Any]:
 
 
 def _row(cells: list[Any]) -> Row:
-    """The row of the JSON of its cells."""
+    """Return the row of the JSON of its cells."""
     number, text, text_pair, label, rationale, rationale_pair, paraphrases = cells
     return Row(number, text, text_pair, label, _spans(rationale), _spans(rationale_pair), tuple(paraphrases))
 
@@ -59,7 +59,7 @@ Label = str | None
 
 
 class Sample:
-    """Draws at most ``size`` of the rows that it is shown, without replacement; equal seeds draw equal rows.
+    """A sample of at most ``size`` of the rows shown to it, without replacement; equal seeds draw equal rows.
 
     Every label, and having none, is a stratum with a share of the sample in proportion to its rows (see
     :func:`allocation`). Within a stratum all rows are equally likely: each gets a random number, and the smallest stay.
@@ -69,12 +69,12 @@ class Sample:
         self._size = size
         self._random = random.Random(seed)
         self._counts: Counter[Label] = Counter()
-        self._rows = Rows()  # also those that have given way to others
+        self._rows = Rows()  # including rows that others have replaced
         self._drawn: dict[Label, list[tuple[float, int]]] = {}  # a heap a label, the largest number first, with places
 
     @property
     def seen(self) -> int:
-        """The rows shown so far."""
+        """Number of rows shown to the sample."""
         return self._counts.total()
 
     def see(self, row: Row) -> None:
@@ -87,16 +87,17 @@ class Sample:
             self._rows.append(row)
 
     def rows(self) -> Sequence[Row]:
-        """The sample, in the order in which it was shown."""
+        """Return the sample in its original order."""
         shares = allocation(self._counts, self._size, self._random)
         drawn = [place for label, heap in self._drawn.items() for _, place in heapq.nlargest(shares[label], heap)]
         return Chosen(self._rows, np.sort(np.array(drawn, dtype=np.int64)))
 
 
 def allocation(counts: Mapping[Label, int], size: int, generator: random.Random) -> dict[Label, int]:
-    """How many rows each stratum of ``counts`` rows gives to a sample of ``size``, all if there are no more.
+    """Return the number of rows that each stratum of ``counts`` rows gives to a sample of ``size``.
 
-    In proportion to the counts by the largest remainders (Hare's method); ``generator`` decides between equal ones.
+    The numbers are in proportion to the counts by the largest remainders (Hare's method); ``generator`` decides between
+    equal ones. If there are at most ``size`` rows, all are in the sample.
     """
     total = sum(counts.values())
     size = min(size, total)

@@ -1,4 +1,4 @@
-"""Evaluate many attributions of many texts by many metrics together: no perturbed text is run twice."""
+"""The evaluation of attributions of many texts by many metrics together: no perturbed text runs twice."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from explainlab.text.units import Absence, Units
 class Case:
     """C attributions of a text: ``scores`` float64 [C, n_features] for the features of ``units``.
 
-    ``logits`` float64 [classes] are those of the text itself. ``target`` is the class evaluated, also where a perturbed
-    text is predicted otherwise. ``rationale`` bool [n_features] marks the features of the rationale, or says why there
-    are none (see :func:`explainlab.text.units.marked_features`). ``paraphrases`` are the text in other words, None
-    where nobody knows. Raises :class:`RequestError` for scores that are not finite or not one per feature.
+    ``logits`` float64 [classes] are those of the text itself. ``target`` is the evaluated class, also if the prediction
+    for a perturbed text is another. ``rationale`` bool [n_features] marks the features of the rationale, or is the
+    reason why there are none (see :func:`explainlab.text.units.marked_features`). ``paraphrases`` are the text in other
+    words, None if unknown. Raises :class:`RequestError` for scores that are not finite or not one per feature.
     """
 
     encoding: Encoding
@@ -71,10 +71,10 @@ class Step:
 class MetricResult:
     """The value of a metric for an attribution.
 
-    ``value`` is NaN where there is none. A metric that compares with a rationale says why in ``undefined``, all others
-    in their definitions. ``counted``: features selected at the highest level; 0 if k% of this text is less than a
-    feature, so that the metric's definition alone decides the value. Of a comparison: the features of the rationale; of
-    a metric that has the text explained again: the versions that count.
+    ``value`` may be NaN. A metric that compares with a rationale then gives the reason in ``undefined``, all others in
+    their definitions. ``counted``: the features selected at the highest level; 0 if k% of this text is less than a
+    feature, so that the metric's definition alone decides the value. For a comparison it is the number of features of
+    the rationale, for a stability metric the number of versions that count.
     """
 
     value: float
@@ -85,12 +85,14 @@ class MetricResult:
 
     @cached_property
     def steps(self) -> tuple[Step, ...]:
-        """The perturbed texts behind the value, by level; computed on first use. Only of one that perturbs."""
+        """The perturbed texts behind the value, by level, computed on first use; only for a metric that perturbs."""
         return self._evaluated.steps(self._candidate) if self._evaluated else ()
 
     @property
     def probabilities(self) -> np.ndarray:
-        """float64 [L, classes]: of every class for the perturbed text of every level; empty of any other."""
+        """float64 [L, classes]: probabilities of every class for the perturbed text of every level; empty for other
+        metrics.
+        """
         if self._evaluated is None:
             return np.empty((0, 0))
         numbers = self._evaluated.numbers[self._candidate]
@@ -130,10 +132,9 @@ def evaluate(
 ) -> list[list[list[MetricResult]]]:
     """Evaluate every attribution of every case by every metric: results by case, candidate and metric.
 
-    The classifier is that of ``batcher``. The perturbed texts of all cases are collected and equal texts run once;
-    original texts are not run. ``again`` explains versions of the cases' texts. Raises
-    :class:`explainlab.errors.UnsupportedError`, before any pass, for a metric that cannot be computed with the
-    classifier, or that needs ``again`` where it is None.
+    The classifier is that of ``batcher``. Equal perturbed texts of all cases run once; original texts do not run.
+    ``again`` explains versions of the cases' texts. Raises :class:`explainlab.errors.UnsupportedError`, before any
+    pass, for a metric that cannot be computed with the classifier, or that needs ``again`` if it is None.
     """
     for request in metrics:
         get_metric(request.metric).require(batcher.classifier, request.parameters)
@@ -157,7 +158,9 @@ def evaluate(
 
 
 def _perturb(case: Case, request: MetricSpec, inputs: DistinctInputs) -> tuple[Perturbations, np.ndarray] | None:
-    """The perturbations that the metric needs, and the numbers int64 [C, L] of their inputs; None if there are none."""
+    """Return the perturbations that the metric needs, and the numbers int64 [C, L] of their inputs; None if there are
+    none.
+    """
     metric = get_metric(request.metric)
     if not isinstance(metric, FaithfulnessMetric):
         return None
@@ -182,7 +185,7 @@ def _metric_results(request: MetricSpec, original: float, evaluated: _Evaluated)
 
 
 def _compared(case: Case, request: MetricSpec) -> list[MetricResult]:
-    """The results of a metric that compares every attribution with the rationale."""
+    """Return the results of a metric that compares every attribution with the rationale."""
     metric = get_metric(request.metric)
     assert isinstance(metric, PlausibilityMetric)
     if isinstance(case.rationale, str):
@@ -196,7 +199,7 @@ def _repeats(request: MetricSpec) -> bool:
 
 
 def _repeated(cases: Sequence[Case], request: MetricSpec, again: Reexplainer | None) -> list[list[MetricResult]]:
-    """The results of a metric that has versions of the texts explained again, by case and attribution."""
+    """Return the results of a metric that explains versions of the texts, by case and attribution."""
     metric = get_metric(request.metric)
     assert isinstance(metric, StabilityMetric)
     if again is None:
@@ -210,7 +213,7 @@ def _repeated(cases: Sequence[Case], request: MetricSpec, again: Reexplainer | N
 
 RANDOM_MAPS = 100
 TIE = 1e-6
-"""Values nearer than this differ by the rounding of float32 passes."""
+"""The largest difference of equal values after the rounding of float32 passes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,9 +233,10 @@ class RandomComparison:
 
 
 def compare_with_random(case: Case, seed: int, batcher: Batcher) -> list[tuple[RandomComparison, RandomComparison]]:
-    """Comprehensiveness and sufficiency of every attribution of ``case`` against 100 of uniform scores from ``seed``.
+    """Compare every attribution of ``case`` with 100 of uniform scores from ``seed``, by comprehensiveness and
+    sufficiency.
 
-    All are compared with the same random attributions, and all are evaluated together.
+    All attributions meet the same random ones in one evaluation.
     """
     random = np.random.default_rng(seed).random((RANDOM_MAPS, case.scores.shape[1]))
     first, second = parse_metric("comprehensiveness"), parse_metric("sufficiency")

@@ -1,4 +1,4 @@
-"""What networks are made of: their units, and the maps and norms of blocks that normalise after adding (post-norm).
+"""Parts of networks: their units, and the maps and norms of blocks that normalise after adding (post-norm).
 
 An :class:`Anatomy` is the part of a model type's row that names submodules: nothing else in the project does.
 """
@@ -12,16 +12,16 @@ import torch
 from torch import Tensor, nn
 
 SCORE = "score"
-"""The head of a decoder, which :mod:`explainlab.models.prompting.completion` also makes of the label words' rows."""
+"""The head of a decoder; :mod:`explainlab.models.prompting.completion` makes one of the rows of the label words."""
 POOLER = "pooler"
-"""Between an encoder's body and its head; pretraining may leave it without weights."""
+"""The layer between an encoder's body and its head; pretraining may leave it without weights."""
 _FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {"tanh": torch.tanh, "relu": torch.relu}
 """Activations that a head calls without a module."""
 
 
 @dataclass(frozen=True)
 class PostNorm:
-    """Where a post-norm block (paths below the block) and its model's head (paths below the network) keep their parts.
+    """Paths of the parts of a post-norm block (below the block) and of its model's head (below the network).
 
     ``head_activation`` may be the name of a function of torch.
     """
@@ -42,7 +42,7 @@ class PostNorm:
 
 @dataclass(frozen=True)
 class Anatomy:
-    """Where the networks of a model type keep their units, as paths below the network; absent paths are left out.
+    """Paths of the units of a model type's networks, below the network; absent units have no path.
 
     ``blocks``: by what a reader calls them, the lists that hold them, the bottom list first. ``shared``: the list has
     fewer blocks than a pass runs. ``cross``: where a block of the last list keeps its attention to the encoder.
@@ -68,7 +68,7 @@ class Unit:
 
     @property
     def parameters(self) -> tuple[nn.Parameter, ...]:
-        """Its parameters, each once."""
+        """The parameters of the unit, each once."""
         return tuple(dict.fromkeys(parameter for module in self.modules for parameter in module.parameters()))
 
 
@@ -183,7 +183,7 @@ def _norm(module: nn.Module, path: str) -> nn.LayerNorm:
 
 
 def _activation(module: nn.Module, path: str) -> Callable[[Tensor], Tensor]:
-    """What it computes, without the module's hooks: another thread may have set some for a pass of its own."""
+    """Return the function of a module without its hooks: another thread may have set hooks for a pass of its own."""
     part = found(module, path)
     return _FUNCTIONS[path] if part is None else part.forward
 

@@ -1,4 +1,4 @@
-"""A batch of tokenised texts, as models read it."""
+"""Batches of tokenised texts as models read them, and beginnings that texts share."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Inputs:
         return self.attention.sum(dim=1) - 1
 
     def repeat(self, *counts: int) -> Inputs:
-        """Each of the B texts repeated ``counts`` [B] times; a single text without copying."""
+        """Repeat each of the B texts ``counts`` [B] times; a single text without copying."""
         if len(counts) == 1:
             return self._with(lambda tensor: tensor.expand(counts[0], -1))
         each = torch.tensor(counts, device=self.ids.device)
@@ -96,12 +96,12 @@ def embeds_segments(config: Any) -> bool:
 
 
 Cache = transformers.DynamicCache
-"""A decoder's keys and values of what it has read."""
+"""A decoder's keys and values of the tokens that it has read."""
 
 LEAST_PREFIX = 16
 """Fewest common tokens for which reading them separately pays."""
 FEWEST_TEXTS = 4
-"""Fewest texts for which it pays."""
+"""Fewest texts for which reading their common tokens separately pays."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,8 +112,8 @@ class Prefix:
     layers: tuple[tuple[Tensor, Tensor], ...]
 
     def cache(self, size: int) -> transformers.DynamicCache:
-        """What ``size`` texts that begin so start from; nothing is copied."""
-        cache = transformers.DynamicCache()  # without the configuration: a sliding window is the mask's matter alone
+        """Return the cache from which ``size`` texts with this beginning start; nothing is copied."""
+        cache = transformers.DynamicCache()  # without the configuration: the mask handles a sliding window
         for keys, values in self.layers:
             layer = transformers.cache_utils.DynamicLayer()
             layer.lazy_initialization(keys, values)

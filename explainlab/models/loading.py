@@ -1,4 +1,4 @@
-"""Loading a model: embedded, from a directory, or from the hub; safetensors only, no remote code."""
+"""Loading of models: embedded, from a directory, or from the hub; safetensors only, no remote code."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _digests: dict[Stamp, str] = {}
 
 
 def model_name(model_id: str) -> str:
-    """What readers call a model: its id without prefix and folders, the name of its template in brackets."""
+    """Return a model's name for readers: its id without prefix and folders, the name of its template in brackets."""
     if model_id.startswith(COMPLETION):
         template, _, model = model_id.removeprefix(COMPLETION).partition(":")
         return f"{model_name(model)} ({template_parts(template)[0]})"
@@ -79,7 +79,7 @@ class ModelCard:
 
 
 def describe(model_id: str) -> ModelCard | None:
-    """The card of a model that is here; None for a hub model that would first have to be fetched.
+    """Return the card of a model that is on this machine; None for a hub model that is not.
 
     Raises :class:`ModelError` for a name that can be no model and for a model that is no supported classifier.
     """
@@ -91,7 +91,7 @@ def describe(model_id: str) -> ModelCard | None:
 
 
 def model_digest(model_id: str) -> str:
-    """What identifies the model's files: the hub's revision, or SHA-256 over all files that are read.
+    """Return the digest of a model's files: the hub's revision, or SHA-256 over all files that are read.
 
     Includes the content of its template and the files of its adapter, if any.
     """
@@ -109,16 +109,16 @@ def load_model(
 ) -> Classifier:
     """Load ``embedded:NAME``, a directory, a hub id, or any of them with a template (``completion:TEMPLATE:MODEL``).
 
-    It goes onto ``device`` (default: the best here) in ``dtype`` (default: float32), and accepts no more than
-    ``limits``. ``model`` may also be a classifier of transformers in memory, with its ``tokenizer``: it is explained as
-    in evaluation mode, on its own device and in its own number format, and nothing of it is changed. Its weights are
-    shared: where it is trained on, load it again.
+    ``device``: default the best one here. ``dtype``: default float32. ``limits``: sizes that are accepted. ``model``
+    may also be a classifier of transformers in memory, with its ``tokenizer``: its passes run in evaluation mode, on
+    its device and in its number format, and nothing of it is changed. Both share the weights: after more training, load
+    it again.
 
     Raises :class:`ModelError` for a model that does not exist, has no safetensors, no tokenizer or no classification
-    head, is of an unsupported type, or cannot be fetched, for label words that it cannot answer with, and for one in
-    memory that is quantised, in float64, spread over devices, whose tokenizer keeps no offsets, or that is called in
-    another way than it is explained; :class:`RequestError` for an unknown device or dtype, or one that is not that of a
-    model in memory.
+    head, is of an unsupported type, or cannot be fetched; for label words that it cannot answer with; and for a model
+    in memory that is quantised, in float64 or spread over devices, whose tokenizer keeps no offsets, or whose own call
+    gives other scores than our passes. Raises :class:`RequestError` for an unknown device or dtype, or one that a
+    model in memory does not have.
     """
     if not isinstance(model, str):
         return _in_memory(model, tokenizer, device, dtype, limits)
@@ -141,10 +141,10 @@ def load_model(
 
 
 def outline(model_id: str, dtype: str = "float32", limits: Limits = DEFAULT_LIMITS) -> Classifier | None:
-    """A model that is here without its weights, to plan with: it tokenises texts, and its passes are those of torch's
-    ``meta`` device, which have shapes and no numbers. It has no digest, and no thread may change it.
+    """Return a model without its weights, to plan with; None for a hub model that is not on this machine.
 
-    None for a hub model that would first have to be fetched. Raises as :func:`load_model` for a model that cannot be.
+    It tokenises texts. Its passes run on torch's ``meta`` device, so results have shapes and no numbers. It has no
+    digest, and no thread may change it. Raises as :func:`load_model` for a model that cannot be loaded.
     """
     files = files_here(model_id)
     if files is None:
@@ -159,7 +159,7 @@ def outline(model_id: str, dtype: str = "float32", limits: Limits = DEFAULT_LIMI
 def _outline(
     model_id: str, files: Files, template: str | None, stamps: tuple[Stamp, ...], dtype: str, limits: Limits
 ) -> Classifier:
-    """The outline of the files as they are now."""
+    """Return the outline of the files in their present state."""
 
     def empty(config: PreTrainedConfig, is_generative: bool) -> tuple[PreTrainedModel, torch.device]:
         return empty_network(files, config, is_generative, getattr(torch, dtype)), torch.device("meta")
@@ -174,9 +174,9 @@ def _assembled(
     read: Callable[[PreTrainedConfig, bool], tuple[PreTrainedModel, torch.device]],
     model_digest: str,
 ) -> Classifier:
-    """The classifier of ``files`` around the network that ``read`` makes, with the device of its inputs.
+    """Return the classifier of ``files`` around the network that ``read`` makes, with the device of its inputs.
 
-    ``read`` gets the configuration, and whether the network answers in words.
+    ``read`` gets the configuration, and True if the network answers in words.
     """
     template, _ = split_id(model_id)
     config = _config(model_id, files, template)
@@ -217,11 +217,11 @@ def _in_memory(network: Any, tokenizer: Any, device: str | None, dtype: str | No
 
 
 def in_dtype(classifier: Classifier, dtype: Dtype) -> Classifier:
-    """The model of a loaded ``classifier`` in another number format, beside it on its device: as if asked for by that.
+    """Load the model of ``classifier`` again in another number format, on the same device.
 
-    It is read from the files again, and is gone when it is forgotten. Raises :class:`UnsupportedError` for weights that
-    are quantised or spread over several devices, :class:`ModelError` for files that are not those of ``classifier`` or
-    that cannot be computed with in ``dtype``, and :class:`MemoryShortage` where there is no room.
+    The copy is read from the files and freed with its last reference. Raises :class:`UnsupportedError` for weights that
+    are quantised or spread over several devices, :class:`ModelError` for files that are not the ones of ``classifier``
+    or that torch cannot compute with in ``dtype``, and :class:`MemoryShortage` if there is no room.
     """
     name = classifier.id
     if classifier.source == SOURCE:
@@ -249,10 +249,10 @@ def in_dtype(classifier: Classifier, dtype: Dtype) -> Classifier:
 
 
 def answer_pieces(template: Template, model_id: str) -> dict[str, str] | None:
-    """The token by which a language model would answer each label of ``template``, as its tokenizer spells it.
+    """Return a language model's next token for each label of ``template``, as its tokenizer spells it.
 
-    No weights are read; None for a hub model that would first have to be fetched. Raises :class:`ModelError` for a
-    model or words that :func:`load_model` would refuse.
+    Reads no weights. Returns None for a hub model that is not on this machine. Raises :class:`ModelError` for a model
+    or words that :func:`load_model` refuses.
     """
     files = files_here(model_id)
     if files is None:
@@ -264,10 +264,10 @@ def answer_pieces(template: Template, model_id: str) -> dict[str, str] | None:
 
 
 def known_digest(model_id: str, read: bool = False) -> str | None:
-    """:func:`model_digest`, if it is known; None for a hub model that would first have to be fetched.
+    """Return :func:`model_digest` if it is known; None for a hub model that is not on this machine.
 
-    None also for a directory whose files have not been read as they are now, unless ``read``. Raises
-    :class:`ModelError` for a name that can be no model.
+    Also returns None for a directory whose files have changed since they were read, unless ``read``. Raises
+    :class:`ModelError` for a name that cannot be a model.
     """
     files = files_here(model_id)
     if files is None:
@@ -277,7 +277,7 @@ def known_digest(model_id: str, read: bool = False) -> str | None:
 
 
 def changed_model(model_id: str, fetch: bool = False) -> str | None:
-    """The id of the model that an adapter changes; None for any other model.
+    """Return the id of the model that an adapter changes; None for any other model.
 
     An adapter of the hub is fetched, without the model that it changes, or None without ``fetch``. Raises as
     :func:`load_model` for a model that does not exist or cannot be fetched.
@@ -297,7 +297,7 @@ def _digest_in(directory: Path, source: str) -> str:
 
 
 def _stamps(files: Files) -> list[tuple[str, Stamp]]:
-    """Of the files of a model, and of its adapter: their source and their stamp."""
+    """Return the source and the stamp of the files of a model, and of its adapter."""
     return [(part.source, stamp(part.directory)) for part in (files, files.adapter) if part]
 
 
@@ -326,7 +326,7 @@ def _config(model_id: str, files: Files, template: Template | None) -> PreTraine
 
 @lru_cache(maxsize=64)
 def _card(model_id: str, files: Files, template_digest: str | None, stamps: tuple[Stamp, ...]) -> ModelCard:
-    """The card of the files as they are now."""
+    """Return the card of the files in their present state."""
     template, _ = split_id(model_id)
     config = _config(model_id, files, template)
     activation = activation_in(files.configured, config)

@@ -1,4 +1,4 @@
-"""The supported model types of transformers, and ours: a row each; no other code names a model type."""
+"""The supported model types of transformers, and ours, with a row each; no other code names a model type."""
 
 from __future__ import annotations
 
@@ -71,7 +71,8 @@ MODEL_TYPES: dict[str, ModelType] = {
 
 
 def model_type_of(config: transformers.PreTrainedConfig, is_generative: bool = False) -> ModelType:
-    """Return the row for a configuration, with its own pooling and quantisation; ``speaks``: it classifies by a prompt.
+    """Return the row for a configuration, with its pooling and quantisation; ``is_generative``: it classifies by a
+    prompt.
 
     A package that is installed beside this one may have rows for other types: see
     :func:`explainlab.declared.installed`.
@@ -95,12 +96,12 @@ def model_type_of(config: transformers.PreTrainedConfig, is_generative: bool = F
 
 
 OURS = "explainlab_"
-"""How the names of our model types begin."""
+"""Prefix of the names of our model types."""
 
 
 @cache
 def register_networks() -> None:
-    """Make our model types known to transformers; importing their networks takes a second."""
+    """Make our model types known to transformers. The imports are in the function because they take a second."""
     from transformers import AutoConfig, AutoModelForSequenceClassification
 
     from explainlab.models.networks import bilstm_attention, t5_encoder

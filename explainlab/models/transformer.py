@@ -37,7 +37,7 @@ from explainlab.models.prompting.completion import answers_of, take_head
 Replace = Callable[[nn.Module, Any, Tensor], Tensor]
 
 _HAS_RECORDERS = "_output_capturing_hooks_installed"
-"""The mark of a network in which transformers has registered its recording hooks."""
+"""The attribute of a network in which transformers has registered its recording hooks."""
 
 
 def drop_hooks(network: nn.Module, dropped: Callable[[Any], bool]) -> None:
@@ -167,12 +167,12 @@ class TransformerModel(Model):
 
     @cached_property
     def _tables(self) -> list[nn.Module]:
-        """Every module that looks up word embeddings: some networks hold a table twice."""
+        """Return every module that looks up word embeddings: some networks hold a table twice."""
         shared = self.word_embeddings.weight.data_ptr()
         return [m for m in self.network.modules() if isinstance(m, nn.Embedding) and m.weight.data_ptr() == shared]
 
     def _is_read(self, attention: nn.Module) -> bool:
-        """Whether this attention module is a layer that :meth:`attention_maps` returns."""
+        """Tell whether this attention module is a layer that :meth:`attention_maps` returns."""
         return True
 
     def _arguments(self, inputs: Inputs) -> dict[str, Tensor | None]:
@@ -182,7 +182,7 @@ class TransformerModel(Model):
 
     @contextmanager
     def _embedded(self, embeddings: Tensor | None) -> Iterator[None]:
-        """The network uses ``embeddings`` instead of its own table, wherever it embeds the text."""
+        """Make the network use ``embeddings`` instead of its own table, wherever it embeds the text."""
         with ExitStack() as hooks:
             if embeddings is not None:
                 for table in self._tables:
@@ -190,12 +190,12 @@ class TransformerModel(Model):
             yield
 
     def _replacing(self, table: nn.Module, embeddings: Tensor) -> Replace:
-        """The hook that puts ``embeddings`` in place of what ``table`` returns."""
+        """Return the hook that puts ``embeddings`` in place of the output of ``table``."""
         return lambda *_: embeddings
 
 
 class OutputAttentionModel(TransformerModel):
-    """An encoder whose attention is not called through transformers' interface: DeBERTa. It can only be read."""
+    """An encoder whose attention bypasses transformers' interface, such as DeBERTa. It can only be read."""
 
     def attention_maps(self, inputs: Inputs, embeddings: Tensor | None = None) -> tuple[list[Tensor], Tensor]:
         with self._embedded(embeddings):
@@ -204,7 +204,7 @@ class OutputAttentionModel(TransformerModel):
 
 
 class RecurrentModel(TransformerModel):
-    """A recurrent network that averages its states by one attention: what every row of its only map is."""
+    """A recurrent network that averages its states by one attention: every row of its only map holds these weights."""
 
     def logits(self, inputs: Inputs, embeddings: Tensor | None = None, prefix: Prefix | None = None) -> Tensor:
         return self._output(inputs, embeddings)[0]
@@ -231,7 +231,9 @@ class RecurrentModel(TransformerModel):
         return 1
 
     def _output(self, inputs: Inputs, embeddings: Tensor | None) -> tuple[Tensor, Tensor]:
-        """Logits [B, classes] and attention [B, N]. cuDNN has no gradients of a recurrent layer in evaluation mode."""
+        """Return logits [B, classes] and attention [B, N]. cuDNN has no gradients of a recurrent layer in evaluation
+        mode.
+        """
         plain = self.device.type == "cuda" and torch.is_grad_enabled()
         with self._embedded(embeddings), torch.backends.cudnn.flags(enabled=False) if plain else nullcontext():
             output = self.network(**self._arguments(inputs))
@@ -283,7 +285,7 @@ class DecoderModel(TransformerModel):
             return vocabulary(state.to(vocabulary.weight.device)), cache
 
     def _last_state(self, inputs: Inputs, embeddings: Tensor | None = None, prefix: Prefix | None = None) -> Tensor:
-        """[B, d]: the last layer at the last real position."""
+        """Return [B, d]: the last layer at the last real position."""
         known = prefix.length if prefix else 0
         with self._embedded(embeddings if embeddings is None else embeddings[:, known:]):
             states = self._states(inputs, prefix)
@@ -293,13 +295,13 @@ class DecoderModel(TransformerModel):
         return states[rows, (inputs.last - known).to(states.device)]
 
     def _head(self, states: Tensor) -> Tensor:
-        """[..., classes] from states [..., d] of the last layer."""
+        """Return [..., classes] from states [..., d] of the last layer."""
         head: nn.Module = getattr(self.network, SCORE)
         logits: Tensor = head(states.to(self.device))
         return logits
 
     def _states(self, inputs: Inputs, prefix: Prefix | None = None) -> Tensor:
-        """[B, N, d]: the last layer; only what follows ``prefix``."""
+        """Return [B, N, d]: the last layer of the tokens after ``prefix``."""
         arguments: dict[str, Any] = {**self._arguments(inputs), "use_cache": prefix is not None}
         if prefix:
             arguments |= {"input_ids": inputs.ids[:, prefix.length :], "past_key_values": prefix.cache(len(inputs.ids))}

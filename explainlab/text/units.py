@@ -1,4 +1,4 @@
-"""Groups tokens into features, each with its own score: tokens, words or sentences of the original text."""
+"""Features with a score each: tokens, words or sentences of the original text, and those that a rationale marks."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Units:
         return np.array([i for i, f in enumerate(self.features) if not f.prompt], dtype=np.int64)
 
     def sum_tokens(self, scores: np.ndarray) -> np.ndarray:
-        """float64 [N] token scores summed into [n_features]; the total is kept."""
+        """Sum token scores float64 [N] by feature, to [n_features]; the total stays."""
         places, features = self._real
         return np.bincount(features, scores[places], len(self.features))
 
@@ -85,26 +85,28 @@ class Units:
         return places, self.membership[places]
 
     def spread(self, scores: np.ndarray) -> np.ndarray:
-        """float64 [n_content] scores of the content features placed among all [n_features]; special ones get 0."""
+        """Place scores float64 [n_content] of the content features among all [n_features]; special features get 0."""
         full = np.zeros(len(self.features))
         full[self.content] = scores
         return full
 
     def token_mask(self, keep: np.ndarray) -> np.ndarray:
-        """bool [K, n_content] kept features -> bool [K, N] kept tokens; special tokens and padding are always kept."""
+        """Return the kept tokens bool [K, N] of kept features bool [K, n_content]; special tokens and padding stay."""
         by_feature = np.ones((len(keep), len(self.features) + 1), dtype=bool)
         by_feature[:, self.content] = keep
         return by_feature[:, self.membership]
 
 
 def words(text: str) -> list[Span]:
-    """Spans of the words of ``text`` by Unicode's word boundaries (UAX 29); punctuation marks are words too."""
+    """Return the spans of the words of ``text`` by Unicode's word boundaries (UAX 29), with punctuation marks."""
     cuts = sorted({0, len(text), *(match.start() for match in _WORD.finditer(text))})
     return [(a, b) for a, b in pairwise(cuts) if text[a:b].strip()]
 
 
 def sentences(text: str) -> list[Span]:
-    """Spans of the sentences of ``text`` (syntok); an HTML line break ends none of its words and belongs to none."""
+    """Return the spans of the sentences of ``text`` (syntok). An HTML line break does not split words; no sentence
+    includes it.
+    """
     plain = _BREAK.sub(lambda match: " " * len(match.group()), text)
     spans = []
     for paragraph in syntok.segmenter.analyze(plain):
@@ -115,10 +117,10 @@ def sentences(text: str) -> list[Span]:
 
 
 def group(encoding: Encoding, unit: Unit) -> Units:
-    """The features of ``encoding`` at ``unit``.
+    """Group the tokens of ``encoding`` into features of the kind ``unit``.
 
-    Each special token is a feature of its own. A token belongs to the segment of its first character that is not
-    blank; a token that spans several segments joins them; blanks belong to the segment that follows.
+    Each special token is a feature of its own. A token belongs to the segment of its first character that is not blank;
+    a token that spans several segments joins them; blanks belong to the segment that follows.
     """
     tokens = _Tokens(encoding)
     membership = [-1] * len(encoding)
@@ -131,7 +133,7 @@ def group(encoding: Encoding, unit: Unit) -> Units:
 
 
 class _Tokens:
-    """The tokens of an encoding as Python numbers, which are faster to read one by one than an array's."""
+    """The tokens of an encoding as Python numbers: reading arrays one by one is slower."""
 
     def __init__(self, encoding: Encoding) -> None:
         self._real = np.flatnonzero(encoding.attention).tolist()
@@ -143,7 +145,7 @@ class _Tokens:
         self._spans = [trimmed(self._texts[part], *offsets) for part, offsets in pairs]
 
     def runs(self, unit: Unit) -> list[list[int]]:
-        """The token positions of each feature, in order; padding belongs to no feature."""
+        """Return the token positions of each feature, in order; padding belongs to no feature."""
         if unit == "token":
             return [[i] for i in self._real]
         segmenter = words if unit == "word" else sentences
@@ -162,7 +164,7 @@ class _Tokens:
         return runs
 
     def feature(self, run: list[int]) -> Feature:
-        """The feature that the tokens of ``run`` make together."""
+        """Return the feature of the tokens of ``run``."""
         pieces, ids = tuple([self._pieces[i] for i in run]), tuple([self._ids[i] for i in run])
         part = self._parts[run[0]]
         if self._special[run[0]]:
@@ -180,7 +182,7 @@ class _Tokens:
 
 
 def _segments_of(token: Span, segments: list[Span]) -> Span:
-    """First and last segment that a content token overlaps; a blank token has the next segment as both."""
+    """Return the first and the last segment that a content token overlaps; for a blank token, the next one twice."""
     start, end = token
     first = min(bisect_right(segments, start, key=lambda span: span[1]), len(segments) - 1)
     last = bisect_left(segments, end, key=lambda span: span[0]) - 1
@@ -188,28 +190,28 @@ def _segments_of(token: Span, segments: list[Span]) -> Span:
 
 
 def trimmed(text: str, start: int, end: int) -> Span:
-    """The span of ``text`` without the blanks at its ends, or the span itself where it is all blank."""
+    """Return the span without the blanks at its ends, or the span itself if it is blank."""
     piece = text[start:end]
     lead, trail = piece.lstrip(), piece.rstrip()
     return (start + len(piece) - len(lead), end - len(piece) + len(trail)) if lead else (start, end)
 
 
 Absence = Literal["missing", "empty", "cut"]
-"""Why a text has no marked feature: nobody has looked, nothing is marked, or the model reads nothing of it."""
+"""Why a text has no marked feature: no annotation, an annotation that marks nothing, or a marked part that was cut."""
 ABSENCES: Mapping[Absence, str] = {
     "missing": "not annotated",
     "empty": "nothing marked",
     "cut": "the marked part cut by the model",
 }
-"""The same in words."""
+"""The reasons in words."""
 
 NO_RATIONALE: Rationale = (None, None)
 
 
 def marked_features(encoding: Encoding, units: Units, rationale: Rationale) -> np.ndarray | Absence:
-    """bool [n_features]: the content features of ``units`` that have a marked character of their text, blanks apart.
+    """Return bool [n_features]: the content features with a marked character; or the reason why there are none.
 
-    Or why there are none.
+    Blanks do not count.
     """
     if rationale == NO_RATIONALE:
         return "missing"
@@ -226,7 +228,7 @@ def marked_features(encoding: Encoding, units: Units, rationale: Rationale) -> n
 
 
 def _counts(text: str, spans: Spans) -> np.ndarray:
-    """int64 [characters + 1]: the marked characters of ``text`` before each place, blanks apart."""
+    """Return int64 [characters + 1]: the number of marked characters of ``text`` before each place, without blanks."""
     marked = np.zeros(len(text) + 1, dtype=np.int64)
     for start, end in spans:
         marked[start + 1 : end + 1] = [not character.isspace() for character in text[start:end]]

@@ -1,4 +1,4 @@
-"""Training classifiers: from random weights, as the embedded models were, or from a base model."""
+"""Training of classifiers: from random weights, as the embedded models, or from a base model."""
 
 from explainlab.training.architectures import ARCHITECTURES
 from explainlab.training.batches import Masked

@@ -27,15 +27,15 @@ from explainlab.settings import ASSETS, settings
 EMBEDDED = "embedded:"
 MADE = "made:"
 WEIGHTS, CARD = "model", "card.json"
-"""In the folder of a made model: the directory of its files, and its card, there when it is done."""
+"""Names in the folder of a made model: the directory of its files, and its card, which is written last."""
 Stamp: TypeAlias = tuple[tuple[Path, int, int], ...]
 """Files with their sizes and the times of their last change, ns."""
 _MOST_TRIED, _REMEMBERED_SECONDS = 64, 60
 _tried: dict[tuple[str, Stamp], tuple[float, ModelError | None]] = {}
-"""Of files that were tried, until when that holds (monotonic seconds), and their error."""
+"""The end of the validity (monotonic seconds) and the error of files that were tried."""
 _SHORT = 12
 _BY_SEED = ("id", "digest", "files", "seed", "epochs", "best_epoch", "steps")
-"""What of a card another seed may change."""
+"""Fields of a model card that may differ between seeds."""
 
 
 def made_folder() -> Path:
@@ -59,7 +59,7 @@ def made_directory(model_id: str) -> Path:
 
 
 def but_for_seed(model_id: str) -> str:
-    """Equal for made models whose cards differ in the seed of their training alone; any other id as it is.
+    """Return an id that made models share if their cards differ only in the training seed; any other id unchanged.
 
     Raises as :func:`made_directory`.
     """
@@ -71,12 +71,12 @@ def but_for_seed(model_id: str) -> str:
 
 
 def embedded_models() -> list[str]:
-    """Ids of the models that come with the project."""
+    """List the ids of the models that come with the project."""
     return [EMBEDDED + path.parent.name for path in sorted((ASSETS / "models").glob("*/config.json"))]
 
 
 def resolved_id(model_id: str) -> str:
-    """The id of a model without a template; a path is made absolute, without links and ``..``."""
+    """Return the id of a model without its template; a path becomes absolute, without links and ``..``."""
     path = _path_of(model_id)
     with suppress(ValueError):  # characters that no path has
         return model_id if path is None else os.path.realpath(path)
@@ -139,14 +139,14 @@ def _from_hub(model_id: str, fetch: bool) -> Path | None:
 
 
 def files_of(model_id: str) -> Files:
-    """The files of a model, for an adapter those of its base model; fetched where they are not here."""
+    """Return the files of a model, for an adapter also those of its base model; fetch missing ones."""
     files = files_here(model_id, fetch=True)
     assert files is not None  # a model that cannot be fetched has raised
     return files
 
 
 def files_here(model_id: str, fetch: bool = False) -> Files | None:
-    """As :func:`files_of`; without ``fetch`` None for a hub model that is not here."""
+    """Return :func:`files_of`; without ``fetch`` None for a hub model that is not on this machine."""
     directory, source = locate(model_id, fetch)
     if directory is None:
         return None
