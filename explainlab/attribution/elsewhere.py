@@ -1,6 +1,6 @@
-"""Maps of other libraries as scored spans of a text: SHAP, Captum, inseq and ferret.
+"""Maps of other libraries as attributions, and ours as SHAP's explanations: SHAP, Captum, inseq and ferret.
 
-None of them is imported: an object is known by what it has.
+None of these libraries is imported to read a map: an object is recognised by its attributes.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 
 
 _MARKS = ("##", "Ġ", "▁", "</w>", "Ċ")
-"""What tokenizers write at the ends of their pieces."""
+"""Marks of tokenizers at the ends of their pieces."""
 
 
 @dataclass(frozen=True)
 class ForeignMap:
-    """``scores`` float64 [n] of ``tokens``, which follow each other in one of ``texts`` (none: no text is given).
+    """``scores`` float64 [n] of ``tokens``, which follow each other in one of ``texts`` (empty: unknown).
 
-    ``method``: what the other library calls the method; empty where it does not say.
+    ``method``: the method's name in the other library; empty if unknown.
     """
 
     tokens: tuple[str, ...]
@@ -48,13 +48,13 @@ class ForeignMap:
 
 
 def read_map(scores: Any, tokens: Sequence[str] | None, classes: Sequence[str], target: int) -> ForeignMap:
-    """The map in ``scores``, of the class with index ``target`` of ``classes``:
+    """Read the map in ``scores``, for the class with index ``target`` of ``classes``:
 
-    * a ``shap.Explanation`` of one text; of several outputs the column called as the class, else the one at its index;
+    * a ``shap.Explanation`` of one text; of several outputs the column named like the class, else the one at its index;
     * a ``ferret`` explanation: text, tokens, scores;
-    * what ``inseq`` saves: a path to its JSON, or that as a mapping. It is the map of the first generated token;
-    * numbers with ``tokens``: a list, an array or a tensor [n], [1, n] or, as Captum gives for embeddings, [1, n, d],
-      of which the last dimension is summed.
+    * a file of ``inseq``: a path to its JSON, or its content as a mapping. The map is the first generated token's;
+    * numbers with ``tokens``: a list, an array or a tensor [n], [1, n] or, as Captum gives for embeddings, [1, n, d];
+      the last dimension is then summed.
 
     Raises :class:`RequestError` for another form, another number of tokens, and numbers that are not finite, and
     :class:`DataError` for a file that is not inseq's.
@@ -150,7 +150,7 @@ def _listed(names: Any) -> list[Any]:
 
 
 def _inseq(record: Mapping[str, Any]) -> ForeignMap:
-    """The first generated token's map of the first sequence; of an encoder-decoder over the source."""
+    """Return the first generated token's map of the first sequence; of an encoder-decoder over the source."""
     try:
         record = _plain(record)
         sequence = _plain(record["sequence_attributions"][0])
@@ -164,7 +164,7 @@ def _inseq(record: Mapping[str, Any]) -> ForeignMap:
             f"This is not what inseq saves: {type(error).__name__}, {error}.", "Save it with out.save('map.json')."
         ) from None
     if values.ndim == 3:
-        values = np.linalg.norm(values, axis=-1)  # inseq's own way from the parts of an embedding to a token
+        values = np.linalg.norm(values, axis=-1)  # inseq's reduction of an embedding's parts to a token
     first = values[:, 0] if values.ndim == 2 else values
     if of_source is None:
         tokens = tokens[: int(info.get("attr_pos_start") or np.isfinite(first).sum())]
@@ -174,7 +174,7 @@ def _inseq(record: Mapping[str, Any]) -> ForeignMap:
 
 
 def _plain(value: Any) -> Any:
-    """What inseq writes around a record or an array, taken off."""
+    """Unwrap a record or an array of inseq."""
     if isinstance(value, Mapping) and "attributes" in value:
         return value["attributes"]
     return value["__ndarray__"] if isinstance(value, Mapping) and "__ndarray__" in value else value
@@ -188,7 +188,7 @@ def _json(path: Path) -> Any:
 
 
 def _numbers(scores: Any) -> np.ndarray:
-    """float64 [n] of a list, an array or a tensor [n], [1, n] or [1, n, d]."""
+    """Return float64 [n] from a list, an array or a tensor [n], [1, n] or [1, n, d]."""
     if hasattr(scores, "detach"):
         scores = scores.detach().cpu().double().numpy()
     try:
@@ -223,7 +223,7 @@ def _bare(token: str) -> str:
 
 
 def _folded(text: str) -> tuple[str, list[int]]:
-    """``text`` without case and accents, and the place of each of its characters in ``text``."""
+    """Return ``text`` without case and accents, and the place of each of its characters in ``text``."""
     letters, places = [], []
     for place, letter in enumerate(text):
         for own in unicodedata.normalize("NFKD", letter).casefold():
@@ -250,7 +250,7 @@ def attribution_of(
     unit: Unit,
     signed: bool | None,
 ) -> Attribution:
-    """See :meth:`explainlab.attribution.records.Attribution.from_scores`."""
+    """Make an attribution of foreign scores: see :meth:`explainlab.attribution.records.Attribution.from_scores`."""
     named = str(target)
     if text is None:
         text = _text_of(read_map(scores, tokens, classifier.labels, 0), classifier, unit)
@@ -278,7 +278,7 @@ def attribution_of(
 
 
 def explanation_of(attribution: Attribution) -> shap.Explanation:
-    """See :meth:`explainlab.attribution.records.Attribution.to_shap`."""
+    """Make SHAP's explanation: see :meth:`explainlab.attribution.records.Attribution.to_shap`."""
     try:
         import shap
     except ModuleNotFoundError:
@@ -295,9 +295,9 @@ def explanation_of(attribution: Attribution) -> shap.Explanation:
 
 
 def _text_of(found: ForeignMap, classifier: Classifier, unit: Unit) -> str:
-    """Return the text of a map; where its pieces may spell several, the one that has these tokens.
+    """Return the text of a map; if its pieces may spell several texts, the one with these tokens.
 
-    Raises :class:`RequestError` where that is not one.
+    Raises :class:`RequestError` unless there is exactly one.
     """
     texts = found.texts
     if not texts:
@@ -312,10 +312,10 @@ def _text_of(found: ForeignMap, classifier: Classifier, unit: Unit) -> str:
 
 
 def _own_scores(found: ForeignMap, encoding: Encoding, units: Units) -> np.ndarray | None:
-    """Return float64 [n_features]: a map of the classifier's own tokens by ``units``; None where it is of others.
+    """Return float64 [n_features]: a map of the classifier's own tokens by ``units``; None for other tokens.
 
-    Its tokens are known by their number and spelling: that of the tokenizer, of SHAP or of :func:`explanation_of`.
-    A search finds neither those that share a character nor those without one.
+    Its tokens are recognised by their number and spelling: the tokenizer's, SHAP's or that of :func:`explanation_of`. A
+    search finds neither tokens that share a character nor tokens without one.
     """
     if found.tokens == _pieces(units.features, encoding.text):
         return units.spread(found.scores)
@@ -354,7 +354,7 @@ def _segments(encoding: Encoding) -> tuple[str, ...]:
 
 
 def _searched(found: ForeignMap, text: str) -> GivenMap:
-    """Return the map with the spans of its tokens in ``text``, those left out that add no characters."""
+    """Return the map with the spans of its tokens in ``text``, without tokens that add no characters."""
     spans = zip(spans_of(found.tokens, text), found.scores.tolist(), strict=True)
     scored = [GivenFeature(start=span[0], end=span[1], score=score) for span, score in spans if span is not None]
     return GivenMap(text=text, features=tuple(scored))

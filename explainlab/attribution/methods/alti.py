@@ -1,4 +1,4 @@
-"""ALTI: how near what every token sends is to what the block makes of all, through all blocks."""
+"""ALTI: the nearness of every token's contribution to the output of a block, through all blocks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from explainlab.models.context import PassCount
 class ALTI(BatchedMethod):
     """Shares of every block's first norm, multiplied through the blocks; the scores of all tokens sum to 1.
 
-    A row that no token comes near keeps to itself.
+    A row far from all tokens keeps its weight on itself.
     """
 
     class Parameters(declared.Parameters):

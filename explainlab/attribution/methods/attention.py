@@ -23,7 +23,9 @@ READING_HELP = (
 
 
 class _AttentionMethod(BatchedMethod):
-    """Unsigned and independent of the target: what the model reads, not what it concludes."""
+    """Base class of the attention methods: unsigned and independent of the target, as they show reading, not
+    conclusions.
+    """
 
     family: ClassVar = "Attention"
     signed: ClassVar = False
@@ -37,7 +39,7 @@ class _AttentionMethod(BatchedMethod):
         return attention_maps(subjects, lambda subject, maps: self._read(subject, maps, parameters))
 
     def _read(self, subject: Subject, maps: np.ndarray, parameters: Any) -> Outcome:
-        real = slice(np.count_nonzero(subject.encoding.attention))  # what is padded is padded on the right
+        real = slice(np.count_nonzero(subject.encoding.attention))  # padding is on the right
         if parameters.reading == "class_row":
             rows = subject.classifier.head_rows(subject.encoding)[real]
         else:
@@ -48,7 +50,7 @@ class _AttentionMethod(BatchedMethod):
 
     @abstractmethod
     def combine(self, maps: np.ndarray, rows: np.ndarray, parameters: Any) -> np.ndarray:
-        """float64 [..., N]: what ``rows`` [..., N] read through the head means [layers, N, N], bottom first."""
+        """Return float64 [..., N]: attention of ``rows`` [..., N] through head means [layers, N, N], bottom first."""
 
 
 class AttentionLast(_AttentionMethod):

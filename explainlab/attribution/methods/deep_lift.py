@@ -86,7 +86,7 @@ class DeepLift(BatchedMethod):
 
 @contextmanager
 def _without_traces(network: nn.Module) -> Iterator[None]:
-    """Modules keep no attributes from inside: Captum leaves some where a pass fails."""
+    """Remove attributes that Captum leaves on modules after a failed pass."""
     before = [(module, set(vars(module))) for module in network.modules()]
     try:
         yield

@@ -1,4 +1,4 @@
-"""The mean of several methods: each one's scores are brought to one scale first."""
+"""The mean of several methods, after each method's scores are brought to one scale."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ LISTS = {
         "+attention_rollout:residual=false:reading=received"
     ),
 }
-"""Members by the word that stands for them: the thesis' methods, and the three that lead there."""
+"""Lists of members by name: the thesis' methods, and the three best in its results."""
 LEAST_SUM = 1e-3
 """The least |Σa| / Σ|a| of scores that may be divided by their sum."""
 
 
 TIE_DIGITS = 6
-"""Scores whose shares of the largest agree in so many decimal places have equal ranks: their order is rounding."""
+"""Decimal places of scores, as shares of the largest, that decide ranks; further digits are rounding."""
 
 
 def _members(written: str) -> str:
-    """``written`` in canonical form."""
+    """Return ``written`` in canonical form."""
     if written.strip() in LISTS:
         return written.strip()
     members = as_validation_error(lambda: parse_members(written))
@@ -126,10 +126,11 @@ class Ensemble(Method):
 
 
 def _run(subjects: Sequence[Subject], member: MethodSpec, first: bool) -> list[Attribution]:
-    """The attributions of all texts by ``member``, with all the passes that it makes alone; those known are not made.
+    """Return the attributions of all texts by ``member``, with all the passes that it makes alone; cached ones are not
+    made.
 
-    It explains its own output, unless the subjects' is the logit. The ``first`` member fixes the targets, and what it
-    reads of the texts the subjects know too.
+    The member explains its own output, unless the subjects' is the logit. The ``first`` member fixes the targets, and
+    the subjects learn its readings of the texts.
     """
     method, settings = get_method(member.method), member.parameters.model_dump(mode="json")
     own = method.default_output(settings)
@@ -169,7 +170,7 @@ def _run(subjects: Sequence[Subject], member: MethodSpec, first: bool) -> list[A
 def _mean(
     subject: Subject, members: Sequence[MethodSpec], results: Sequence[Attribution], normalise: Normalisation
 ) -> Outcome:
-    """The mean and the spread of the members' ``results`` for one text, in words too."""
+    """Return the mean and the spread of the members' ``results`` for one text, in words too."""
     content, common = subject.units.content, (*subject.reading_warnings, HALVED)
     scored, labels, warnings = [], [], []
     for member, result in zip(members, results, strict=True):
@@ -187,7 +188,7 @@ def _mean(
 
 
 def normalised(scores: np.ndarray, how: Normalisation, label: str = "The method") -> np.ndarray:
-    """float64 [n] ``scores`` of the content features on the scale of an ensemble; they are not all 0.
+    """Return ``scores`` float64 [n] of the content features on the scale of an ensemble; they are not all 0.
 
     ``rank``: mid-ranks for ties (:data:`TIE_DIGITS`). Raises :class:`RequestError`, with the method's ``label``, where
     ``sum`` would divide by next to nothing. Source: paper 004 (``abs_sum`` by its code, ``sum`` by its footnote).

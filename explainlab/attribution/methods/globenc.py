@@ -1,4 +1,4 @@
-"""GlobEnc: the size of what every token sends to every other, through all blocks."""
+"""GlobEnc: the size of every token's contribution to every other, through all blocks."""
 
 from __future__ import annotations
 

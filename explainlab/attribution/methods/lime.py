@@ -24,7 +24,7 @@ from explainlab.models.context import PassCount
 
 
 class Lime(BatchedMethod):
-    """Slopes of a ridge regression of the explained scalar on which features are kept, weighted by nearness.
+    """Slopes of a ridge regression of the explained scalar on the kept features, weighted by nearness.
 
     The full text is the first sample; every other sample keeps each feature with probability 1/2.
     """
@@ -50,7 +50,7 @@ class Lime(BatchedMethod):
 
     @classmethod
     def is_random(cls, subject: Subject, parameters: Parameters) -> bool:
-        """Not with a single sample, which is the full text."""
+        """Return False with a single sample, which is the full text; else True."""
         return parameters.samples > 1
 
     @classmethod
@@ -72,14 +72,15 @@ def _outcome(subject: Subject, keep: np.ndarray, values: np.ndarray, parameters:
 
 
 def maskings(n: int, count: int, seed: int) -> np.ndarray:
-    """bool [count, n]: the full text, then fair coins; a larger count begins with the rows of a smaller count."""
+    """Return bool [count, n]: the full text, then fair coins; larger counts begin with the rows of smaller ones."""
     keep = np.random.default_rng(seed).random((count, n)) < 0.5
     keep[0] = True
     return keep
 
 
 def nearness(keep: np.ndarray, width: float) -> np.ndarray:
-    """float64 [K]: exp(−d²/2w²), d the cosine distance of the masks ``keep`` bool [K, n] to the mask of all ones.
+    """Return float64 [K]: exp(−d²/2w²), d the cosine distance of the masks ``keep`` bool [K, n] to the mask of all
+    ones.
 
     A mask that keeps a share q of the features is at d = 1 − √q; the empty mask, without a direction, at 1.
     """
@@ -89,7 +90,9 @@ def nearness(keep: np.ndarray, width: float) -> np.ndarray:
 
 
 def slopes(keep: np.ndarray, values: np.ndarray, weights: np.ndarray, alpha: float) -> np.ndarray:
-    """float64 [n]: the ridge regression of ``values`` [K] on ``keep`` bool [K, n]; the intercept is not penalised."""
+    """Return float64 [n]: the ridge regression of ``values`` [K] on ``keep`` bool [K, n], with an unpenalised
+    intercept.
+    """
     from sklearn.linear_model import Ridge  # half a second to import
 
     coefficients: np.ndarray = Ridge(alpha=alpha, solver="svd").fit(keep, values, sample_weight=weights).coef_

@@ -45,5 +45,5 @@ class Occlusion(BatchedMethod):
 
 
 def _each_left_out(n: int) -> np.ndarray:
-    """bool [n + 1, n]: all features, then all but each one."""
+    """Return bool [n + 1, n]: all features, then all but each one."""
     return np.concatenate([np.ones((1, n), dtype=bool), ~np.eye(n, dtype=bool)])

@@ -176,7 +176,7 @@ class GradientShap(Method):
 
     @staticmethod
     def _draws(subject: Subject, parameters: Parameters) -> tuple[np.ndarray, np.ndarray, torch.Tensor]:
-        """Which draws start from the text, their α, and their noise [samples, N, d] (empty without noise)."""
+        """Return the draws that start from the text, their α, and their noise [samples, N, d] (empty without noise)."""
         rng = np.random.default_rng(subject.seed)
         content = subject.encoding.content
         shape = (int(content.sum()), subject.embeddings.shape[1])

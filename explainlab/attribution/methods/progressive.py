@@ -135,7 +135,7 @@ class MultiPass(Method):
 
     @classmethod
     def is_random(cls, subject: Subject, parameters: Parameters) -> bool:
-        """Not with a single feature, for which no pass is drawn."""
+        """Return False with a single feature, for which no pass is drawn; else True."""
         return len(subject.units.content) > 1
 
     @classmethod
@@ -166,7 +166,7 @@ class MultiPass(Method):
 
 
 def prompt_warning(classifier: Classifier) -> tuple[str, ...]:
-    """The warning where a prompt continues after the text; empty for other classifiers."""
+    """Warn if a prompt continues after the text."""
     if not classifier.architecture.is_generative or not classifier.prompt or not classifier.prompt.goes_on:
         return ()
     return (
@@ -176,7 +176,7 @@ def prompt_warning(classifier: Classifier) -> tuple[str, ...]:
 
 
 def _before(subject: Subject) -> int:
-    """The position before the first feature; raises :class:`UnsupportedError` where there is none."""
+    """Return the position before the first feature; raises :class:`UnsupportedError` if there is none."""
     first = int(np.flatnonzero(subject.encoding.content)[0])
     if first == 0:
         raise UnsupportedError(

@@ -1,4 +1,4 @@
-"""Randomized path-integration: paths from many random baselines, and the attribution that is best by a metric."""
+"""Randomized path-integration: paths from many random baselines, and the best attribution by a metric."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class BestOfMany(Method):
 
     @abstractmethod
     def maps(self, subject: Subject, parameters: Any) -> Maps:
-        """The kind of attributions that are drawn."""
+        """Return the kind of attributions that are drawn."""
 
     @classmethod
     def chosen_by(cls, parameters: Any) -> str | None:
@@ -49,7 +49,7 @@ class BestOfMany(Method):
 
     @classmethod
     def drawn(cls, parameters: Any, text: TextSize, depth: int) -> tuple[int, PassCount]:
-        """How many maps there are, and their :meth:`passes`: a gradient a step unless overridden."""
+        """Return the number of maps, and their :meth:`passes`: a gradient a step unless overridden."""
         return parameters.samples, PassCount.gradients(parameters.samples * parameters.steps)
 
     @classmethod
@@ -90,7 +90,7 @@ class Rpi(BestOfMany):
 
     @classmethod
     def is_random(cls, subject: Subject, parameters: AttentionParameters) -> bool:
-        """Not with one timestep where nothing else is drawn: in the last layer of a language model."""
+        """Return False with one timestep and no other draw, as in the last layer of a language model; else True."""
         undrawn = subject.classifier.architecture.is_generative and parameters.layers in ("last", "-1")
         return not (undrawn and (PRESETS[parameters.preset].timesteps == "last" or parameters.timesteps == 1))
 
