@@ -73,7 +73,7 @@ class Batch:
         return texts if self.size == len(self.parts) else texts.repeat(*(part.count for part in self.parts))
 
     def texts(self) -> Tensor:
-        """Word embeddings [B, N, d] of the texts themselves."""
+        """Return the word embeddings [B, N, d] of the texts themselves."""
         return self.classifier.embed(self.inputs.ids)
 
     def stacked(self, each: Sequence[Tensor]) -> Tensor:

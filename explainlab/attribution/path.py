@@ -90,7 +90,7 @@ class Path:
         self._values |= zip(alphas, values.tolist(), strict=True)
 
     def along(self, gradients: Tensor) -> Tensor:
-        """float32 [k, N]: Σ_d (x - x′) · ``gradients`` [k, N, d]."""
+        """Return float32 [k, N]: Σ_d (x - x′) · ``gradients`` [k, N, d]."""
         return torch.einsum("knd,nd->kn", gradients.float(), self._end - self._start)
 
     def keep(self, alphas: Sequence[float], logits: np.ndarray, slopes: np.ndarray) -> None:

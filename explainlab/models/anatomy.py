@@ -97,7 +97,7 @@ class Head:
 
 
 def found(network: nn.Module, path: str) -> nn.Module | None:
-    """The module at ``path`` below ``network``; None where there is none."""
+    """Return the module at ``path`` below ``network``; None if there is none."""
     module: object = network
     for name in path.split("."):
         module = getattr(module, name, None)
@@ -105,13 +105,13 @@ def found(network: nn.Module, path: str) -> nn.Module | None:
 
 
 def blocks_of(network: nn.Module, anatomy: Anatomy) -> list[list[nn.Module]]:
-    """The blocks in every list of ``anatomy``, bottom first."""
+    """Return the blocks in every list of ``anatomy``, bottom first."""
     lists = [found(network, path) for _, path in anatomy.blocks]
     return [list(blocks.children()) for blocks in lists if blocks is not None]
 
 
 def units_of(network: nn.Module, anatomy: Anatomy, depth: int) -> list[Unit]:
-    """The units of ``network``, top first: head, blocks, embeddings; every parameter is in exactly one.
+    """Return the units of ``network``, top first: head, blocks, embeddings; every parameter is in exactly one.
 
     ``depth``: how many blocks a pass runs. Where head and embeddings share a parameter they are one unit, the last.
     """
@@ -128,7 +128,7 @@ def units_of(network: nn.Module, anatomy: Anatomy, depth: int) -> list[Unit]:
 
 
 def post_norm_blocks(network: nn.Module, anatomy: Anatomy) -> list[Block]:
-    """The blocks of a post-norm encoder, bottom first."""
+    """Return the blocks of a post-norm encoder, bottom first."""
     parts = _parts(anatomy)
     return [
         Block(
@@ -147,14 +147,14 @@ def post_norm_blocks(network: nn.Module, anatomy: Anatomy) -> list[Block]:
 
 
 def post_norm_head(network: nn.Module, anatomy: Anatomy) -> Head:
-    """The head of a post-norm encoder."""
+    """Return the head of a post-norm encoder."""
     parts = _parts(anatomy)
     dense, classifier = _linear(network, parts.dense), _linear(network, parts.classifier)
     return Head(dense, _activation(network, parts.head_activation), classifier)
 
 
 def _names(kind: str, count: int, depth: int) -> list[str]:
-    """The names of ``count`` blocks; those that are shared run in turn until ``depth`` blocks have."""
+    """Return the names of ``count`` blocks; shared blocks run in turn until ``depth`` blocks have run."""
     if not depth or count == depth:
         return [f"{kind} {number}" for number in range(1, count + 1)]
     runs = [[layer + 1 for layer in range(depth) if int(layer / (depth / count)) == group] for group in range(count)]

@@ -55,7 +55,9 @@ def record(classifier: Classifier, inputs: Inputs) -> tuple[list[Layer], Tensor]
 
 
 def rows_read(architecture: Architecture, layer: int, depth: int, length: int) -> slice:
-    """The rows of the attention of ``layer``, of ``depth``, that reach the head, for a text of ``length`` tokens."""
+    """Return the rows of the attention of ``layer``, of ``depth``, that reach the head, for a text of ``length``
+    tokens.
+    """
     row = {"first": 0, "last": length - 1}.get(architecture.pooling)
     return slice(0, length) if row is None or layer < depth else slice(row, row + 1)
 
@@ -87,11 +89,11 @@ class Replay:
         return len(self._layers)
 
     def attention(self, layer: int) -> Tensor:
-        """[heads, N, N]: the recorded attention probabilities of ``layer``."""
+        """Return [heads, N, N]: the recorded attention probabilities of ``layer``."""
         return self._layers[layer - 1].probabilities[0].to(self._classifier.device)
 
     def rows(self, layer: int) -> slice:
-        """The rows of ``layer``'s attention that reach the head: a single row of the last layer, or all N."""
+        """Return the rows of ``layer``'s attention that reach the head: a single row of the last layer, or all N."""
         return rows_read(self._classifier.architecture, layer, self.depth, self._inputs.ids.shape[1])
 
     def logits(self, layer: int, probabilities: Tensor) -> Tensor:
@@ -114,7 +116,9 @@ class Replay:
         return self._last_row(last.state[:, self.rows(layer)], probabilities, last.values)
 
     def _from(self, layer: int, size: int, tap: Tap) -> Tensor:
-        """The logits of ``size`` texts from the recorded input of ``layer`` on, with all attention through ``tap``."""
+        """Return the logits of ``size`` texts from the recorded input of ``layer`` on, with all attention through
+        ``tap``.
+        """
         state = self._layers[layer - 1].state.expand(size, -1, -1)
         return self._run(self._inputs.repeat(size), layer, state, tap)
 
@@ -136,7 +140,7 @@ class Replay:
         return entered[-1][1][:, rows], *reached[0]
 
     def _last_row(self, state: Tensor, probabilities: Tensor, values: Tensor) -> Tensor:
-        """The logits from the last layer's single row, run as a text of one token: both the first and the last."""
+        """Return the logits from the last layer's single row, run as a text of one token, first and last in one."""
         size = len(probabilities)
         inputs = _part(self._inputs, self.rows(self.depth)).repeat(size)
         own = (probabilities.to(values.device), values)
@@ -162,7 +166,7 @@ def _part(inputs: Inputs, rows: slice) -> Inputs:
 
 
 def _replacing(probabilities: Tensor) -> Tap:
-    """The tap that puts ``probabilities`` into the first attention of a pass."""
+    """Return the tap that puts ``probabilities`` into the first attention of a pass."""
     return lambda call, _, own, values: (own if call else probabilities.to(own.device), values)
 
 

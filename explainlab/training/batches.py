@@ -95,7 +95,9 @@ def tokenized(model: Classifier | Start, examples: Examples) -> Tokens:
 
 
 def shuffled_batches(ids: list[list[int]], size: int, generator: torch.Generator) -> Iterator[list[int]]:
-    """Batches of row numbers for one epoch: in random order, texts of similar length together to save padding."""
+    """Return batches of row numbers for one epoch: in random order, with texts of similar length together to save
+    padding.
+    """
     order = torch.randperm(len(ids), generator=generator).tolist()
     pool = 50 * size
     pools = (sorted(order[i : i + pool], key=lambda row: len(ids[row])) for i in range(0, len(order), pool))

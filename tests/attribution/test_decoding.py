@@ -29,7 +29,7 @@ DECODERS = ("gpt2", "llama", "mistral", "qwen2", "qwen3")
 
 
 def generated(classifier: Classifier, ids: list[int], most: int) -> list[int]:
-    """What ``generate`` says after ``ids``, without its end token."""
+    """Return the answer of ``generate`` after ``ids``, without its end token."""
     path = classifier.id.split(":", 2)[2]
     model = AutoModelForCausalLM.from_pretrained(path, dtype=torch.float32).eval()
     batch = torch.tensor([ids])

@@ -37,7 +37,7 @@ def case_of(
     padded: int = 0,
     rationale: np.ndarray | Absence = "missing",
 ) -> Case:
-    """A text with ``scores``, or with ``maps`` random ones of which the first is full of ties, zeros among them."""
+    """Return a case of a text with ``scores``, or with ``maps`` random ones; the first has many ties, also zeros."""
     encoding = classifier.encode(text, pair)
     logits = logits_of(classifier, encoding)
     encoding = encoding.padded(len(encoding) + padded, classifier.pad_id)

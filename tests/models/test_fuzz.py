@@ -96,9 +96,10 @@ def _offline() -> Iterator[None]:
 
 @cache
 def seeds() -> dict[str, dict[str, bytes]]:
-    """By kind the files of a classifier, of a language model and its template, and of two adapters of the classifier.
+    """Return the files by kind: of a classifier, of a language model and its template, and of two adapters of the
+    classifier.
 
-    One of these is as training writes it: it has a head and a configuration of its own.
+    One adapter is like those of trainings: it has a head and a configuration of its own.
     """
     import peft  # takes 150 MB
 

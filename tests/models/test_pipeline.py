@@ -164,12 +164,12 @@ def _saved(
 
 
 def _require_equal(folder: Path, texts: list[Text]) -> Classifier:
-    """Compare the probabilities of ``texts``, one by one and together, with those of transformers' pipeline."""
+    """Compare the probabilities of ``texts``, one by one and together, with the results of transformers' pipeline."""
     classifier = load_model(str(folder), device="cpu")
     by_file = PreTrainedTokenizerFast.from_pretrained(folder)  # transformers makes a Qwen2's anew, with other parts
     theirs: Any = pipeline("text-classification", model=str(folder), tokenizer=by_file, device="cpu")
     segmented = getattr(theirs.model.config, "type_vocab_size", 0) > 1
-    segments = {"return_token_type_ids": True} if segmented else {}  # it leaves them out unless it is asked
+    segments = {"return_token_type_ids": True} if segmented else {}  # it leaves them out by default
     readings = read_all(classifier, texts)
     refused = [isinstance(reading, TextError) for reading in readings]
     read = [reading for reading in readings if not isinstance(reading, TextError)]

@@ -45,7 +45,7 @@ Quantised = Callable[[str, int], Classifier]
 
 @pytest.fixture(scope="module")
 def quantised(tmp_path_factory: pytest.TempPathFactory, speaker_path: Callable[[str], Path]) -> Quantised:
-    """A tiny model by name with so many bits, saved as transformers does and loaded once; not to be changed."""
+    """Return a tiny model by name with ``bits``, saved as transformers does and loaded once; not to be changed."""
     return cache(lambda name, bits: load_model(_saved(name, bits, tmp_path_factory.mktemp("quantised")), device="cpu"))
 
 

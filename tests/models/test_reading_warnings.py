@@ -1,4 +1,4 @@
-"""Caveats: each is told where its condition holds, and nowhere else."""
+"""Warnings about the reading of a text: each appears under its condition, and nowhere else."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def test_a_sentence_is_marked_by_one_of_its_words_and_not_by_a_blank(encoder: Cl
 
 @pytest.mark.parametrize("unit", ["token", "word", "sentence"])
 def test_every_token_of_a_marked_word_is_marked(tokenizing: Classifier, unit: Unit) -> None:
-    """Whatever the tokenizer does to the blanks."""
+    """The tokenizer may treat blanks in any way."""
     encoding = tokenizing.encode(TEXT)
     units = group(encoding, unit)
     found = marked_features(encoding, units, (((2, 11),), None))

@@ -1,4 +1,4 @@
-"""Training from a model's weights: which head it gets, which recipe, what is refused; single texts and pairs."""
+"""Training from a model's weights: the head, the recipe, the errors; single texts and pairs."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_a_language_model_gets_a_head(speaker_path: Callable[[str], Path], tmp_p
     "base", first(["bert"], ["bert", "gpt2", "t5_encoder", "embedded:bert-mini-sst2"], "trains for up to six seconds")
 )
 def test_pairs(base: str, tmp_path: Path) -> None:
-    """Check that a model learns from pairs in which the second text alone decides the class."""
+    """Check that a model learns from pairs whose second text alone decides the class."""
     given = sentences(60)
     pairs = Examples(["the film"] * 60, given.labels, given.texts)
     sizes = {"layers": 1, "width": 32, "heads": 2, "vocabulary": 300} if ":" not in base else {}

@@ -122,7 +122,9 @@ class BiLSTMAttention(nn.Module):
 
 
 def _run(reader: nn.LSTM, words: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
-    """The states [B, N, 2h] of the first ``lengths`` [B] of ``words`` [B, N, d], 0 behind; the last ones [B, 2h]."""
+    """Return the states [B, N, 2h] of the first ``lengths`` [B] of ``words`` [B, N, d], 0 behind; and the last ones [B,
+    2h].
+    """
     packed = pack_padded_sequence(words, lengths.cpu(), batch_first=True, enforce_sorted=False)
     states, (last, _) = reader(packed)
     padded, _ = pad_packed_sequence(states, batch_first=True, total_length=words.shape[1])

@@ -39,17 +39,17 @@ _BY_SEED = ("id", "digest", "files", "seed", "epochs", "best_epoch", "steps")
 
 
 def made_folder() -> Path:
-    """The folder of all models that are made here."""
+    """Return the folder of all models that are made here."""
     return settings().home / "made"
 
 
 def made_id(digest: str) -> str:
-    """The id of the model with this digest."""
+    """Return the id of the model with this digest."""
     return MADE + digest[:_SHORT]
 
 
 def made_directory(model_id: str) -> Path:
-    """The folder of a made model, by its id; raises :class:`ModelError` if there is none."""
+    """Return the folder of a made model, by its id; raises :class:`ModelError` if there is none."""
     short = model_id.removeprefix(MADE)
     if re.fullmatch(f"[0-9a-f]{{{_SHORT}}}", short):
         for folder in made_folder().glob(f"{short}*"):
@@ -84,10 +84,10 @@ def resolved_id(model_id: str) -> str:
 
 
 def locate(model_id: str, fetch: bool = True) -> tuple[Path | None, str]:
-    """The directory of a model's files and where it comes from: ``embedded``, ``directory`` or ``hub``.
+    """Return the directory of a model's files and its kind: ``embedded``, ``directory`` or ``hub``.
 
-    With ``fetch`` False the network is not used and the directory of a hub model that is not here is None. The
-    template of an id is ignored; the directory of an adapter is its own.
+    With ``fetch`` False the network is not used and the directory of a hub model that is not here is None. The template
+    of an id is ignored; the directory of an adapter is its own.
     """
     model_id = split_id(model_id)[1]
     if model_id.startswith(EMBEDDED):
@@ -110,7 +110,7 @@ def locate(model_id: str, fetch: bool = True) -> tuple[Path | None, str]:
 
 
 def _path_of(model_id: str) -> Path | None:
-    """The directory that ``model_id`` names, there or not; None for an embedded, made or hub model."""
+    """Return the directory that ``model_id`` names, even if missing; None for an embedded, made or hub model."""
     path = Path(os.path.expanduser(model_id))  # unlike pathlib's, these two raise for no name at all
     on_hub = model_id.count("/") == 1 and not (model_id.startswith((".", "~", "/")) or "\\" in model_id)
     return None if model_id.startswith((EMBEDDED, MADE)) or (on_hub and not os.path.isdir(path)) else path

@@ -94,7 +94,7 @@ def test_the_mean_of_the_members_by_separate_calls(request: pytest.FixtureReques
 def test_the_cost_is_the_sum_of_the_members(
     request: pytest.FixtureRequest, model: str, target: str, members: str
 ) -> None:
-    """Whoever reads the text first, with a prompt or without; all are made, and a prompt is read once more for many."""
+    """Any member may read the text first, with a prompt or without; all passes are made, and a prompt once more."""
     classifier = request.getfixturevalue(model)("gpt2")
     parts = by_hand(classifier, members, seed=0, target=target)
     with watched(classifier) as passes:

@@ -1,4 +1,4 @@
-"""The language model's own ranking: what it is asked, how its answer becomes scores, and when it says nothing."""
+"""The language model's own ranking: the question, the scores of an answer, and empty answers."""
 
 from __future__ import annotations
 

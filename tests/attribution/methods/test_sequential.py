@@ -179,7 +179,7 @@ def test_units_are_sums_of_their_tokens(model: Classifier, unit: str) -> None:
             assert score == pytest.approx(tokens.scores[inside].sum(), rel=1e-9, abs=1e-12)
 
 
-# What is refused -----------------------------------------------------------------------------------------------------
+# Errors --------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("wrong", [{"steps": 0}, {"steps": 10_001}, {"rule": "simpson"}, {"baseline": "nothing"}])

@@ -292,7 +292,7 @@ def test_missing_weights_of_the_head_are_named(folder: Path) -> None:
 
 
 def test_a_model_spread_by_hooks_gives_the_same(speaker: Zoo, speaker_path: Callable[[str], Path]) -> None:
-    """What accelerate puts on the layers of a spread model: a forward of its own on every module."""
+    """Put a forward of its own on every module, as accelerate does for a spread model."""
     own = speaker("llama")
     spread = load_model(own.id, device="cpu")
     accelerate.dispatch_model(spread.model.network, {"": "cpu"}, force_hooks=True)

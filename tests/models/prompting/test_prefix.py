@@ -1,4 +1,4 @@
-"""What texts begin with, read once: the same numbers as whole passes, of ids and of embeddings, and less to run."""
+"""Common beginnings of texts, read once: the same numbers as whole passes, of ids and of embeddings, with less work."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def speaking(request: pytest.FixtureRequest, speaker_path: Callable[[str], Path]
 
 @pytest.fixture
 def ran(speaking: Classifier):
-    """How many tokens every pass has run."""
+    """Return the number of tokens of every pass."""
     lengths: list[int] = []
     hook = speaking.model.network.base_model.register_forward_hook(
         lambda _, __, output: lengths.append(output.last_hidden_state.shape[1])

@@ -1,4 +1,4 @@
-"""Templates: what cannot be asked is refused when they are made, and names stay in their folder."""
+"""Templates: invalid ones are refused when they are made, and names stay in their folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Made models by their cards: what differs in the seed of its training alone is told from what differs in more."""
+"""Made models by their cards: models that differ only in the seed of their training, and models that differ in more."""
 
 from __future__ import annotations
 
