@@ -41,14 +41,14 @@ from benchmarks.measurements import BEGUN, INTERRUPTED, Measurement, add, page, 
 from benchmarks.runner import Row, peak_memory_mb, timed
 from explainlab.analyses.again import Repeater
 from explainlab.attribution.explain import attribute_many
-from explainlab.attribution.method import Extent
+from explainlab.attribution.method import TextSize
 from explainlab.attribution.passes import read_originals
-from explainlab.attribution.registry import get_method, methods, parse_method
+from explainlab.attribution.registry import get_method, methods, parse_spec
 from explainlab.attribution.subject import Subject
 from explainlab.errors import ResourceError
 from explainlab.files import write_file
 from explainlab.metrics.evaluate import Case, evaluate
-from explainlab.metrics.metric import Repeating
+from explainlab.metrics.metric import StabilityMetric
 from explainlab.metrics.registry import get_metric, metrics, parse_metric
 from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier
@@ -56,10 +56,10 @@ from explainlab.models.context import PassCount, RunContext
 from explainlab.models.devices import choose_device, free_cached, is_out_of_memory
 from explainlab.models.loading import load_model
 from explainlab.models.model_types import MODEL_TYPES
-from explainlab.models.stored.building import BUILDING
+from explainlab.models.modes import BUILDING
 from explainlab.request import CompleteRequest, Request
 from explainlab.text.encoding import Encoding
-from explainlab.text.rationale import marked_features
+from explainlab.text.units import marked_features
 
 SECONDS, LONGEST = 540.0, 60.0
 """The usual budget, and the most for one measurement."""
@@ -110,8 +110,10 @@ class Shape:
     def tasks(self) -> list[tuple[str, str]]:
         """The kind (``method`` or ``metric``) and the name of all that is measured, first what beginners use."""
         able = [own for own in methods().values() if not own.unsupported(MODEL_TYPES[self.model_type].architecture)]
-        chosen = sorted((own for own in able if own.id in (self.methods or methods())), key=lambda own: not own.start)
-        names = [parse_method(":".join(filter(None, (own.id, _OPTIONS.get(own.id))))).name for own in chosen]
+        chosen = sorted(
+            (own for own in able if own.id in (self.methods or methods())), key=lambda own: not own.recommended
+        )
+        names = [parse_spec(":".join(filter(None, (own.id, _OPTIONS.get(own.id))))).name for own in chosen]
         judges = [] if self.methods else list(metrics())
         return [("method", name) for name in names] + [("metric", name) for name in judges]
 
@@ -310,7 +312,7 @@ class _Drawn:
 
     def expected(self, own: Measurement) -> float:
         """Estimate the seconds of a measurement, with its bare passes and the comparison."""
-        extent = Extent.of(self.classifier.encode(texts(1)[0]), "token")
+        extent = TextSize.of(self.classifier.encode(texts(1)[0]), "token")
         work = _expected_passes(own, extent, self.classifier.model.depth).work
         compared = self.shape.compared and own.name not in self._on_cpu
         on_cpu = work * self._seconds_on_cpu if compared else 0.0
@@ -438,7 +440,7 @@ def _run(
 
 def _request(classifier: Classifier, encoding: Encoding, name: str) -> CompleteRequest:
     """Ask for a method by its name. The target is a fixed class, as rounding may change the predicted one."""
-    chosen = parse_method(name)
+    chosen = parse_spec(name)
     request = Request(
         model=classifier.id,
         text=encoding.text,
@@ -449,14 +451,14 @@ def _request(classifier: Classifier, encoding: Encoding, name: str) -> CompleteR
     return request.completed(chosen.parameters)
 
 
-def _expected_passes(own: Measurement, text: Extent, depth: int) -> PassCount:
+def _expected_passes(own: Measurement, text: TextSize, depth: int) -> PassCount:
     """Count the passes over a text of this extent, at most, that the method or metric declares."""
     if own.kind == "method":
-        chosen = parse_method(own.name)
+        chosen = parse_spec(own.name)
         return get_method(chosen.method).passes(chosen.parameters, text, depth)
     judge = parse_metric(own.name)
     metric = get_metric(judge.metric)
-    again = metric.explanations(judge.parameters) if isinstance(metric, Repeating) else 0
+    again = metric.explanations(judge.parameters) if isinstance(metric, StabilityMetric) else 0
     return PassCount(1 + metric.inputs(judge.parameters, text.features)) + PassCount.gradients(again)
 
 

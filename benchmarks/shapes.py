@@ -27,7 +27,7 @@ from benchmarks.studies.training import epoch_row
 from explainlab.analyses.registry import new_request
 from explainlab.attribution.explain import attribute_many
 from explainlab.attribution.records import Attribution
-from explainlab.attribution.registry import MethodRequest, get_method, parse_method
+from explainlab.attribution.registry import MethodSpec, get_method, parse_spec
 from explainlab.attribution.selection import case_of
 from explainlab.attribution.subject import Subject
 from explainlab.metrics.evaluate import evaluate
@@ -37,7 +37,7 @@ from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
 from explainlab.models.devices import choose_device, free_memory
 from explainlab.models.loading import load_model, outline
-from explainlab.models.stored.building import BUILDING
+from explainlab.models.modes import BUILDING
 from explainlab.service.plans.rehearsal import Place, rehearsed
 from explainlab.service.resolved import resolve
 from explainlab.settings import ROOT
@@ -142,7 +142,7 @@ def _of(classifier: Classifier, name: str, length: int) -> Iterator[Row]:
     encoding = classifier.encode(text)
     bare = _Bare.of(classifier, encoding, work.batches)
     for method, texts in work.methods.items():
-        yield _method(bare, name, [encoding] * texts, parse_method(method))
+        yield _method(bare, name, [encoding] * texts, parse_spec(method))
     yield _judged(bare, name, encoding)
     examples = Examples([text] * work.texts, [_LABELS[row % len(_LABELS)] for row in range(work.texts)])
     lora = classifier.architecture.causal
@@ -196,7 +196,7 @@ def _batches(count: int, size: int) -> list[int]:
     return [min(size, count - start) for start in range(0, count, size)]
 
 
-def _method(bare: _Bare, name: str, encodings: list[Encoding], run: MethodRequest) -> Row:
+def _method(bare: _Bare, name: str, encodings: list[Encoding], run: MethodSpec) -> Row:
     """A method on texts together, its peak memory measured and as a plan foretells it."""
     classifier, method = bare.classifier, get_method(run.method)
     parameters = run.parameters.model_dump()

@@ -21,7 +21,7 @@ from explainlab.attribution.method import USUAL_LAYERS, USUAL_TEXT, USUAL_TOKENS
 from explainlab.attribution.registry import methods
 from explainlab.cli import app
 from explainlab.declared import Parameters, specs
-from explainlab.metrics.metric import AnyMetric, Repeating
+from explainlab.metrics.metric import AnyMetric, StabilityMetric
 from explainlab.metrics.registry import metrics
 from explainlab.settings import ROOT, describe_settings
 
@@ -61,7 +61,9 @@ def _methods() -> str:
         [f"[{method.label}](#{_anchor('method', method.id)})", _escaped(method.good_for), method.speed()]
         for method in methods().values()
     ]
-    starts = [f"[{method.label}](#{_anchor('method', method.id)})" for method in methods().values() if method.start]
+    starts = [
+        f"[{method.label}](#{_anchor('method', method.id)})" for method in methods().values() if method.recommended
+    ]
     lines = [
         "## All methods",
         f"Start with {' or '.join(starts)}. They tell for from against, and work with most models.",
@@ -72,7 +74,7 @@ def _methods() -> str:
 
 def _method(method: Method) -> list[str]:
     passes = method.passes(method.Parameters(), USUAL_TEXT, USUAL_LAYERS)
-    most = "at most " if method.adaptive(method.Parameters()) or method.distinct else ""
+    most = "at most " if method.adaptive(method.Parameters()) or method.deduplicates else ""
     cost = f"{method.speed()}: {most}{passes.forward:,.0f} forward and {passes.backward:,.0f} backward"
     return [
         *_heading(3, method.label, "method", method.id),
@@ -123,7 +125,7 @@ def _cost(metric: AnyMetric) -> str:
     parameters = metric.Parameters()
     inputs = metric.inputs(parameters, USUAL_TOKENS)
     passes = f"at most {inputs} passes" if inputs else "no pass"
-    again = metric.explanations(parameters) if isinstance(metric, Repeating) else 0
+    again = metric.explanations(parameters) if isinstance(metric, StabilityMetric) else 0
     return f"{passes}; the map is made again {again} times" if again else passes
 
 

@@ -93,15 +93,15 @@ def predict(
     as_json: Json = False,
 ) -> None:
     """Classify a text."""
-    from explainlab.models.caveats import caveats
     from explainlab.models.loading import load_model
+    from explainlab.models.reading_warnings import reading_warnings
     from explainlab.settings import settings
 
     classifier = load_model(model, device, dtype, settings().limits)
     encoding = classifier.encode(text, text_pair)
     prediction = classifier.predict(encoding)
     label_share = classifier.label_share(encoding)
-    warnings = caveats(classifier, encoding, label_share)
+    warnings = reading_warnings(classifier, encoding, label_share)
     body = {"prediction": asdict(prediction), "tokens": len(encoding), "truncated": encoding.cut > 0}
     lines = [f"{p:8.4f}  {label}" for label, p in prediction.probabilities.items()]
     if classifier.prompt:
@@ -270,11 +270,11 @@ def plant(
 ) -> None:
     """Put words into the texts of a data set that alone decide its new labels, so that the truth is known."""
     from explainlab.data.plant import Planting, plant
-    from explainlab.request import checked
+    from explainlab.request import validated
     from explainlab.service.uploads import reader_for
     from explainlab.service.users import LOCAL
 
-    planting = checked(Planting, **assignments(assigned))
+    planting = validated(Planting, **assignments(assigned))
     read: Any = {"columns": assignments(columns, "--column"), "reader": reader_for(LOCAL.id)}
     planted = plant(data, out, seed=seed, **read, **dict(planting))
     body = {name: value for name, value in asdict(planted).items() if value is not None}

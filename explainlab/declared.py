@@ -41,7 +41,7 @@ class AtMost:
     limit: str
 
 
-def refused(read: Callable[[], T]) -> T:
+def as_validation_error(read: Callable[[], T]) -> T:
     """What ``read`` returns; a :class:`RequestError` becomes the error that pydantic expects of a validator."""
     try:
         return read()
@@ -158,7 +158,7 @@ def discovered(package: ModuleType, base: type[Member], families: Sequence[str])
     return sorted(members, key=lambda m: (order.get(m.family, len(order)), m.family))
 
 
-def named(kind: str, name: str, known: Mapping[str, T]) -> T:
+def lookup(kind: str, name: str, known: Mapping[str, T]) -> T:
     """``known[name]``; raises :class:`RequestError` with the closest names if there is none, and for no single name."""
     if not isinstance(name, str):
         raise RequestError(f"A {kind} cannot be named by a {type(name).__name__}.", "Give one name, as a string.")
@@ -169,7 +169,7 @@ def named(kind: str, name: str, known: Mapping[str, T]) -> T:
     raise RequestError(f"There is no {kind} {quote(name)}.", remedy)
 
 
-def options(owner: Declared, written: Sequence[str]) -> dict[str, str]:
+def parse_options(owner: Declared, written: Sequence[str]) -> dict[str, str]:
     """``["k=10", "removal=mask"]`` as a mapping.
 
     Raises :class:`RequestError` for an option that is given twice, without a name or without a value.

@@ -122,14 +122,14 @@ class Request(BaseModel):
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> Request:
-        """The inverse of :meth:`to_json`; raises :class:`RequestError` as :func:`checked` does."""
+        """The inverse of :meth:`to_json`; raises :class:`RequestError` as :func:`validated` does."""
         fields = dict(record)
         name = "study" if "study" in fields else "method"
         if name not in fields:
             raise RequestError("The request names neither a method nor a study.", "Use one that was exported here.")
         if "question" in fields:
             raise RequestError("The request names its question twice.", "Use one that was exported here.")
-        return checked(cls, question=fields.pop(name), **fields)
+        return validated(cls, question=fields.pop(name), **fields)
 
     @classmethod
     def of_result(cls, record: Mapping[str, Any]) -> Request:
@@ -150,7 +150,7 @@ class CompleteRequest(Request):
         return self
 
 
-def checked(record: type[R], /, **fields: Any) -> R:
+def validated(record: type[R], /, **fields: Any) -> R:
     """A ``record`` of these fields; raises :class:`RequestError` naming the first one that is not accepted."""
     try:
         return record(**fields)

@@ -26,7 +26,7 @@ from explainlab.attribution.registry import methods
 from explainlab.models.classifier import Classifier
 from explainlab.models.loading import load_model
 from explainlab.models.model_types import MODEL_TYPES
-from explainlab.models.speaking.templates import Template, save_template
+from explainlab.models.prompting.templates import Template, save_template
 from explainlab.service import service as service_module
 from explainlab.service.service import Service
 from explainlab.settings import ROOT, settings
@@ -170,7 +170,7 @@ def speaker_path(tmp_path_factory: pytest.TempPathFactory, _home: Path) -> Calla
     """Directory of a tiny language model by its name in :data:`SPEAKERS`; tests must not change it."""
     save_template(ASKED)
     root = tmp_path_factory.mktemp("speakers")
-    return cache(lambda name: build(name, root / name, speaks=True))
+    return cache(lambda name: build(name, root / name, is_generative=True))
 
 
 @pytest.fixture(scope="session")

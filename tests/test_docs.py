@@ -17,7 +17,7 @@ from docs.generate import every_command, parts
 from explainlab import Attribution
 from explainlab.analyses.registry import get_study, studies
 from explainlab.app.entries import entries
-from explainlab.attribution.registry import methods, parse_method
+from explainlab.attribution.registry import methods, parse_spec
 from explainlab.cli import main
 from explainlab.data import EXAMPLES, TO_LEARN
 from explainlab.declared import assignments, parse, specs
@@ -213,7 +213,7 @@ def test_every_command_line_can_be_read(name: str) -> None:
             parse(methods()[given["method"]], assignments(given["assigned"]))
         if command == "evaluate":
             for text in given["methods"].split(","):
-                parse_method(text)
+                parse_spec(text)
             for text in given["metrics"].split(","):
                 parse_metric(text)
 

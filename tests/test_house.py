@@ -160,7 +160,7 @@ def test_the_engine_knows_nothing_above_it() -> None:
         assert not MAY_USE[room] & ABOVE_ENGINE, room
 
 
-FIND_FOLDERS = ("models/templates.py", "models/made.py")
+FIND_FOLDERS = ("models/templates.py", "models/places.py")
 """The files of the engine that still ask the settings: for the folders of saved templates and of made models."""
 
 

@@ -13,14 +13,14 @@ from explainlab.analyses.explain.page.view import View
 from explainlab.analyses.registry import complete, get_analysis, new_request, request_key
 from explainlab.attribution.registry import methods
 from explainlab.errors import RequestError
-from explainlab.request import Kind, Request, checked, digest
+from explainlab.request import Kind, Request, digest, validated
 
 FIELDS: dict[str, Any] = {"model": "m", "text": "a film", "question": "integrated_gradients"}
 DIGEST = "d" * 64
 
 
 def key(**fields: Any) -> str:
-    return request_key(complete(checked(Request, **{**FIELDS, **fields})), DIGEST)
+    return request_key(complete(validated(Request, **{**FIELDS, **fields})), DIGEST)
 
 
 # Keys ----------------------------------------------------------------------------------------------------------------
@@ -67,7 +67,7 @@ def test_defaults_filled_in_or_left_out_give_one_key() -> None:
 
 @pytest.mark.parametrize("method", methods())
 def test_completing_twice_changes_nothing(method: str) -> None:
-    once = complete(checked(Request, **{**FIELDS, "question": method}))
+    once = complete(validated(Request, **{**FIELDS, "question": method}))
     assert complete(once) == once
     assert list(once.parameters) == [spec.name for spec in methods()[method].parameter_specs()]
     assert json.loads(json.dumps(once.parameters)) == once.parameters
@@ -134,7 +134,7 @@ def test_a_rationale_is_part_of_what_is_asked_and_none_leaves_no_trace() -> None
     assert key(rationale=[]) != key(rationale=None) == key()
     written = Request(**FIELDS).to_json("study")
     assert not {"rationale", "rationale_pair"} & written.keys()
-    request = checked(Request, **FIELDS, text_pair="a plot", rationale=[[0, 1], [2, 6]], rationale_pair=[])
+    request = validated(Request, **FIELDS, text_pair="a plot", rationale=[[0, 1], [2, 6]], rationale_pair=[])
     for kind in ("study", "attribution"):
         record = json.loads(json.dumps(request.to_json(kind)))
         assert (record["rationale"], record["rationale_pair"]) == ([[0, 1], [2, 6]], [])
@@ -188,14 +188,14 @@ def test_a_digest_refuses_what_is_no_number() -> None:
 )
 def test_what_is_not_accepted_is_named_on_one_short_line(fields: dict[str, Any], message: str) -> None:
     with pytest.raises(RequestError) as caught:
-        checked(Request, **{**FIELDS, **fields})
+        validated(Request, **{**FIELDS, **fields})
     assert str(caught.value).startswith(message)
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 200
 
 
 def test_a_request_is_frozen_and_survives_json() -> None:
-    request = checked(Request, **FIELDS, parameters={"steps": 3}, text_pair="🎬", seed=2**32 - 1)
+    request = validated(Request, **FIELDS, parameters={"steps": 3}, text_pair="🎬", seed=2**32 - 1)
     assert Request.model_validate_json(request.model_dump_json()) == request
     with pytest.raises(ValueError, match="frozen"):
         request.text = "another"
@@ -234,4 +234,4 @@ def test_a_question_that_is_named_twice() -> None:
 
 def test_a_choice_that_cannot_be_written() -> None:
     with pytest.raises(RequestError, match="a character that cannot be written"):
-        checked(View, model="m", text="a", palette="\ud800")
+        validated(View, model="m", text="a", palette="\ud800")

@@ -10,9 +10,8 @@ from transformers import PreTrainedTokenizerFast
 
 from explainlab.models.architectures import Architecture
 from explainlab.models.classifier import Classifier
-from explainlab.models.inputs import Inputs
+from explainlab.models.inputs import Inputs, Prefix
 from explainlab.models.model import Model
-from explainlab.models.speaking.prefix import Prefix
 from tests.zoo import MAX_TOKENS
 
 WIDTH = 6

@@ -23,8 +23,8 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
-from explainlab.models.networks.registration import register_networks
-from explainlab.models.stored.building import BUILDING
+from explainlab.models.model_types import register_networks
+from explainlab.models.modes import BUILDING
 from explainlab.training.tokenizers import train_words
 
 register_networks()
@@ -184,10 +184,10 @@ SMALL = {"max_position_embeddings": MAX_TOKENS}
 """Position tables of the size of the longest text, where a species does not say otherwise."""
 
 
-def build(name: str, directory: Path, speaks: bool = False) -> Path:
+def build(name: str, directory: Path, is_generative: bool = False) -> Path:
     """Save the model called ``name`` with its tokenizer in ``directory``, as save_pretrained does."""
     tokenizer = tokenizer_of(name)
-    model = model_of(name, speaks)
+    model = model_of(name, is_generative)
     model.save_pretrained(directory)
     tokenizer.save_pretrained(directory)
     return directory
@@ -198,7 +198,7 @@ def tokenizer_of(name: str) -> PreTrainedTokenizerFast:
     return _tokenizer(ZOO[name].tokenizer)
 
 
-def model_of(name: str, speaks: bool = False, **options: Any) -> PreTrainedModel:
+def model_of(name: str, is_generative: bool = False, **options: Any) -> PreTrainedModel:
     """The random model called ``name``, in evaluation mode: a classifier, or a decoder that ``speaks``.
 
     ``options`` override its configuration.
@@ -213,7 +213,7 @@ def model_of(name: str, speaks: bool = False, **options: Any) -> PreTrainedModel
     with torch.random.fork_rng(), torch.no_grad():
         torch.manual_seed(sum(name.encode()))
         with BUILDING:
-            model = (AutoModelForCausalLM if speaks else AutoModelForSequenceClassification).from_config(config)
+            model = (AutoModelForCausalLM if is_generative else AutoModelForSequenceClassification).from_config(config)
         for parameter in model.parameters():
             noise = torch.randn_like(parameter)
             parameter.copy_(0.2 * noise if parameter.ndim > 1 else parameter + 0.1 * noise)

@@ -15,12 +15,11 @@ from explainlab.analyses.run import study
 from explainlab.attribution.records import Target
 from explainlab.data import Row as Text
 from explainlab.metrics.evaluate import Case, evaluate
-from explainlab.metrics.registry import MetricRequest, metric_ids, parse_metric
+from explainlab.metrics.registry import MetricSpec, metric_ids, parse_metric
 from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier, Prediction
 from explainlab.models.context import Relay, RunContext
-from explainlab.text.rationale import marked_features
-from explainlab.text.units import Feature, group
+from explainlab.text.units import Feature, group, marked_features
 
 METHODS, METRICS, TEXTS = 12, 8, 2_000
 TOKENS = 25
@@ -115,7 +114,7 @@ def _statistics() -> Row:
     return Row(name="statistics", work=work, device="cpu", seconds=seconds)
 
 
-def _text(rng: np.random.Generator, table: list[str], metrics: Sequence[MetricRequest]) -> EvaluationText:
+def _text(rng: np.random.Generator, table: list[str], metrics: Sequence[MetricSpec]) -> EvaluationText:
     n = int(rng.integers(TOKENS // 2, 2 * TOKENS))
     return EvaluationText.model_construct(
         prediction=Prediction(0, "a", {"a": 0.6, "b": 0.4}),

@@ -17,7 +17,7 @@ from explainlab.attribution.random_maps import AttentionMaps, AttentionParameter
 from explainlab.attribution.selection import at_random, case_of
 from explainlab.attribution.subject import Subject
 from explainlab.metrics.evaluate import evaluate
-from explainlab.metrics.metric import Perturbing
+from explainlab.metrics.metric import FaithfulnessMetric
 from explainlab.metrics.registry import metrics, parse_metric
 from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier
@@ -108,7 +108,7 @@ def _evaluated(classifier: Classifier) -> Row:
     subject = Subject(classifier, encoding)
     scores = np.stack([candidate.scores for candidate in _maps(classifier, encoding)])
     case = case_of(subject, scores)
-    requests = [parse_metric(name) for name, metric in metrics().items() if isinstance(metric, Perturbing)]
+    requests = [parse_metric(name) for name, metric in metrics().items() if isinstance(metric, FaithfulnessMetric)]
     recording = _Recording(**{each.name: getattr(classifier, each.name) for each in fields(Classifier)})
     evaluate([case], requests, Batcher(recording, RunContext()))
     alone = [_alone(batch, i) for batch in recording.batches for i in range(len(batch.ids))]

@@ -17,8 +17,7 @@ from benchmarks.methods import best_floor
 from benchmarks.rivals import probability_of, setting
 from benchmarks.runner import Row, fastest, held_out, model_name, sentiment_classifiers, timed
 from explainlab.attribution.explain import explain
-from explainlab.attribution.path import Path, evaluate
-from explainlab.attribution.quadrature import nodes
+from explainlab.attribution.path import Path, evaluate, nodes
 from explainlab.attribution.records import Attribution
 from explainlab.attribution.subject import Subject
 from explainlab.data import read_dataset

@@ -28,7 +28,7 @@ from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.layer_randomisation.analysis import THESIS
 from explainlab.analyses.run import study
 from explainlab.attribution.explain import explain
-from explainlab.attribution.registry import parse_method
+from explainlab.attribution.registry import parse_spec
 from explainlab.attribution.subject import Subject
 from explainlab.data import read_dataset
 from explainlab.models import anatomy
@@ -80,7 +80,7 @@ def _randomisation(classifier: Classifier) -> Row:
     def ours() -> AnalysisResult[Any]:
         return _studied(classifier, "layer_randomisation", TEXTS, draws=1)
 
-    chosen = [(own.method, own.parameters.model_dump(mode="json")) for own in map(parse_method, THESIS)]
+    chosen = [(own.method, own.parameters.model_dump(mode="json")) for own in map(parse_spec, THESIS)]
     encodings, models = _encodings(classifier, TEXTS), 2 * len(classifier.model.units)
     (made,) = attributions_of([Subject(classifier, encodings[0])], chosen)
     costs = [own.cost for own in made]

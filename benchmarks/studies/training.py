@@ -17,10 +17,9 @@ from explainlab.models.devices import choose_device
 from explainlab.settings import ROOT
 from explainlab.training import ARCHITECTURES, Examples, TrainingSettings, settings_for
 from explainlab.training.batches import Tokens, shuffled_batches, tokenized
-from explainlab.training.fit import Training
-from explainlab.training.randomness import OwnRandom
+from explainlab.training.fit import OwnRandom, Training
+from explainlab.training.passes import Timed
 from explainlab.training.start import Start, starting_point
-from explainlab.training.timed import Timed
 
 TEXTS = 640
 

@@ -20,7 +20,7 @@ from explainlab.attribution.registry import complete_method, get_method
 from explainlab.attribution.subject import Subject
 from explainlab.errors import TextError
 from explainlab.metrics.distinct import DistinctInputs
-from explainlab.metrics.metric import Again, Text, Version
+from explainlab.metrics.metric import Reexplainer, Text, Version
 from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier, Prediction
 from explainlab.models.context import Body, Relay, RunContext
@@ -35,7 +35,7 @@ Methods = Sequence[tuple[str, Mapping[str, Any]]]
 """Ids of methods, each with its parameters."""
 
 
-class Repeater(Again):
+class Repeater(Reexplainer):
     """Explains versions of the texts of ``subjects`` by ``methods``, as :func:`attributions_of` explained the texts.
 
     Of each text's C attributions the first are the methods', in their order; no other can be made again.

@@ -13,16 +13,16 @@ from explainlab.analyses.parameters import Outputs
 from explainlab.analyses.registry import request_key
 from explainlab.attribution.baselines import data_digest
 from explainlab.attribution.explain import attribute_subjects, dtype_of, request_for
-from explainlab.attribution.method import Extent, Method
+from explainlab.attribution.method import Method, TextSize
 from explainlab.attribution.passes import fix_targets
 from explainlab.attribution.records import Attribution
 from explainlab.attribution.registry import (
-    MethodRequest,
+    MethodSpec,
     complete_method,
     get_method,
     member_versions,
     methods,
-    parse_method,
+    parse_spec,
 )
 from explainlab.attribution.subject import Subject
 from explainlab.declared import parse
@@ -105,10 +105,10 @@ def _work(subject: Subject, name: str, settings: Mapping[str, Any]) -> float:
     """The work that the attribution is expected to take."""
     tokens = len(subject.encoding)
     method, depth = complete_method(name, settings), subject.classifier.model.depth
-    return tokens * method_passes(method, Extent(tokens, tokens), depth).work
+    return tokens * method_passes(method, TextSize(tokens, tokens), depth).work
 
 
-def fingerprint_of(methods: Sequence[MethodRequest], reader: Reader) -> str:
+def fingerprint_of(methods: Sequence[MethodSpec], reader: Reader) -> str:
     """What maps by ``methods`` depend on beside their requests: the methods' versions, and the data that they read."""
     lines: list[Any] = []
     for own in methods:
@@ -118,15 +118,15 @@ def fingerprint_of(methods: Sequence[MethodRequest], reader: Reader) -> str:
 
 
 def supported(
-    asked: Sequence[MethodRequest], default: Sequence[str], classifier: Classifier
-) -> tuple[list[MethodRequest], list[str]]:
+    asked: Sequence[MethodSpec], default: Sequence[str], classifier: Classifier
+) -> tuple[list[MethodSpec], list[str]]:
     """The methods ``asked`` for that can run, and why others are left out: only of the ``default`` ones.
 
     Raises :class:`UnsupportedError` for others that cannot run, or if none of the default ones can.
     """
     kind = classifier.architecture
     able = [own for own in asked if not own.unsupported(kind)]
-    if not able or list(asked) != [parse_method(name) for name in default]:
+    if not able or list(asked) != [parse_spec(name) for name in default]:
         for own in asked:
             get_method(own.method).require(classifier, own.parameters)
     return able, [reason for own in asked if (reason := own.unsupported(kind))]
@@ -134,7 +134,7 @@ def supported(
 
 def own_warnings(subject: Subject, warnings: Iterable[str]) -> list[str]:
     """The ``warnings`` of a method, each once, without those of its text and batches, which any result has."""
-    return [warning for warning in dict.fromkeys(warnings) if warning not in (*subject.caveats, HALVED)]
+    return [warning for warning in dict.fromkeys(warnings) if warning not in (*subject.reading_warnings, HALVED)]
 
 
 def output_of(output: Output, method_id: str, settings: Mapping[str, Any], outputs: Outputs) -> Output:

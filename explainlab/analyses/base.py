@@ -13,8 +13,8 @@ from pydantic import BaseModel, ConfigDict
 
 from explainlab.attribution.baselines import data_digest
 from explainlab.attribution.explain import versions_by, versions_with
-from explainlab.attribution.method import Extent
-from explainlab.attribution.registry import MethodRequest, get_method
+from explainlab.attribution.method import TextSize
+from explainlab.attribution.registry import MethodSpec, get_method
 from explainlab.data import rows_digest
 from explainlab.declared import Parameters, parse
 from explainlab.errors import RequestError, UnsupportedError
@@ -169,7 +169,7 @@ ADAPTIVE = 50.0
 """About the gradients that an adaptive method takes; its most would outweigh all else that a text takes."""
 
 
-def method_passes(method: MethodRequest, text: Extent, depth: int) -> PassCount:
+def method_passes(method: MethodSpec, text: TextSize, depth: int) -> PassCount:
     """The passes of ``method`` beside others: see :meth:`Analysis.passes`."""
     own = get_method(method.method)
     passes = own.passes(method.parameters, text, depth)
@@ -215,10 +215,10 @@ class Analysis(ABC):
         return data_digest(parameters.model_dump(mode="json"), reader)
 
     def marks(self, parameters: Any) -> Sequence[str]:
-        """Roles of :data:`explainlab.data.files.MARKS` that it reads, and every data set must have: none, usually."""
+        """Return the roles of :data:`explainlab.data.files.OPTIONAL_COLUMNS` that every data set must have."""
         return ()
 
-    def method_requests(self, parameters: Any) -> Sequence[MethodRequest]:
+    def method_requests(self, parameters: Any) -> Sequence[MethodSpec]:
         """The methods that the parameters name, with their own parameters; none unless overridden."""
         return ()
 
@@ -233,7 +233,7 @@ class Analysis(ABC):
     def evaluations(self, parameters: Any) -> int:
         """About how many gradients one text costs, known before anything has run."""
 
-    def passes(self, parameters: Any, text: Extent, depth: int) -> PassCount:
+    def passes(self, parameters: Any, text: TextSize, depth: int) -> PassCount:
         """Most passes for a text of this extent in a model of ``depth`` layers.
 
         Those of the methods that the parameters name, or :meth:`evaluations` where there are none.
@@ -244,7 +244,7 @@ class Analysis(ABC):
 
     def work(self, parameters: Any, n: int, depth: int) -> float:
         """The work of the :meth:`passes` for a text of ``n`` tokens, each of them a feature."""
-        return self.passes(parameters, Extent(n, n), depth).work
+        return self.passes(parameters, TextSize(n, n), depth).work
 
     def adaptive(self, parameters: Any) -> bool:
         """Whether it often ends long before its most passes, as its methods do."""

@@ -11,9 +11,9 @@ from typing import Any, Generic, TypeVar
 from explainlab.analyses.base import Analysis, AnalysisResult, Record, Sampled, Skipped
 from explainlab.data import Dataset, Row, read_dataset
 from explainlab.errors import RequestError
-from explainlab.models.caveats import caveats_of_model
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import Relay, RunContext
+from explainlab.models.reading_warnings import model_warnings
 from explainlab.reader import Reader
 from explainlab.request import GOLD, CompleteRequest
 from explainlab.result import Cost
@@ -69,7 +69,7 @@ class DataAnalysis(Analysis, Generic[D]):
             skipped=tuple(skipped),
             sample=sample,
             cost=Cost(subject.forward, subject.backward, clock.seconds),
-            warnings=(*caveats_of_model(classifier), *warnings_of(skipped), *data.notes, *subject.warnings),
+            warnings=(*model_warnings(classifier), *warnings_of(skipped), *data.notes, *subject.warnings),
             versions=self.versions(classifier),
         )
 

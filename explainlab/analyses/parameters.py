@@ -10,19 +10,19 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
-from explainlab.attribution.quadrature import Rule
+from explainlab.attribution.path import Rule
 from explainlab.attribution.registry import (
     MOST_SWEPT,
-    MethodRequest,
+    MethodSpec,
     get_method,
     parse_members,
-    parse_method,
+    parse_spec,
     swept,
 )
-from explainlab.declared import parse, refused
+from explainlab.declared import as_validation_error, parse
 from explainlab.errors import RequestError
-from explainlab.metrics.metric import Comparing, Perturbing
-from explainlab.metrics.registry import MetricRequest, get_metric, parse_metric
+from explainlab.metrics.metric import FaithfulnessMetric, PlausibilityMetric
+from explainlab.metrics.registry import MetricSpec, get_metric, parse_metric
 
 RANDOM = "random"
 """The method that is always among those compared."""
@@ -108,7 +108,7 @@ def listed(value: Any) -> Any:
 
 def _metrics(names: list[str]) -> list[str]:
     """The names in canonical form."""
-    metrics = [refused(partial(parse_metric, name)).name for name in names]
+    metrics = [as_validation_error(partial(parse_metric, name)).name for name in names]
     if not metrics or len(set(metrics)) < len(metrics):
         raise PydanticCustomError("metrics", "Give one or more metrics, each once")
     return metrics
@@ -121,8 +121,12 @@ Metrics = Annotated[Names, BeforeValidator(listed), AfterValidator(_metrics)]
 def _perturbing(names: list[str]) -> list[str]:
     """The same names; a metric that needs more than perturbed texts is refused."""
     for metric in metric_requests(names):
-        if not isinstance(chosen := get_metric(metric.metric), Perturbing):
-            does = "compares with a rationale" if isinstance(chosen, Comparing) else "has the text explained again"
+        if not isinstance(chosen := get_metric(metric.metric), FaithfulnessMetric):
+            does = (
+                "compares with a rationale"
+                if isinstance(chosen, PlausibilityMetric)
+                else "has the text explained again"
+            )
             problem = "{name} {does}, which only an evaluation of methods does"
             raise PydanticCustomError("metrics", problem, {"name": metric.metric, "does": does})
     return names
@@ -140,7 +144,7 @@ PerturbingMetric = Annotated[str, AfterValidator(_perturbing_alone)]
 """One of :data:`PerturbingMetrics`, in canonical form."""
 
 
-def metric_requests(names: Sequence[str]) -> list[MetricRequest]:
+def metric_requests(names: Sequence[str]) -> list[MetricSpec]:
     """The metrics of these ``names``; raises as :func:`explainlab.metrics.registry.parse_metric`."""
     return [parse_metric(name) for name in names]
 
@@ -149,7 +153,7 @@ def _methods(names: list[str]) -> list[str]:
     if not names or len(set(names)) < len(names):
         raise PydanticCustomError("methods", "Give one or more methods, each once")
     for name in names:
-        refused(partial(get_method, name))
+        as_validation_error(partial(get_method, name))
     return names if RANDOM in names else [*names, RANDOM]
 
 
@@ -160,7 +164,7 @@ def _settings(settings: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
 
 def completed(method_id: str, settings: dict[str, Any]) -> dict[str, Any]:
     """All parameters of a method; raises :class:`PydanticCustomError` for what is not accepted."""
-    return refused(lambda: parse(get_method(method_id), settings)).model_dump(mode="json")
+    return as_validation_error(lambda: parse(get_method(method_id), settings)).model_dump(mode="json")
 
 
 Methods = Annotated[Names, BeforeValidator(listed), AfterValidator(_methods)]
@@ -170,27 +174,27 @@ Settings = Annotated[dict[str, dict[str, Any]], AfterValidator(_settings)]
 """Parameters of methods by id, with defaults filled in."""
 
 
-def method_requests(names: Sequence[str], settings: Mapping[str, Mapping[str, Any]]) -> list[MethodRequest]:
+def method_requests(names: Sequence[str], settings: Mapping[str, Mapping[str, Any]]) -> list[MethodSpec]:
     """The methods of these ``names``, ids or specs; ``settings`` by id hold for what a name does not say."""
-    return [parse_method(name, settings) for name in names]
+    return [parse_spec(name, settings) for name in names]
 
 
 def method_spec(name: str) -> str:
     """A method with its options in canonical form; raises :class:`PydanticCustomError` for what is not accepted."""
-    return refused(lambda: parse_method(name)).name
+    return as_validation_error(lambda: parse_spec(name)).name
 
 
 def _joined(name: str) -> list[str]:
     """The methods of ``name``: itself or what it sweeps, or else several joined by plus."""
     try:
-        return [parse_method(spec).name for spec in swept(name)]
+        return [parse_spec(spec).name for spec in swept(name)]
     except RequestError:
         return [method.name for method in parse_members(name)]
 
 
 def _joined_methods(names: list[str]) -> list[str]:
     """The methods in canonical form."""
-    specs = [spec for name in names for spec in refused(partial(_joined, name))]
+    specs = [spec for name in names for spec in as_validation_error(partial(_joined, name))]
     if len(specs) > MOST_SWEPT:
         raise PydanticCustomError("methods", "Give at most {most} methods", {"most": MOST_SWEPT})
     if not specs or len(set(specs)) < len(specs):
@@ -203,12 +207,12 @@ JoinedMethods = Annotated[Names, BeforeValidator(listed), AfterValidator(_joined
 
 
 def _method_specs(names: list[str]) -> list[str]:
-    specs = [method_spec(spec) for name in names for spec in refused(partial(swept, name))]
+    specs = [method_spec(spec) for name in names for spec in as_validation_error(partial(swept, name))]
     if len(specs) > MOST_SWEPT:
         raise PydanticCustomError("methods", "Give at most {most} methods", {"most": MOST_SWEPT})
     if not specs or len(set(specs)) < len(specs):
         raise PydanticCustomError("methods", "Give one or more methods, each once")
-    return specs if any(parse_method(spec).method == RANDOM for spec in specs) else [*specs, RANDOM]
+    return specs if any(parse_spec(spec).method == RANDOM for spec in specs) else [*specs, RANDOM]
 
 
 MethodSpecs = Annotated[Names, BeforeValidator(listed), AfterValidator(_method_specs)]

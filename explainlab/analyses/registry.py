@@ -14,13 +14,13 @@ from explainlab import data
 from explainlab.analyses.base import Analysis, ModelFree
 from explainlab.attribution.explain import dtype_of
 from explainlab.attribution.registry import get_method
-from explainlab.declared import installed, named, require_within, skip
+from explainlab.declared import installed, lookup, require_within, skip
 from explainlab.errors import RequestError
 from explainlab.limits import Limits
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import Body, Momentary, Relay, RunContext
 from explainlab.reader import ANYBODY, Reader
-from explainlab.request import GOLD, CompleteRequest, Request, checked, digest
+from explainlab.request import GOLD, CompleteRequest, Request, digest, validated
 from explainlab.result import Result
 
 _SETS = "sets"
@@ -52,12 +52,12 @@ def studies() -> dict[str, Analysis]:
 
 def get_analysis(question: str) -> Analysis:
     """The analysis with this id; raises :class:`RequestError` with the nearest names."""
-    return named("method or study", question, analyses())
+    return lookup("method or study", question, analyses())
 
 
 def get_study(study_id: str) -> Analysis:
     """The study with this id; raises :class:`RequestError` with the nearest names."""
-    return named("study", study_id, studies())
+    return lookup("study", study_id, studies())
 
 
 def named_base(
@@ -88,9 +88,9 @@ def new_request(*, output: str | None = None, **fields: Any) -> Request:
 
     ``output`` is what all methods explain (None: the question's own, and each method's own). Requests that are read,
     from the store, a link or a file, do not come through here: they say what they ask. Raises as
-    :func:`explainlab.request.checked`.
+    :func:`explainlab.request.validated`.
     """
-    request = checked(Request, **fields, **({} if output is None else {"output": output}))
+    request = validated(Request, **fields, **({} if output is None else {"output": output}))
     analysis = get_analysis(request.question)
     known, today = analysis.Parameters.model_fields, {}
     if request.data is not None and "sample" in known:

@@ -14,14 +14,14 @@ import numpy as np
 from explainlab.analyses.base import Analysis, AnalysisResult, Record, Skipped
 from explainlab.analyses.data_analysis import dataset_of, warnings_of
 from explainlab.attribution import passes
-from explainlab.attribution.method import Extent, expected_work
+from explainlab.attribution.method import TextSize, expected_work
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row, without_marks
 from explainlab.errors import RequestError, TextError
 from explainlab.models.batching import Batcher
-from explainlab.models.caveats import caveats_of_model
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import Relay, RunContext
+from explainlab.models.reading_warnings import model_warnings
 from explainlab.request import GOLD, CompleteRequest, digest
 from explainlab.result import Cost
 from explainlab.spill import Chosen
@@ -30,7 +30,7 @@ T = TypeVar("T", bound=Record)
 D = TypeVar("D", bound=Record)
 
 _FIELDS = {"rationale": ("rationale", "rationale_pair"), "paraphrase": ("paraphrases",)}
-"""The fields of rows, and of requests, for the roles of :data:`explainlab.data.files.MARKS`."""
+"""The fields of rows, and of requests, for the roles of :data:`explainlab.data.files.OPTIONAL_COLUMNS`."""
 GROUP_EVALUATIONS = 20_000
 """Texts run together until they need about so many gradients: full batches, and little lost by a cancel."""
 MOST_TOGETHER = 256
@@ -107,7 +107,7 @@ class TextAnalysis(Analysis, Generic[T, D]):
             return self._of_data(classifier, request, context)
         parameters = self.parameters(request)
         encoding = classifier.encode(request.single_text, request.text_pair)
-        passes = self.passes(parameters, Extent.of(encoding, request.unit), classifier.model.depth)
+        passes = self.passes(parameters, TextSize.of(encoding, request.unit), classifier.model.depth)
         work = expected_work(passes, len(encoding), classifier.architecture)
         context.expect(work, not self.adaptive(parameters))
         return self._of_group(classifier, [request], context)[0]
@@ -118,7 +118,7 @@ class TextAnalysis(Analysis, Generic[T, D]):
 
     def _work(self, classifier: Classifier, parameters: Any, tokens: int) -> float:
         """The most work that a text of ``tokens`` tokens is expected to take."""
-        passes = self.passes(parameters, Extent(tokens, tokens), classifier.model.depth)
+        passes = self.passes(parameters, TextSize(tokens, tokens), classifier.model.depth)
         return expected_work(passes, tokens, classifier.architecture)
 
     def _of_group(
@@ -137,7 +137,7 @@ class TextAnalysis(Analysis, Generic[T, D]):
                 request=request,
                 body=body,
                 cost=Cost(subject.forward, subject.backward, seconds * count),
-                warnings=(*subject.caveats, *subject.warnings, *batcher.warnings, *subject.notes),
+                warnings=(*subject.reading_warnings, *subject.warnings, *batcher.warnings, *subject.notes),
                 versions=self.versions(classifier),
             )
             for request, subject, body, count in zip(requests, subjects, bodies, spent, strict=True)
@@ -163,7 +163,7 @@ class TextAnalysis(Analysis, Generic[T, D]):
             len(rows), dtype=[("done", "?"), ("passes", "i8", (2,)), ("seconds", "f8"), ("warned", "?")]
         )
         kept = self.holder(parameters, classifier.labels, len(rows))
-        texts = _Texts(rows, lengths, keys, same, finished, kept, tuple(caveats_of_model(classifier)))
+        texts = _Texts(rows, lengths, keys, same, finished, kept, tuple(model_warnings(classifier)))
 
         def result() -> AnalysisResult[D]:
             """The result of the texts that are finished now."""
@@ -252,7 +252,8 @@ class TextAnalysis(Analysis, Generic[T, D]):
 def row_request(request: CompleteRequest, row: Row, marks: Collection[str]) -> CompleteRequest:
     """``request`` for one text of its data set; the target ``gold`` becomes the row's label.
 
-    What the row has for a role of :data:`explainlab.data.files.MARKS` is part of it only if that is among ``marks``.
+    The row's cell for a role of :data:`explainlab.data.files.OPTIONAL_COLUMNS` is part of it only if the role is among
+    ``marks``.
     """
     target = row.label if request.target == GOLD else request.target
     text: dict[str, Any] = {"data": None, "columns": {}, "classes": {}, "text": row.text, "text_pair": row.text_pair}

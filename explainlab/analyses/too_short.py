@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from explainlab.analyses.wording import counted, joined
 from explainlab.metrics.perturbation import PerturbationParameters
-from explainlab.metrics.registry import MetricRequest, parse_metric
+from explainlab.metrics.registry import MetricSpec, parse_metric
 
 T = TypeVar("T")
 
@@ -17,7 +17,7 @@ def long_enough(texts: Sequence[T], features: Sequence[Mapping[str, int]], key: 
     return [text for text, own in zip(texts, features, strict=True) if own.get(key, 1)]
 
 
-def too_short(metric: MetricRequest) -> str:
+def too_short(metric: MetricSpec) -> str:
     """Say why ``metric`` may select no feature of a text, with the remedy; empty for one that selects no share."""
     if not isinstance(metric.parameters, PerturbationParameters):
         return ""

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from explainlab.analyses.records import Interval
 from explainlab.data import LEFT_OUT
-from explainlab.metrics.trust import TIE
+from explainlab.metrics.evaluate import TIE
 
 _LONGEST_QUOTE = 60
 

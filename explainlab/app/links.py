@@ -12,7 +12,7 @@ from explainlab.app import session
 from explainlab.app.text import plain
 from explainlab.app.view import AnalysisView
 from explainlab.errors import ExplainLabError, RequestError
-from explainlab.request import checked
+from explainlab.request import validated
 from explainlab.service.service import Service
 from explainlab.service.service import service as get_service
 from explainlab.service.store.runs import Visibility
@@ -62,7 +62,7 @@ def _read(service: Service, link: str, record: type[V]) -> V:
         raise RequestError(
             "There is no view under this link here.", "It was made elsewhere, has been deleted, or is not shared."
         )
-    view = checked(record, **body)
+    view = validated(record, **body)
     view.requests()
     return view
 

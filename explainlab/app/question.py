@@ -15,12 +15,12 @@ from explainlab.app.components import draw_text_area, enter_runs
 from explainlab.app.template_editor import draw_template_editor
 from explainlab.app.words.terms import explained
 from explainlab.attribution.method import Method
-from explainlab.attribution.registry import MethodRequest, methods, parse_method
+from explainlab.attribution.registry import MethodSpec, methods, parse_spec
 from explainlab.data import EXAMPLES, Row, examples_for, read_dataset
 from explainlab.declared import ParameterSpec
 from explainlab.errors import ModelError, RequestError
 from explainlab.figures.palette import PALETTES
-from explainlab.metrics.registry import MetricRequest
+from explainlab.metrics.registry import MetricSpec
 from explainlab.models.loading import ModelCard, describe, model_name
 from explainlab.models.stored.places import embedded_models
 from explainlab.request import Unit
@@ -120,7 +120,7 @@ class Question:
             "Methods",
             "methods",
             [name for name in supported_methods(card) if name != RANDOM],
-            parse_method,
+            parse_spec,
             "To set options, type a method's id and its options: kernel_shap:samples=16n. Random is always included.",
         )
 
@@ -129,7 +129,7 @@ class Question:
         label: str,
         name: str,
         options: Sequence[str],
-        parse: Callable[[str], MethodRequest | MetricRequest],
+        parse: Callable[[str], MethodSpec | MetricSpec],
         help_text: str,
     ) -> None:
         """Any number of ``options``, or of what is typed: methods or metrics with options that ``parse`` reads."""
@@ -355,7 +355,7 @@ def supported_methods(card: ModelCard | None) -> dict[str, Method]:
     return {name: method for name, method in known if card is None or not method.unsupported(card.architecture)}
 
 
-def chip(parse: Callable[[str], MethodRequest | MetricRequest], name: str) -> str:
+def chip(parse: Callable[[str], MethodSpec | MetricSpec], name: str) -> str:
     """The label of the method or metric that ``name`` requests with its options; ``name`` if it requests none."""
     try:
         return parse(name).label

@@ -12,9 +12,9 @@ from explainlab.app import session
 from explainlab.app.text import plain
 from explainlab.errors import ExplainLabError, ModelError, RequestError
 from explainlab.models.loading import answer_pieces
-from explainlab.models.speaking.completion import PREFIX
-from explainlab.models.speaking.templates import Example, Template, read_template, template_parts
-from explainlab.request import checked, digest
+from explainlab.models.prompting.completion import PREFIX
+from explainlab.models.prompting.templates import Example, Template, read_template, template_parts
+from explainlab.request import digest, validated
 from explainlab.service import templates
 from explainlab.service.limits import require_model
 from explainlab.service.users import LOCAL, User
@@ -169,10 +169,10 @@ def template(
         raise RequestError(f"Two rows have the label {twice!r}.", "Give every label one word.")
     paired = _PAIR_PLACE in text
     shown = [
-        checked(Example, text=first, text_pair=second if paired else None, label=label)
+        validated(Example, text=first, text_pair=second if paired else None, label=label)
         for first, second, label in _rows(examples, [TEXT, PAIR, LABEL])
     ]
-    return checked(
+    return validated(
         Template,
         name=name.strip(),
         instruction=instruction,

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from explainlab.analyses.parameters import Sample
 from explainlab.figures.palette import PaletteName
 from explainlab.models.loading import model_name
-from explainlab.request import Dtype, Output, Request, Unit, checked
+from explainlab.request import Dtype, Output, Request, Unit, validated
 
 V = TypeVar("V", bound="AnalysisView")
 _BEGIN = 48  # characters of the text in a line
@@ -237,4 +237,4 @@ def view_of(
         chosen = {name: parameters[name] for name in ("rows", "sample", *data)}
         values["data"] = {"source": request.data, "columns": request.columns, "classes": request.classes, **chosen}
         values |= {"text": text, "text_pair": None}
-    return checked(record, **values)
+    return validated(record, **values)

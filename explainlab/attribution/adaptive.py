@@ -1,4 +1,4 @@
-"""Adaptive integration: gradients are spent where the integrand changes, and the error is estimated."""
+"""Adaptive integration: gradients are spent at changes of the integrand, and the error is estimated."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ BOOLE = np.array([7, 32, 12, 32, 7]) / 90
 SIMPSON = np.array([1, 0, 4, 0, 1]) / 6
 FIRST_PANELS = 2
 LEAST_GAIN = 0.2
-"""Boole's error is never taken to be less than this share of Simpson's."""
+"""The smallest estimate of Boole's error, as a share of Simpson's."""
 LEFT = 0.5
-"""Panels that together hold less than this share of the tolerance are not halved."""
+"""The share of the tolerance below which the remaining panels are not halved."""
 
 
 @dataclass(frozen=True)
@@ -58,22 +58,22 @@ class Refinement:
 
     @property
     def wanted(self) -> np.ndarray:
-        """float64 [points]: all points of the panels; at the end, those that gave the scores."""
+        """Return float64 [points]: all points of the panels; at the end, the points behind the scores."""
         return np.unique(self._points)
 
     @property
     def reached(self) -> bool:
-        """Whether both errors were within the tolerance at the end."""
+        """True if both errors were within the tolerance at the end."""
         last = self.trace[-1]
         return last.estimated_error <= self.tolerance and (last.approximation_error or 0.0) <= self.tolerance
 
     @property
     def cancels(self) -> bool:
-        """Whether the scores cancel: their total is too small for errors relative to it."""
+        """True if the scores cancel: their total is too small for errors relative to it."""
         return cancels(self.path.change, float(np.abs(self.scores).sum()))
 
     def advance(self) -> bool:
-        """Evaluate the panels, whose points are known by now, and halve where needed; False at the end."""
+        """Evaluate the panels, whose points are known by now, and halve those with large errors; False at the end."""
         boole, spread, missed = self._panels()
         self.scores = boole.sum(axis=0)
         self.errors = spread.sum(axis=0)
@@ -93,11 +93,13 @@ class Refinement:
 
     @property
     def _points(self) -> np.ndarray:
-        """float64 [panels, 5]: dyadic fractions, exact in floating point."""
+        """Return float64 [panels, 5]: dyadic fractions, exact in floating point."""
         return self._edges[:-1, None] + np.diff(self._edges)[:, None] * NODES
 
     def _panels(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Scores [panels, N] of every panel, their estimated errors, and the errors of their totals [panels]."""
+        """Return the scores [panels, N] of every panel, their estimated errors, and the errors of their totals
+        [panels].
+        """
         points, width = self._points, np.diff(self._edges)
         slopes = self.path.slopes(points.ravel()).reshape(*points.shape, -1)
         boole = width[:, None] * np.einsum("k,pkn->pn", BOOLE, slopes)

@@ -1,4 +1,4 @@
-"""What a language model answers when it is asked for the most important words, read strictly."""
+"""A language model's answer to the question for the most important words, read strictly."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SHOWN = 2_000
 
 @dataclass(frozen=True)
 class Ranking:
-    """The features that an answer names, by index, the most important first, and the items that name none.
+    """The features in an answer, by index, the most important first, and the items that match none.
 
     ``repeated``: all equal features have been named before; ``hallucinated``: no feature has this text.
     """
@@ -27,7 +27,7 @@ class Ranking:
     hallucinated: tuple[str, ...]
 
     def notes(self, features: int, answer: str) -> list[str]:
-        """What the ``answer`` named of so many ``features``, and the answer itself, in words."""
+        """Report the named features of all ``features``, and the answer itself, in words."""
         notes = [f"Named {len(self.named)} of {features}; not named {features - len(self.named)}."]
         for kind, items in (("Repeated", self.repeated), ("Hallucinated", self.hallucinated)):
             listed = ", ".join(f"“{item}”" for item in items)
@@ -36,7 +36,7 @@ class Ranking:
 
 
 def ranking(answer: str, features: Sequence[str]) -> Ranking:
-    """The ranking that ``answer`` gives of content features, by their texts.
+    """Read the ranking of content features in ``answer``, by their texts.
 
     An item names the first feature not yet named whose text is equal after NFKC, casefold and stripping of punctuation
     at both ends.
@@ -56,7 +56,7 @@ def ranking(answer: str, features: Sequence[str]) -> Ranking:
 
 
 def items(answer: str) -> list[str]:
-    """The items of ``answer``: of a JSON array of strings, else its lines, else the parts of a single line."""
+    """Return the items of ``answer``: of a JSON array of strings, else its lines, else the parts of a single line."""
     try:
         array = json.loads(answer)
     except (ValueError, RecursionError):
@@ -69,14 +69,16 @@ def items(answer: str) -> list[str]:
 
 
 def comparable(text: str) -> str:
-    """``text`` as it is compared; of punctuation alone nothing is stripped."""
+    """Return ``text`` in its form for comparisons; a text of punctuation alone stays."""
     folded = unicodedata.normalize("NFKC", text).casefold().strip()
     kept = [i for i, character in enumerate(folded) if not unicodedata.category(character).startswith("P")]
     return folded[kept[0] : kept[-1] + 1].strip() if kept else folded
 
 
 def _item(line: str) -> str:
-    """``line`` without its numbering, a trailing score in brackets, and quotes, each unless nothing would be left."""
+    """Return ``line`` without its numbering, a trailing score in brackets, and quotes, each unless nothing would be
+    left.
+    """
     item = _NUMBERING.sub("", line.strip(), count=1) or line.strip()
     item = _SCORE.sub("", item) or item
     return item.strip(_QUOTES).strip() or item

@@ -1,4 +1,4 @@
-"""The baseline that is chosen from a data set: the text whose prediction is the most uniform."""
+"""The baseline from a data set: the text with the most uniform prediction."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from explainlab.request import digest
 from explainlab.text.encoding import Encoding
 
 PHASE = "choosing the baseline"
-_CHOICE = "max_entropy/1"  # part of the stored choice's key: rises when another text would be chosen
-_WINDOW = 1024  # rows that are encoded and sorted by length at a time
-_DIGITS = 7  # float32 passes agree to about this much, so that ties do not depend on the batches
+_CHOICE = "max_entropy/1"  # part of the stored choice's key: a new rule needs a new number
+_WINDOW = 1024  # rows that are encoded and sorted by length together
+_DIGITS = 7  # digits to which float32 passes agree, so that ties do not depend on the batches
 _SHOWN = 80  # characters of the chosen text in a note
 
 
 @dataclass(frozen=True)
 class MaxEntropy:
-    """The text of a data set whose prediction is the most uniform.
+    """The text of a data set with the most uniform prediction.
 
     ``row``: its number in the data set. ``entropy``: H(p) of its prediction in nats. ``ids``: its content tokens, a
     pair's texts concatenated. ``passes``: forward passes made now to choose it (0: remembered).
@@ -42,11 +42,11 @@ class MaxEntropy:
     passes: int = field(default=0, compare=False)
 
     def fitted(self, length: int, filler: int) -> np.ndarray:
-        """int64 [length]: its tokens, cut at the end or followed by ``filler``."""
+        """Return int64 [length]: its tokens, cut at the end or followed by ``filler``."""
         return np.array((*self.ids[:length], *[filler] * (length - len(self.ids))), dtype=np.int64)
 
     def note(self, source: str, classes: int) -> str:
-        """Which text of ``source`` was chosen, and how near it is to a uniform prediction, in one line."""
+        """Name the chosen text of ``source``, and its distance from a uniform prediction, in one line."""
         text = self.text if self.text_pair is None else f"{self.text} | {self.text_pair}"
         return (
             f"Baseline: row {self.row} of {source}, entropy {self.entropy:.3f} of at most {log(classes):.3f}: "
@@ -55,7 +55,7 @@ class MaxEntropy:
 
 
 def choose(batcher: Batcher, source: str) -> MaxEntropy:
-    """The text of the data set ``source`` (path or embedded id) predicted most uniformly; the context remembers it.
+    """Return the text of the data set ``source`` (path or embedded id) with the most uniform prediction.
 
     Chosen once per model (digest and number format) and data set (content). Rows that cannot be read are left out.
     Raises what :func:`max_entropy` and :func:`explainlab.data.read_dataset` raise.
@@ -76,7 +76,7 @@ def choose(batcher: Batcher, source: str) -> MaxEntropy:
 
 
 def data_source(data: str, classifier: Classifier) -> str:
-    """``data`` itself, or the embedded examples with the model's class names; raises :class:`RequestError`."""
+    """Return ``data``, or the embedded examples with the model's class names; raises :class:`RequestError`."""
     examples = examples_for(classifier.labels)
     if data:
         return data
@@ -89,9 +89,9 @@ def data_source(data: str, classifier: Classifier) -> str:
 
 
 def data_digest(parameters: dict[str, Any], reader: Reader) -> str:
-    """Digest of the data that a method with these ``parameters`` reads as ``reader``; empty if it reads none.
+    """Return the digest of the data that a method with these ``parameters`` reads as ``reader``; empty without data.
 
-    Empty also where the data cannot be read: the run then fails with the reason.
+    It is also empty if the data cannot be read: the run then fails with the reason.
     """
     if parameters.get("baseline") != "max_entropy":
         return ""
@@ -103,7 +103,7 @@ def data_digest(parameters: dict[str, Any], reader: Reader) -> str:
 
 
 def max_entropy(batcher: Batcher, dataset: Dataset) -> MaxEntropy:
-    """argmax H(p(x)) over the texts x of ``dataset``; of equal texts the first. One forward pass per text.
+    """Return argmax H(p(x)) over the texts x of ``dataset``; of equal texts the first. One forward pass per text.
 
     Source: Makino et al. (after Tan 2023), read literally. Texts that the model cannot read (without a token) are left
     out. Raises :class:`DataError` if none is left, :class:`RequestError` for more rows than the classifier's
@@ -136,7 +136,7 @@ def max_entropy(batcher: Batcher, dataset: Dataset) -> MaxEntropy:
 
 
 def entropies(batcher: Batcher, encodings: Sequence[Encoding], done: int, total: int) -> np.ndarray:
-    """float64 [n]: H(p) in nats, rounded to 7 digits, of the predictions for ``encodings``.
+    """Return float64 [n]: H(p) in nats, rounded to 7 digits, of the predictions for ``encodings``.
 
     Batches hold texts of like length, the longest first. Progress counts from ``done`` to ``total``.
     """

@@ -17,8 +17,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from explainlab.models.classifier import Classifier
-from explainlab.models.inputs import Inputs
-from explainlab.models.speaking.prefix import FEW, LEAST, Prefix
+from explainlab.models.inputs import FEWEST_TEXTS, LEAST_PREFIX, Inputs, Prefix
 
 if TYPE_CHECKING:
     from explainlab.attribution.subject import Subject
@@ -42,7 +41,7 @@ class Part:
         return int(self.rows.stop - self.rows.start)
 
     def own(self, rows: Rows) -> Rows:
-        """[count, N, ...]: this subject's part of ``rows`` [B, longest, ...], without padding."""
+        """Return [count, N, ...]: this subject's part of ``rows`` [B, longest, ...], without padding."""
         own: Rows = rows[self.rows, : len(self.subject.encoding)]
         return own
 
@@ -74,16 +73,18 @@ class Batch:
         return texts if self.size == len(self.parts) else texts.repeat(*(part.count for part in self.parts))
 
     def texts(self) -> Tensor:
-        """Word embeddings [B, N, d] of the texts themselves."""
+        """Return the word embeddings [B, N, d] of the texts themselves."""
         return self.classifier.embed(self.inputs.ids)
 
     def stacked(self, each: Sequence[Tensor]) -> Tensor:
-        """[sum of k, N, ...] of ``each`` [k, own N, ...], one per part; padded with zeros, which no model reads."""
+        """Return [sum of k, N, ...] of ``each`` [k, own N, ...], one per part, with padding of zeros, which no model
+        reads.
+        """
         length = len(self.parts[0].subject.encoding)
         return torch.cat([_filled(points, length) for points in each])
 
     def explained(self, logits: Tensor) -> Tensor:
-        """[B]: the explained scalars, from ``logits`` [B, classes]; the subjects' targets must be fixed."""
+        """Return [B]: the explained scalars, from ``logits`` [B, classes]; the subjects' targets must be fixed."""
         indices = np.repeat([part.subject.target.index for part in self.parts], [part.count for part in self.parts])
         values = logits if self.parts[0].subject.output == "logit" else logits.softmax(dim=-1)
         return values.gather(1, torch.as_tensor(indices, device=logits.device)[:, None])[:, 0]
@@ -110,7 +111,7 @@ def stream(
     phase: str,
     rows: int = 1,
 ) -> Iterator[T]:
-    """``run`` over batches of all points: ``counts[i]`` of ``subjects[i]``, each point ``rows`` model inputs.
+    """Call ``run`` with batches of all points: ``counts[i]`` of ``subjects[i]``, each point ``rows`` model inputs.
 
     Texts of a batch explain the same output, begin with the same prompt, and differ little in length.
     """
@@ -148,7 +149,7 @@ class _Points:
         return np.repeat([len(self.subjects[i].encoding) for i in self.numbers], each)
 
     def parts(self, part: slice) -> tuple[Part, ...]:
-        """The points from ``part.start`` to ``part.stop``, text by text."""
+        """Return the points from ``part.start`` to ``part.stop``, text by text."""
         parts, start = [], part.start
         j = int(np.searchsorted(self.ends, start, side="right"))
         while start < part.stop:
@@ -164,10 +165,10 @@ def _run(run: Callable[[Batch], T], points: _Points, prefix: Callable[[], Prefix
 
 
 def _prefix(points: _Points) -> Prefix | None:
-    """The prompt before all texts, where reading it once pays."""
+    """Return the prompt before all texts if reading it once pays."""
     first = points.subjects[points.numbers[0]]
     before = len(_prompt(first))
-    if not before or points.count < FEW:
+    if not before or points.count < FEWEST_TEXTS:
         return None
     return first.classifier.prefix(first.inputs.ids[0, :before])
 
@@ -178,8 +179,8 @@ def _filled(points: Tensor, length: int) -> Tensor:
 
 
 def _prompt(subject: Subject) -> tuple[int, ...]:
-    """The prompt's tokens before a text, the same at every point; empty where reading them separately is no gain."""
+    """Return the prompt's tokens before a text, the same at every point; empty if a separate reading is no gain."""
     encoding = subject.encoding
     causal = subject.classifier.architecture.causal
     before = int(encoding.content.argmax()) if encoding.prompt and causal else 0
-    return tuple(encoding.ids[:before].tolist()) if before >= LEAST else ()
+    return tuple(encoding.ids[:before].tolist()) if before >= LEAST_PREFIX else ()

@@ -1,4 +1,4 @@
-"""What a language model says next: greedy decoding, a token a pass, over a cache of keys and values."""
+"""Text generation by a language model: greedy decoding, a token a pass, over a cache of keys and values."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from explainlab.errors import ModelError
 from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier
-from explainlab.models.speaking.prefix import Cache
+from explainlab.models.inputs import Cache
 from explainlab.text.prompt import read_prompt
 
 PHASE = "writing an answer"
@@ -21,7 +21,7 @@ _BLANK_LINE = re.compile(r"\S.*?\n[^\S\n]*\n", flags=re.DOTALL)
 
 @dataclass(frozen=True)
 class Answer:
-    """What was said: token ``ids``, their ``text``, and how many ``passes`` it took."""
+    """A generated answer: token ``ids``, their ``text``, and the number of ``passes``."""
 
     ids: tuple[int, ...]
     text: str
@@ -29,7 +29,7 @@ class Answer:
 
 
 def prompt_ids(classifier: Classifier, prompt: str) -> list[int]:
-    """The tokens of a question to a language model, by the chat template of its tokenizer if it has one.
+    """Return the tokens of a question to a language model, by the chat template of its tokenizer if it has one.
 
     Raises :class:`ModelError` for a chat template that cannot be used.
     """
@@ -50,11 +50,11 @@ def prompt_ids(classifier: Classifier, prompt: str) -> list[int]:
 
 
 def decode(batcher: Batcher, ids: Sequence[int], most: int) -> Answer:
-    """What the language model says after ``ids``: always the likeliest token, of equal ones the lowest id.
+    """Generate the answer of the language model after ``ids``: always the likeliest token, of equal ones the lowest id.
 
-    It ends at an end token, after a blank line that follows the first words, after ``most`` tokens, and where the model
-    can read no further; end tokens are not part of the answer. A pass a token, each of which can be cancelled. Raises
-    :class:`ModelError` for logits that are not finite.
+    Generation stops at an end token, after a blank line that follows the first words, after ``most`` tokens, and at the
+    longest input of the model. The answer has no end tokens. Each token is a pass, with a chance to cancel before it.
+    Raises :class:`ModelError` for logits that are not finite.
     """
     classifier, ends = batcher.classifier, end_ids(batcher.classifier)
     cache: Cache | None = None
@@ -82,11 +82,11 @@ def decode(batcher: Batcher, ids: Sequence[int], most: int) -> Answer:
 
 
 def _read(classifier: Classifier, ids: Sequence[int], cache: Cache | None, _: slice) -> tuple[np.ndarray, Cache]:
-    return classifier.go_on(ids, cache)
+    return classifier.next_token_logits(ids, cache)
 
 
 def end_ids(classifier: Classifier) -> set[int]:
-    """The tokens that end an answer, by the tokenizer and by the model's settings."""
+    """Return the tokens that end an answer, by the tokenizer and by the model's settings."""
     network, ends = classifier.model.network, {classifier.tokenizer.eos_token_id}
     for settings in (getattr(network, "generation_config", None), getattr(network, "config", None)):
         own = getattr(settings, "eos_token_id", None)

@@ -1,7 +1,7 @@
-"""Decomposition of a pass: how much of every state in a post-norm encoder came from every token.
+"""Decomposition of a pass: the contribution of every token to every state of a post-norm encoder.
 
 Attention, the norms' deviations and the ratios of activations are those of the pass itself, so every step is linear in
-the states, and what each token adds to a state can be followed. All tensors are of one text of N real tokens.
+the states, and each token's contribution to a state can be followed. All tensors are of one text of N real tokens.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from explainlab.models.anatomy import Block, Head
 from explainlab.models.replay import Layer
 
 PART = 2**23
-"""Numbers that a part of the work holds at once."""
+"""Numbers in memory for a part of the work."""
 _TINY = 1e-12
 
 
@@ -27,7 +27,7 @@ class Step:
     """A block in the pass of one text: its recorded input, and the states inside it, float32 [N, d] or wider."""
 
     def __init__(self, block: Block, layer: Layer, row: int, real: Tensor, device: torch.device) -> None:
-        """The text is ``row`` of the recorded batch; ``real`` int64 [N] are its tokens that are no padding."""
+        """Set up the text at ``row`` of the recorded batch; ``real`` int64 [N] are its tokens without padding."""
 
         def own(recorded: Tensor) -> Tensor:
             return recorded[row].to(device).float()
@@ -44,23 +44,23 @@ class Step:
 
     @cached_property
     def summed(self) -> Tensor:
-        """What the first norm reads: attention's output, added to the input."""
+        """The input of the first norm: attention's output, added to the input."""
         read = torch.einsum("hij,hjv->ihv", self.attention, self.values).flatten(1)
         return affine(self.block.attention_output, read) + self.state
 
     @cached_property
     def middle(self) -> Tensor:
-        """What the first norm returns."""
+        """The output of the first norm."""
         return _whole_norm(self.block.attention_norm, self.summed)
 
     @cached_property
     def inner(self) -> Tensor:
-        """[N, m]: what the activation reads."""
+        """[N, m]: the input of the activation."""
         return affine(self.block.intermediate, self.middle)
 
     @cached_property
     def last_summed(self) -> Tensor:
-        """What the last norm reads."""
+        """The input of the last norm."""
         return affine(self.block.output, self.block.activation(self.inner)) + self.middle
 
     @property
@@ -69,7 +69,7 @@ class Step:
         return _whole_norm(self.block.output_norm, self.last_summed)
 
     def mixed(self, rows: slice) -> Tensor:
-        """[rows, N, d]: what every token's input adds to ``summed``, the bias of the output projection aside."""
+        """Return [rows, N, d]: every token's contribution to ``summed``, without the bias of the output projection."""
         mixed = torch.einsum("hij,hjd->ijd", self.attention[:, rows], self._sent)
         numbers = torch.arange(self.length, device=mixed.device)[rows]
         mixed[numbers - numbers[0], numbers] += self.state[rows]
@@ -77,23 +77,23 @@ class Step:
 
     @cached_property
     def _sent(self) -> Tensor:
-        """[heads, N, d]: what every token would send through every head at full attention."""
+        """[heads, N, d]: every token's value through every head at full attention."""
         weight = matrix(self.block.attention_output, self.values).unflatten(1, (len(self.values), -1))
         return torch.einsum("hjv,dhv->hjd", self.values, weight)
 
 
 def matrix(part: nn.Linear, like: Tensor) -> Tensor:
-    """The weights [out, in] of ``part``, in the number format and on the device of ``like``."""
+    """Return the weights [out, in] of ``part``, in the number format and on the device of ``like``."""
     return part.weight.to(like)
 
 
 def affine(part: nn.Linear, inputs: Tensor) -> Tensor:
-    """``part`` applied to ``inputs``, in their number format."""
+    """Apply ``part`` to ``inputs``, in their number format."""
     return nn.functional.linear(inputs, matrix(part, inputs), None if part.bias is None else part.bias.to(inputs))
 
 
 def normalised(norm: nn.LayerNorm, vectors: Tensor, whole: Tensor) -> Tensor:
-    """``norm``, without its bias, of the parts ``vectors`` [rows, N, d] of the states ``whole`` [rows, d].
+    """Apply ``norm``, without its bias, to the parts ``vectors`` [rows, N, d] of the states ``whole`` [rows, d].
 
     Each part is centred by its own mean; the deviation is that of the whole.
     """
@@ -107,14 +107,14 @@ def _whole_norm(norm: nn.LayerNorm, states: Tensor) -> Tensor:
 
 
 def in_parts(length: int, numbers: int) -> Iterator[slice]:
-    """Slices of ``length`` rows, each of so many ``numbers``, of about :data:`PART` numbers."""
+    """Yield slices of ``length`` rows, ``numbers`` each, with about :data:`PART` numbers together."""
     size = max(1, PART // max(1, numbers))
     for start in range(0, length, size):
         yield slice(start, min(length, start + size))
 
 
 def steps_of(subjects: Sequence[Subject], read: Callable[[Subject, list[Step]], np.ndarray]) -> list[np.ndarray]:
-    """``read(subject, steps)`` of every subject, its steps bottom first; one pass each, which fixes the targets."""
+    """Return ``read(subject, steps)`` of every subject, steps bottom first; one pass each, which fixes the targets."""
     blocks = subjects[0].classifier.model.blocks
 
     def of_text(subject: Subject, layers: Sequence[Layer], row: int) -> np.ndarray:
@@ -127,14 +127,14 @@ def steps_of(subjects: Sequence[Subject], read: Callable[[Subject, list[Step]], 
 
 
 def tokens(subject: Subject, real: np.ndarray) -> np.ndarray:
-    """float64 [N]: scores of the ``real`` tokens among those of padding, which are 0."""
+    """Return float64 [N]: scores of the ``real`` tokens, and 0 for padding."""
     scores = np.zeros(len(subject.encoding))
     scores[np.flatnonzero(subject.encoding.attention)] = real
     return scores
 
 
 def rolled_out(subjects: Sequence[Subject], shares: Callable[[Step, slice], Tensor]) -> list[np.ndarray]:
-    """The class row of the product of every block's matrix [N, N], top first; float64 scores of all tokens.
+    """Return the class row of the product of every block's matrix [N, N], top first, as float64 scores of all tokens.
 
     ``shares(step, rows)`` [rows, N] are rows of the matrix of a block.
     """
@@ -154,7 +154,7 @@ def rolled_out(subjects: Sequence[Subject], shares: Callable[[Step, slice], Tens
 
 
 def shared(vectors: Tensor, bias: Tensor | None) -> Tensor:
-    """``vectors`` [..., N, d] with ``bias`` [d] shared out by |⟨v_j, b⟩|; in place."""
+    """Add ``bias`` [d] to ``vectors`` [..., N, d] in proportion to |⟨v_j, b⟩|; in place."""
     if bias is None:
         return vectors
     bias = bias.to(vectors)
@@ -164,15 +164,16 @@ def shared(vectors: Tensor, bias: Tensor | None) -> Tensor:
 
 
 def ratio(activation: Callable[[Tensor], Tensor], inputs: Tensor) -> Tensor:
-    """What an activation multiplies its ``inputs`` by; 0 at 0."""
+    """Return the factor of an activation on its ``inputs``; 0 at 0."""
     return torch.where(inputs == 0, 0, activation(inputs) / inputs)
 
 
 def through(step: Step, vectors: Tensor | None, biases: bool, rows: slice = slice(None)) -> Tensor:
-    """[rows, N, d]: what every token adds to ``rows`` of a block's output, from ``vectors`` [N, N, d] of its input.
+    """Return [rows, N, d]: every token's contribution to ``rows`` of a block's output, from ``vectors`` [N, N, d] of
+    its input.
 
-    None: the first block, where each token is its own input. ``biases`` are shared out, or left out. The sum over
-    tokens is the output (without biases: what is left of it). ``vectors`` stay as they are.
+    ``vectors`` None: the first block, where each token is its own input. ``biases`` are shared out, or left out. The
+    sum over tokens is the output (or the output without biases). ``vectors`` stay unchanged.
     """
     block = step.block
     if vectors is None:
@@ -189,7 +190,7 @@ def through(step: Step, vectors: Tensor | None, biases: bool, rows: slice = slic
 
 
 def _attended(step: Step, vectors: Tensor, rows: slice) -> Tensor:
-    """[rows, N, d]: attention's output of ``vectors``, without biases, added to them."""
+    """Return [rows, N, d]: attention's output of ``vectors``, without biases, added to them."""
     block, heads = step.block, len(step.attention)
     value, output = matrix(block.value, vectors), matrix(block.attention_output, vectors)
     attention, mixed = step.attention[:, rows], vectors[rows].clone()
@@ -202,7 +203,7 @@ def _attended(step: Step, vectors: Tensor, rows: slice) -> Tensor:
 
 
 def _fed(block: Block, mixed: Tensor, whole: Sequence[Tensor], bias: Tensor | None, biases: bool) -> Tensor:
-    """The rest of a block after attention: norm, feed-forward maps, norm; ``whole`` are the states of these rows."""
+    """Run the rest of a block after attention: norm, feed-forward maps, norm; ``whole``: the states of these rows."""
 
     def given(own: Tensor | None) -> Tensor | None:
         return own if biases else None
@@ -218,7 +219,9 @@ def _fed(block: Block, mixed: Tensor, whole: Sequence[Tensor], bias: Tensor | No
 
 
 def through_head(head: Head, vectors: Tensor, state: Tensor, biases: bool) -> Tensor:
-    """[N, classes]: what every token adds to the logits, from ``vectors`` [N, d] of the class row's ``state`` [d]."""
+    """Return [N, classes]: every token's contribution to the logits, from ``vectors`` [N, d] of the class row's
+    ``state`` [d].
+    """
     dense = vectors @ matrix(head.dense, vectors).T
     dense = shared(dense, head.dense.bias if biases else None)
     dense *= ratio(head.activation, affine(head.dense, state))

@@ -1,4 +1,4 @@
-"""Random baselines from a Gaussian diffusion, as the paper draws them and as its authors' code does."""
+"""Random baselines from a Gaussian diffusion, as in the paper and as in its authors' code."""
 
 from __future__ import annotations
 
@@ -44,10 +44,11 @@ PRESETS: dict[str, Preset] = {
 
 @lru_cache(maxsize=64)
 def kept(timesteps: int) -> np.ndarray:
-    """float64 [T + 1]: ᾱ_t for t = 0..T = ``timesteps``, the share of the variance that diffusion keeps; ᾱ_0 = 1.
+    """Return float64 [T + 1]: ᾱ_t for t = 0..T = ``timesteps``, the diffusion's remaining share of the variance; ᾱ_0 =
+    1.
 
-    Every step adds a variance β, from 1e-4 to 0.02 in equal steps for every T (Barkan et al. 2024, section 3.2.1,
-    with the schedule of their code).
+    Every step adds a variance β, from 1e-4 to 0.02 in equal steps for every T (Barkan et al. 2024, section 3.2.1, with
+    the schedule of their code).
     """
     shares = np.cumprod(1 - np.linspace(1e-4, 0.02, timesteps + 1))
     shares[0] = 1
@@ -56,8 +57,8 @@ def kept(timesteps: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Draw:
-    """What determines a random baseline, with the seed: the ``layer`` from 1, the bottom (0: the word embeddings), the
-    ``number`` from 0 in this layer, and the ``timestep`` of the diffusion.
+    """The definition, with the seed, of a random baseline: the ``layer`` from 1, the bottom (0: the word embeddings),
+    the ``number`` from 0 in this layer, and the ``timestep`` of the diffusion.
     """
 
     layer: int
@@ -94,10 +95,10 @@ class Maps(ABC):
 
     @abstractmethod
     def tokens(self, draws: Sequence[Draw]) -> np.ndarray:
-        """float64 [k, N]: attributions by token from k ``draws`` of one layer."""
+        """Return float64 [k, N]: attributions by token from k ``draws`` of one layer."""
 
     def candidates(self, draws: Sequence[Draw]) -> list[Candidate]:
-        """The attributions from ``draws``, those of one layer batched together."""
+        """Return the attributions from ``draws``, those of one layer batched together."""
         result: dict[Draw, Candidate] = {}
         for layer in sorted({draw.layer for draw in draws}):
             together = [draw for draw in draws if draw.layer == layer]
@@ -107,19 +108,19 @@ class Maps(ABC):
         return [result[draw] for draw in draws]
 
     def draw(self, layer: int, number: int, low: float = 0, high: float = 1) -> Draw:
-        """The draw; a random timestep lies between the fractions ``low`` and ``high`` of 1..T."""
+        """Return the draw; a random timestep lies between the fractions ``low`` and ``high`` of 1..T."""
         uniform = low + (high - low) * self._generator(layer, number).random()
         last = self.preset.timesteps == "last"
         return Draw(layer, number, self.timesteps if last else 1 + int(uniform * self.timesteps))
 
     def noise(self, draw: Draw, *shape: int) -> np.ndarray:
-        """float64 [*shape], standard normal; fewer rows are the first of more rows."""
+        """Return float64 [*shape], standard normal; fewer rows are the first of more rows."""
         generator = self._generator(draw.layer, draw.number)
         generator.random()
         return generator.standard_normal(shape)
 
     def diffused(self, start: np.ndarray, draw: Draw, noise: np.ndarray) -> np.ndarray:
-        """float64: ``start`` after the draw's timestep, √ᾱ start + (1 - ᾱ)^power noise."""
+        """Return float64: ``start`` after the draw's timestep, √ᾱ start + (1 - ᾱ)^power noise."""
         share = kept(self.timesteps)[draw.timestep]
         mixed: np.ndarray = np.sqrt(share) * start + (1 - share) ** self.preset.power * noise
         return mixed

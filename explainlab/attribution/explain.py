@@ -1,4 +1,4 @@
-"""Requests to a classifier: from a text to its attribution."""
+"""Answers to requests: from a text and a classifier to its attribution."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from explainlab.attribution import passes
-from explainlab.attribution.method import Extent, Method, Outcome, expected_work
+from explainlab.attribution.method import Method, Outcome, TextSize, expected_work
 from explainlab.attribution.records import Attribution
 from explainlab.attribution.registry import complete, get_method
 from explainlab.attribution.subject import Original, Subject
@@ -20,22 +20,22 @@ from explainlab.errors import ModelError
 from explainlab.models.batching import Batcher, Mark
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
-from explainlab.request import CompleteRequest, Dtype, Output, Request, checked
+from explainlab.request import CompleteRequest, Dtype, Output, Request, validated
 from explainlab.result import Cost
 from explainlab.text.encoding import Encoding
 
 VISIBLE = 1e-5
-"""A note reports where rounding changes a score by more than this share of the largest."""
+"""The share of the largest score beyond which a note reports a change by rounding."""
 SURE = float(np.finfo(np.float32).eps)
-"""A probability is 0 or 1 to the last digit of float32 where it is as near to that."""
+"""The distance from 0 or 1 at which a probability equals them to the last digit of float32."""
 STILL = 1e-3
-"""Scores that are all smaller say that nothing moves such a probability."""
+"""The size below which all scores together mean that nothing moves such a probability."""
 ROUNDINGS = 4
-"""How often a term of a score is rounded: an observed bound on differences in the scores of several models."""
+"""Number of roundings of a term of a score: an observed bound on differences in the scores of several models."""
 
 
 class NotFinite(ModelError):
-    """Scores that are no numbers: those of the text in this ``place`` among those that were explained together."""
+    """The error for scores that are not finite, of the text at this ``place`` among the texts of the call."""
 
     def __init__(self, problem: str, place: int) -> None:
         super().__init__(problem, "Try dtype float32, output logit, or another baseline.")
@@ -62,7 +62,7 @@ def explain(
     errors of :mod:`explainlab.errors`, each with a remedy.
     """
     chosen = get_method(method)
-    request = checked(
+    request = validated(
         Request,
         model=classifier.id,
         text=text,
@@ -79,19 +79,19 @@ def explain(
 
 
 def answer(classifier: Classifier, request: Request, context: RunContext | None = None) -> Attribution:
-    """The attribution for ``request``, whose model is the loaded ``classifier``."""
+    """Return the attribution for ``request``, whose model is the loaded ``classifier``."""
     return answer_targets(classifier, [complete(request)], context)[0]
 
 
 def answer_targets(
     classifier: Classifier, requests: Sequence[CompleteRequest], context: RunContext | None = None
 ) -> list[Attribution]:
-    """The attributions for ``requests`` that differ in their target alone, run together where the method can."""
+    """Return the attributions for ``requests`` that differ only in their target; batched methods run them together."""
     method, context = get_method(requests[0].question), context or RunContext()
     parameters = parse(method, requests[0].parameters)
     method.require(classifier, parameters)
     encoding = classifier.encode(requests[0].single_text, requests[0].text_pair)
-    passes = method.passes(parameters, Extent.of(encoding, requests[0].unit), classifier.model.depth) * len(requests)
+    passes = method.passes(parameters, TextSize.of(encoding, requests[0].unit), classifier.model.depth) * len(requests)
     work = expected_work(passes, len(encoding), classifier.architecture)
     context.expect(work, not method.adaptive(parameters))
     return attribute_many(classifier, [encoding] * len(requests), method, requests, context)
@@ -100,7 +100,7 @@ def answer_targets(
 def request_for(
     subject: Subject, method_id: str, parameters: Mapping[str, Any], output: Output, seed: int
 ) -> CompleteRequest:
-    """The request to which an attribution of ``subject`` is the answer, on the page Explain and everywhere else."""
+    """Return the request that an attribution of ``subject`` answers, the same as on the page Explain."""
     return complete(
         Request(
             model=subject.classifier.id,
@@ -118,7 +118,7 @@ def request_for(
 
 
 def dtype_of(classifier: Classifier) -> Dtype | None:
-    """The number format as requests name it; None for another, of a model of the library's user."""
+    """Return the number format as requests name it; None for other formats, of a library user's model."""
     name = str(classifier.dtype).removeprefix("torch.")
     return name if name in get_args(Dtype) else None  # type: ignore[return-value]
 
@@ -141,9 +141,9 @@ def attribute_many(
     requests: Sequence[CompleteRequest],
     context: RunContext | None = None,
 ) -> list[Attribution]:
-    """Run ``method`` on all ``encodings``, together where it can; each has its request.
+    """Run ``method`` on all ``encodings``, together if it can; each has its request.
 
-    Requests have the same parameters. A repeated encoding is the same text. A cost is what the text takes alone; the
+    Requests have the same parameters. A repeated encoding is the same text. A text's cost is its cost alone; the
     seconds of all are shared in proportion.
     """
     batcher = Batcher(classifier, context or RunContext())
@@ -170,7 +170,7 @@ def attribute_many(
 def attribute_subjects(
     subjects: Sequence[Subject], method: Method, requests: Sequence[CompleteRequest], since: Mark | None = None
 ) -> list[Attribution]:
-    """As :func:`attribute_many`, for existing subjects; all share a batcher.
+    """Run ``method`` as :func:`attribute_many` does, for existing subjects; all share a batcher.
 
     ``since``: the batcher's mark before their first pass (None: now).
     """
@@ -203,7 +203,7 @@ def attribute_subjects(
             label_share=subject.label_share,
             logit=subject.logit,
             warnings=(
-                *subject.caveats,
+                *subject.reading_warnings,
                 *subject.warnings,
                 *halved,
                 *outcome.warnings,
@@ -218,7 +218,7 @@ def attribute_subjects(
 
 
 def outcomes_of(subjects: Sequence[Subject], method: Method, parameters: Any) -> list[Outcome]:
-    """What ``method`` gives for ``subjects``, which share a batcher: finite scores.
+    """Return the outcomes of ``method`` for ``subjects``, which share a batcher, with finite scores.
 
     Raises :class:`RequestError` for more work than the classifier's limits allow, and :class:`NotFinite`.
     """
@@ -233,7 +233,7 @@ def outcomes_of(subjects: Sequence[Subject], method: Method, parameters: Any) ->
 
 @cache
 def versions() -> dict[str, str]:
-    """Versions of the libraries that the numbers depend on."""
+    """Return the versions of the libraries that the numbers depend on."""
     return {name: version(name) for name in ("torch", "transformers", "tokenizers", "numpy", "captum", "scipy")}
 
 
@@ -243,16 +243,18 @@ def versions_with(classifier: Classifier, **asked: int) -> dict[str, str]:
 
 
 def versions_by(model: str, device: str, rounds_to: str, **asked: int) -> dict[str, str]:
-    """Return :func:`versions`, those of what is ``asked``, and what identifies the ``model`` and its ``device``.
+    """Return :func:`versions`, the versions in ``asked``, and the identity of the ``model`` and its ``device``.
 
-    ``matmul`` is the format to which float32 is rounded in products of matrices; absent where it is not.
+    ``matmul`` is the format to which float32 is rounded in products of matrices; absent without rounding.
     """
     own = {name: str(number) for name, number in asked.items()} | {"model": model, "device": device}
     return {**versions(), **own, **({"matmul": rounds_to} if rounds_to else {})}
 
 
 def _precision(classifier: Classifier) -> list[str]:
-    """The note on half precision; where scores are small differences of large terms, :func:`_rounding` says more."""
+    """Return the note on half precision; for scores that are small differences of large terms, :func:`_rounding` adds
+    one.
+    """
     if classifier.dtype == torch.float32:
         return []
     return [f"Computed in {_name(classifier)}: the scores may differ from float32's by some per cent."]
@@ -263,13 +265,13 @@ def _name(classifier: Classifier) -> str:
 
 
 def _rounding(outcome: Outcome, classifier: Classifier) -> list[str]:
-    """The note where the rounding of a pass changes a score by more than :data:`VISIBLE` of the largest.
+    """Return a note if the rounding of a pass changes a score by more than :data:`VISIBLE` of the largest.
 
     A term is rounded forward and backward, in each of two runs: :data:`ROUNDINGS` in all, each by the precision of the
     weights' number format.
     """
     largest = float(np.abs(outcome.scores).max(initial=0))
-    moved = ROUNDINGS * torch.finfo(classifier.dtype).eps * outcome.terms
+    moved = ROUNDINGS * torch.finfo(classifier.dtype).eps * outcome.rounding_scale
     if moved <= VISIBLE * largest:
         return []
     share = f"about {100 * moved / largest:.1g}% of the largest" if moved < largest else "as much as they are"
@@ -279,7 +281,7 @@ def _rounding(outcome: Outcome, classifier: Classifier) -> list[str]:
 
 
 def _sum_warning(outcome: Outcome, method: Method) -> list[str]:
-    """The warning where the scores do not add up to what the method promises; see :attr:`Outcome.within`."""
+    """Warn if the scores do not add up to the promise of the method; see :attr:`Outcome.within`."""
     sums, size = outcome.completeness, float(np.abs(outcome.scores).sum())
     failure = sums.failure(outcome.within, size) if sums else ""
     whose = f"{method.label}'" if method.label.endswith("s") else f"{method.label}'s"
@@ -287,7 +289,7 @@ def _sum_warning(outcome: Outcome, method: Method) -> list[str]:
 
 
 def _still_warning(outcome: Outcome, subject: Subject) -> list[str]:
-    """Return the warning for a probability that is too near to 0 or 1 to move: its map is of zeros, or of noise."""
+    """Warn of a probability that is too near to 0 or 1 to move: its map is of zeros, or of noise."""
     chances, label = subject.prediction.probabilities, subject.target.label
     rest = sum(chance for other, chance in chances.items() if other != label)
     still = float(np.abs(outcome.scores).max(initial=0)) < STILL

@@ -1,4 +1,4 @@
-"""Attributions made elsewhere: scores read from a file, to be evaluated like those of our own methods."""
+"""Uploaded attributions: scores from a file, evaluated like those of our own methods."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Place = tuple[int, int, int]
 class GivenFeature(BaseModel):
     """A scored span: characters ``start`` to ``end`` (half-open) of the text (``part`` 0) or its pair (1).
 
-    Special tokens and some tokens of blanks have no characters: ``special`` tells them apart.
+    Special tokens and some tokens of blanks have no characters: ``special`` distinguishes them.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -92,7 +92,7 @@ class GivenMap(BaseModel):
 
     @property
     def _placed(self) -> dict[Place, list[GivenFeature]]:
-        """Return the content spans of each place in their order; blanks at the ends of a span are no part of it."""
+        """Return the content spans of each place in their order, without blanks at their ends."""
         spans = [span for span in self.features or () if not span.special]
         return _grouped(((span.part, *trimmed(self._text(span.part), span.start, span.end)), span) for span in spans)
 
@@ -136,7 +136,9 @@ class GivenMaps:
                 )
 
     def scores(self, text: str, text_pair: str | None, features: tuple[Feature, ...]) -> np.ndarray:
-        """float64 [n]: the scores of a text for its ``features``; raises :class:`RequestError` if there are none."""
+        """Return float64 [n]: the scores of a text for its ``features``; raises :class:`RequestError` if there are
+        none.
+        """
         record = self._records.get((text, text_pair))
         if record is None:
             raise RequestError(
@@ -146,15 +148,16 @@ class GivenMaps:
 
 
 def given_name(path: str) -> str:
-    """The name of a file's attributions in a table."""
+    """Return the name of a file's attributions in a table."""
     return Path(path).stem
 
 
 def read_given(path: str) -> GivenMaps:
-    """The attributions of the data file ``path``, in JSON a list of records, or a record per line: :class:`GivenMap`.
+    """Read the attributions of the data file ``path``, in JSON a list of records, or a record per line:
+    :class:`GivenMap`.
 
-    Raises :class:`DataError` for a file that is missing or damaged, that holds another kind of record, or two
-    different attributions of a text.
+    Raises :class:`DataError` for a file that is missing or damaged, that holds another kind of record, or two different
+    attributions of a text.
     """
     return _read(path, source_digest(path))
 

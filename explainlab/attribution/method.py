@@ -1,8 +1,9 @@
-"""What a method declares: everything about it, in one class."""
+"""The base classes of methods, and the declarations that a method makes."""
 
 from __future__ import annotations
 
 import re
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +26,7 @@ from explainlab.text.encoding import Encoding
 from explainlab.text.units import group
 
 if TYPE_CHECKING:
-    from explainlab.attribution.registry import MethodRequest
+    from explainlab.attribution.registry import MethodSpec
 
 Baseline = Literal["mask", "pad", "unk", "zero", "max_entropy"]
 BASELINE_HELP = "What takes the place of hidden words: the input that stands for “no information”."
@@ -48,7 +49,7 @@ SPEEDS = (
     (_TENS, "tens of passes"),
     (float("inf"), "hundreds of passes or more"),
 )
-"""Most passes with gradients, of which three forward passes are one, and the words for them."""
+"""Upper limits of passes with gradients (three forward passes count as one), and the words for them."""
 ENOUGH = 0.05
 """The relative error of a sum at which a path has enough steps (Makino et al. 2024)."""
 
@@ -71,12 +72,12 @@ Budget = Annotated[int | str, BeforeValidator(_budget), AtMost("max_evaluations"
 
 
 def budgeted(budget: int | str, n: int) -> int:
-    """The evaluations of a ``budget`` for ``n`` features."""
+    """Return the evaluations of a ``budget`` for ``n`` features."""
     return int(budget.removesuffix("n")) * n if isinstance(budget, str) else budget
 
 
 def counted(budget: int | str, n: int, name: str, limits: Limits) -> int:
-    """As :func:`budgeted`; raises :class:`RequestError`, with ``name``, if a multiple is too many."""
+    """Return :func:`budgeted`; raises :class:`RequestError`, with ``name``, if a multiple is too many."""
     evaluations = budgeted(budget, n)
     if isinstance(budget, str) and evaluations > limits.max_evaluations:
         raise RequestError(
@@ -95,45 +96,45 @@ def require_affordable(work: str, evaluations: int, limits: Limits) -> None:
         )
 
 
-class Extent(NamedTuple):
-    """How long a text is: its ``tokens`` that are no special ones, and the ``features`` that are scored."""
+class TextSize(NamedTuple):
+    """The size of a text: its ``tokens`` without special ones, and its scored ``features``."""
 
     tokens: int
     features: int
 
     @classmethod
-    def of(cls, encoding: Encoding, unit: Unit) -> Extent:
-        """That of an ``encoding`` whose features are ``unit``s."""
+    def of(cls, encoding: Encoding, unit: Unit) -> TextSize:
+        """Return the size of an ``encoding`` whose features are ``unit``s."""
         return cls(int(encoding.content.sum()), len(group(encoding, unit).content))
 
 
 def expected_work(passes: PassCount, tokens: float, architecture: Architecture) -> float:
-    """The work of ``passes`` over a text of ``tokens`` tokens: see :meth:`explainlab.models.context.RunContext.expect`.
+    """Return the work of ``passes`` over a text of ``tokens`` tokens: see
+    :meth:`explainlab.models.context.RunContext.expect`.
 
     A language model reads the label share of the text by one more.
     """
-    return tokens * (passes + PassCount(architecture.speaks)).work
+    return tokens * (passes + PassCount(architecture.is_generative)).work
 
 
 USUAL_TOKENS, USUAL_LAYERS = 20, 6
-"""The text and the model by which speeds are told."""
-USUAL_TEXT = Extent(USUAL_TOKENS, USUAL_TOKENS)
+"""The size of the text and of the model to which speeds refer."""
+USUAL_TEXT = TextSize(USUAL_TOKENS, USUAL_TOKENS)
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a method computed for the n features of its subject.
+    """The result of a method for the n features of its subject.
 
-    ``scores`` float64 [n]. ``expected``: what they should add up to (None: no promise). ``errors`` float64 [n]:
+    ``scores`` float64 [n]. ``expected``: the promised sum of the scores (None: no promise). ``errors`` float64 [n]:
     estimates of the scores' numerical errors. ``spread`` float64 [n]: for a mean of several methods, its standard
-    deviation over them. ``terms``: the largest sum of absolute terms in a score, whose rounding it inherits (0:
-    unknown).
+    deviation over them. ``rounding_scale``: the largest sum of absolute terms in a score, whose rounding the score
+    inherits (0: unknown).
 
-    ``within``: the relative error beyond which the sum has failed and a warning says so, with ``remedy``, a sentence.
-    It is what the method promises. Adaptive integration promises its tolerance. All other sums have the default,
-    :data:`ENOUGH`: those of path methods are right for enough steps or samples, and by Makino et al. 2024 steps are
-    enough at 5%; DeepLift's is right where its rule covers the network; those of KernelSHAP and progressive inference
-    are exact.
+    ``within``: the relative error beyond which the sum has failed; a warning then says so, with ``remedy``, a sentence.
+    It is the method's promise. Adaptive integration promises its tolerance. All other sums have the default,
+    :data:`ENOUGH`: path methods are right for enough steps or samples, and by Makino et al. 2024 steps are enough at
+    5%; DeepLift is right if its rule covers the network; KernelSHAP and progressive inference are exact.
     """
 
     scores: np.ndarray
@@ -141,26 +142,27 @@ class Outcome:
     errors: np.ndarray | None = None
     spread: np.ndarray | None = None
     warnings: tuple[str, ...] = ()
-    terms: float = 0.0
+    rounding_scale: float = 0.0
     within: float = ENOUGH
     remedy: str = ""
 
     @property
     def completeness(self) -> Completeness | None:
-        """The sum of the scores beside what they should add up to; None without a promise."""
+        """The sum of the scores beside the promised sum; None without a promise."""
         return None if self.expected is None else Completeness.of(self.scores, self.expected)
 
 
 class Method(InPlainWords, ABC):
     """A way to attribute a prediction to the features of a text.
 
-    For every reader: ``plain``, what it does; ``good_for``, when to choose it; ``start``: one of the few to begin with.
+    For every reader: ``plain``, a description; ``good_for``, a reason to choose it; ``recommended``: one of the few to
+    begin with.
 
     ``adds_up``: its outcomes promise a sum (``expected``). ``source``: paper and equation. ``version`` rises whenever
     the numbers change (it is part of the store's key). ``needs``: names of :attr:`Classifier.capabilities`.
-    ``inside``: whether it reads or changes what a model computes inside, also where ``needs`` does not tell.
-    ``signed``: whether a negative score is evidence against the target. ``random``: whether another seed can give other
-    scores. ``distinct``: it runs equal inputs once, so its passes are fewer where some are equal. ``definition``: the
+    ``uses_internals``: True if it reads or changes values inside the model, even if ``needs`` does not show it.
+    ``signed``: True if a negative score is evidence against the target. ``random``: True if another seed can give other
+    scores. ``deduplicates``: it runs equal inputs once, so its passes are fewer if some are equal. ``definition``: the
     formula in one line, shown on the page. ``parameters`` are always an instance of the class' own ``Parameters``; a
     subclass may annotate them so.
     """
@@ -171,14 +173,14 @@ class Method(InPlainWords, ABC):
     source: ClassVar[str]
     definition: ClassVar[str]
     good_for: ClassVar[str] = ""
-    start: ClassVar[bool] = False
+    recommended: ClassVar[bool] = False
     adds_up: ClassVar[bool] = False
     version: ClassVar[int] = 1
     signed: ClassVar[bool] = True
     random: ClassVar[bool] = False
-    distinct: ClassVar[bool] = False
+    deduplicates: ClassVar[bool] = False
     needs: ClassVar[tuple[str, ...]] = ()
-    inside: ClassVar[bool] = False
+    uses_internals: ClassVar[bool] = False
     output: ClassVar[Output] = "probability"
     Parameters: ClassVar[type[Parameters]] = Parameters
 
@@ -196,42 +198,42 @@ class Method(InPlainWords, ABC):
 
     @classmethod
     def default_output(cls, parameters: Mapping[str, Any]) -> Output:
-        """The default output of a request with these ``parameters``; :attr:`output` unless overridden."""
+        """Return the default output of a request with these ``parameters``; :attr:`output` unless overridden."""
         return cls.output
 
     @classmethod
-    def members(cls, parameters: Any) -> Sequence[MethodRequest]:
-        """The methods that it runs, on whose versions its scores depend; none unless overridden."""
+    def members(cls, parameters: Any) -> Sequence[MethodSpec]:
+        """Return the methods that it runs, on whose versions its scores depend; none unless overridden."""
         return ()
 
     @classmethod
     def chosen_by(cls, parameters: Any) -> str | None:
-        """The id of the metric by which it picks one of many maps, and which therefore flatters it; usually none."""
+        """Return the id of the metric that selects one of many maps, and that therefore flatters it; usually None."""
         return None
 
     @classmethod
-    def idle(cls, parameters: Any) -> frozenset[str]:
-        """Names of parameters without effect beside the others; their values need not be shown."""
+    def ineffective_parameters(cls, parameters: Any) -> frozenset[str]:
+        """Return the names of parameters without effect beside the others; pages need not show their values."""
         return frozenset()
 
     @classmethod
-    def passes(cls, parameters: Any, text: Extent, depth: int) -> PassCount:
-        """The passes for a text of this extent in a model of ``depth`` layers: one gradient unless overridden.
+    def passes(cls, parameters: Any, text: TextSize, depth: int) -> PassCount:
+        """Return the passes for a text of this size in a model of ``depth`` layers: one gradient unless overridden.
 
-        They are exact, but most where the method is :meth:`adaptive` or :attr:`distinct`.
+        The number is exact. For a method that is :meth:`adaptive` or :attr:`deduplicates` it is an upper bound.
         """
         return PassCount.gradients(1)
 
     @classmethod
     def work(cls, parameters: Any, n: int, depth: int) -> float:
-        """The work of the :meth:`passes` for a text of ``n`` tokens, each of them a feature."""
-        return cls.passes(parameters, Extent(n, n), depth).work
+        """Return the work of the :meth:`passes` for a text of ``n`` tokens, each of them a feature."""
+        return cls.passes(parameters, TextSize(n, n), depth).work
 
     @classmethod
     def speed(cls) -> str:
-        """As long as how many passes it takes by default for a text of :data:`USUAL_TOKENS`, in words.
+        """Describe its default number of passes for a text of :data:`USUAL_TOKENS`, in words.
 
-        An adaptive method ends long before its most passes: it is taken to need tens.
+        An adaptive method ends long before its most passes: its estimate is tens.
         """
         parameters = cls.Parameters()
         work = _TENS if cls.adaptive(parameters) else cls.work(parameters, USUAL_TOKENS, USUAL_LAYERS)
@@ -239,17 +241,17 @@ class Method(InPlainWords, ABC):
 
     @classmethod
     def adaptive(cls, parameters: Any) -> bool:
-        """Whether it ends when it is precise enough, often long before its most passes."""
+        """Tell whether it ends at sufficient precision, often long before its most passes."""
         return False
 
     @classmethod
     def is_signed(cls, parameters: Any) -> bool:
-        """Whether scores under these parameters have signs; :attr:`signed` unless overridden."""
+        """Tell whether scores under these parameters have signs; :attr:`signed` unless overridden."""
         return cls.signed
 
     @classmethod
     def is_random(cls, subject: Subject, parameters: Any) -> bool:
-        """Whether another seed gives ``subject`` other scores, beyond rounding; :attr:`random` unless overridden.
+        """Tell whether another seed gives ``subject`` other scores, beyond rounding; :attr:`random` unless overridden.
 
         No pass is made to find out.
         """
@@ -257,9 +259,9 @@ class Method(InPlainWords, ABC):
 
     @classmethod
     def unsupported(cls, architecture: Architecture, parameters: Any = None) -> str:
-        """Why this method, or one that it runs under ``parameters``, cannot run on models of ``architecture``.
+        """Return the reason why this method, or one that it runs under ``parameters``, cannot run on ``architecture``.
 
-        A sentence; empty if it can.
+        The reason is a sentence; empty if it can run.
         """
         if reasons := architecture.missing(cls.needs):
             return f"{cls.label} cannot run on a {architecture.family} model: {'; '.join(reasons)}."
@@ -274,7 +276,7 @@ class Method(InPlainWords, ABC):
 
     @classmethod
     def parameter_specs(cls) -> list[ParameterSpec]:
-        """The parameters in the order of their declaration."""
+        """Return the parameters in the order of their declaration."""
         return specs(cls.Parameters)
 
 
@@ -288,3 +290,11 @@ class BatchedMethod(Method):
     @abstractmethod
     def attribute_many(self, subjects: Sequence[Subject], parameters: Any) -> list[Outcome]:
         """Score the features of all ``subjects``, which share a batcher, as if each were alone."""
+
+
+def __getattr__(name: str) -> Any:
+    """Return the object of a public name that version 1.0 renamed, with a :class:`DeprecationWarning`."""
+    if name == "Extent":
+        warnings.warn("Extent is called TextSize since version 1.0.", DeprecationWarning, stacklevel=2)
+        return TextSize
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

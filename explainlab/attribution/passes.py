@@ -30,7 +30,7 @@ Points = Callable[[slice], Tensor]
 def logits_of(
     subjects: Sequence[Subject], points: Sequence[Points], counts: Sequence[int], phase: str
 ) -> list[np.ndarray]:
-    """float64 [counts[i], classes] of every subject: one forward pass per point."""
+    """Return logits float64 [counts[i], classes] of every subject: one forward pass per point."""
     result = [np.empty((count, len(subjects[0].classifier.labels))) for count in counts]
 
     def run(batch: Batch) -> None:
@@ -46,7 +46,7 @@ def logits_of(
 
 
 def read_originals(subjects: Sequence[Subject]) -> None:
-    """Make every subject know the logits of its text: one forward pass each, unless already known for the text.
+    """Give every subject the logits of its text: one forward pass each, unless already known for the text.
 
     A repeated subject is read once. A pass that the context remembers is counted and not made.
     """
@@ -57,7 +57,7 @@ def read_originals(subjects: Sequence[Subject]) -> None:
 
 
 def _unremembered(subjects: Sequence[Subject]) -> list[Subject]:
-    """Those of the ``subjects`` whose text is not in the context's memory; the others see its logits."""
+    """Return the ``subjects`` whose text is not in the context's memory; give the others their logits."""
     if not subjects:
         return []
     texts = [tokens_of(subject.encoding) for subject in subjects]
@@ -74,11 +74,11 @@ def _unremembered(subjects: Sequence[Subject]) -> list[Subject]:
 
 
 def read_label_shares(subjects: Sequence[Subject]) -> None:
-    """Make every subject of a language model know its label share and, by the same pass, the logits of its text.
+    """Give every subject of a language model its label share and, by the same pass, the logits of its text.
 
     A text is read once; the pass is counted with each of its subjects.
     """
-    prompted = [subject for subject in subjects if subject.classifier.architecture.speaks]
+    prompted = [subject for subject in subjects if subject.classifier.architecture.is_generative]
     if not prompted:
         return
     readers = list({subject.text: subject for subject in prompted}.values())
@@ -90,19 +90,19 @@ def read_label_shares(subjects: Sequence[Subject]) -> None:
         for part, own, share in rows:
             part.subject.see(own, share)
 
-    with readers[0].batcher.span(0, 0, 1):  # the progress is that of what follows
+    with readers[0].batcher.span(0, 0, 1):  # the steps below report the progress
         _exhaust(stream(readers, [1] * len(readers), run, gradients=False, phase="prediction"))
     for subject in prompted:
         subject.recalls()
 
 
 def fix_targets(subjects: Sequence[Subject]) -> None:
-    """Read the texts whose predicted class is explained."""
+    """Read the texts whose predicted class is the target."""
     read_originals([subject for subject in subjects if subject.explains_prediction])
 
 
 def values(subjects: Sequence[Subject], points: Sequence[Tensor]) -> list[np.ndarray]:
-    """float64 [k]: the explained scalar of every subject at its ``points`` [k, N, d].
+    """Return float64 [k]: the explained scalar of every subject at its ``points`` [k, N, d].
 
     A text not seen yet joins the batch. Points equal to the text are not run: they have its score.
     """
@@ -125,7 +125,8 @@ def values(subjects: Sequence[Subject], points: Sequence[Tensor]) -> list[np.nda
 
 
 def masked(subjects: Sequence[Subject], keep: Sequence[np.ndarray], baseline: str) -> list[np.ndarray]:
-    """float64 [K]: the explained scalar of K versions of every text; ``keep`` bool [K, n_content]: what stays.
+    """Return float64 [K]: the explained scalar of K versions of every text, with the features ``keep`` bool [K,
+    n_content].
 
     Equal versions are run once, and the original text only if it has not been seen.
     """
@@ -152,7 +153,7 @@ def text_gradients(
     reduce: Callable[[Tensor, Tensor], Tensor],
     rules: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> list[np.ndarray]:
-    """float64 [N, k] of every subject: ``reduce`` of the embeddings and gradients at the text itself.
+    """Return float64 [N, k] of every subject: ``reduce`` of the embeddings and gradients at the text itself.
 
     ``reduce`` gets both as [B, N, d] and returns float64 [B, N, k]. The same pass fixes the targets. The model runs
     inside ``rules``, which may change how gradients flow back.
@@ -175,7 +176,7 @@ def text_gradients(
 
 
 def attention_maps(subjects: Sequence[Subject], read: Callable[[Subject, np.ndarray], T]) -> list[T]:
-    """``read(subject, maps)`` of every subject; one pass each, which fixes the targets.
+    """Return ``read(subject, maps)`` of every subject; one pass each, which fixes the targets.
 
     Maps are float64 [layers, N, N]: attention probabilities on the text itself, the mean of each layer's heads.
     """
@@ -194,7 +195,7 @@ def attention_gradients(
     weigh: Callable[[Tensor, Tensor], Tensor],
     read: Callable[[Subject, np.ndarray], T],
 ) -> list[T]:
-    """``read(subject, weights)`` of every subject; one pass each way on the text itself, which fixes the targets.
+    """Return ``read(subject, weights)`` of every subject; one pass each way on the text, which fixes the targets.
 
     Weights are float64 [layers, N, N], bottom layer first: ``weigh`` turns a layer's attention probabilities and the
     explained scalar's gradient there, both [B, heads, N, N], into [B, N, N].
@@ -211,7 +212,7 @@ def attention_gradients(
 
 
 def recordings(subjects: Sequence[Subject], read: Callable[[Subject, Sequence[Layer], int], T]) -> list[T]:
-    """``read(subject, layers, row)`` of every subject; one pass each on the text itself, which fixes the targets.
+    """Return ``read(subject, layers, row)`` of every subject; one pass each on the text, which fixes the targets.
 
     The text is ``row`` of the recorded layers of its batch, the bottom one first; it may be padded there.
     """

@@ -1,22 +1,46 @@
-"""The straight line from a baseline to a text, and everything evaluated on it."""
+"""The straight line from a baseline to a text: quadrature nodes, and the values and slopes on it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
+from typing import Literal
 
 import numpy as np
 import torch
+from scipy.special import roots_legendre
 from torch import Tensor
 
 from explainlab.attribution import passes
 from explainlab.attribution.batch import Batch, stream
 from explainlab.attribution.subject import Subject
 
+Rule = Literal["gauss_legendre", "right", "left", "midpoint", "trapezoid"]
+
+
+@lru_cache(maxsize=1024)
+def nodes(rule: Rule, steps: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the positions α and the weights of a quadrature, both float64; the weights of every rule sum to 1.
+
+    A rule has ``steps`` evaluations; ``trapezoid`` has ``steps`` + 1, for ``steps`` intervals. Equal fractions of
+    different step counts are equal floats, so rules and counts share points. ``gauss_legendre`` integrates polynomials
+    up to degree 2·steps - 1 exactly.
+    """
+    if rule == "gauss_legendre":
+        x, w = roots_legendre(steps)  # numpy's takes minutes for thousands of nodes
+        return (x + 1) / 2, w / 2
+    if rule == "trapezoid":
+        weights = np.full(steps + 1, 1 / steps)
+        weights[[0, -1]] /= 2
+        return np.arange(steps + 1) / steps, weights
+    shift = {"left": 0.0, "midpoint": 0.5, "right": 1.0}[rule]
+    return (np.arange(steps) + shift) / steps, np.full(steps, 1 / steps)
+
 
 class Path:
-    """x′ + α (x - x′) in word-embedding space, for α from 0 (the baseline) to 1 (the text).
+    """The points x′ + α (x - x′) in word-embedding space, for α from 0 (the baseline) to 1 (the text).
 
-    Every evaluated point is remembered by its α and shared by rules, step counts and refinements.
+    Every evaluated point is cached by its α and shared by rules, step counts and refinements.
     """
 
     def __init__(self, subject: Subject, baseline: Tensor) -> None:
@@ -28,37 +52,37 @@ class Path:
 
     @property
     def evaluations(self) -> int:
-        """Gradients evaluated so far."""
+        """Number of evaluated gradients."""
         return len(self._slopes)
 
     @property
     def change(self) -> float:
-        """F(x) - F(x′), what all scores should add up to."""
+        """F(x) - F(x′), the promised sum of all scores."""
         start, end = self.values(np.array([0.0, 1.0]))
         return float(end - start)
 
     def slopes(self, alphas: np.ndarray) -> np.ndarray:
-        """float64 [k, N]: Σ_d (x - x′) · ∂F/∂x at ``alphas`` [k], the derivative of F along the path by token."""
+        """Return float64 [k, N]: Σ_d (x - x′) · ∂F/∂x at ``alphas`` [k], the slope of F along the path by token."""
         evaluate([self], [alphas])
         return np.array([self._slopes[alpha] for alpha in alphas.tolist()]).reshape(len(alphas), -1)
 
     def values(self, alphas: np.ndarray) -> np.ndarray:
-        """float64 [k]: F at ``alphas`` [k]; a forward pass for each that is unknown."""
+        """Return float64 [k]: F at ``alphas`` [k]; a forward pass for each that is unknown."""
         if unread := self.unread(alphas):
             self.know(unread, self.subject.values(self.points(np.array(unread))))
         return np.array([self._values[alpha] for alpha in alphas.tolist()])
 
     def points(self, alphas: np.ndarray) -> Tensor:
-        """Word embeddings [k, N, d], in the model's dtype."""
+        """Return word embeddings [k, N, d], in the model's dtype."""
         position = torch.as_tensor(alphas, dtype=torch.float32, device=self._start.device)[:, None, None]
         return torch.lerp(self._start, self._end, position).to(self.subject.embeddings.dtype)
 
     def missing(self, alphas: np.ndarray) -> list[float]:
-        """Distinct ``alphas`` whose gradient is unknown, the text itself (α = 1) first."""
+        """Return distinct ``alphas`` whose gradient is unknown, the text itself (α = 1) first."""
         return sorted({alpha for alpha in alphas.tolist() if alpha not in self._slopes}, reverse=True)
 
     def unread(self, alphas: np.ndarray) -> list[float]:
-        """Distinct ``alphas`` whose value is unknown."""
+        """Return distinct ``alphas`` whose value is unknown."""
         return [alpha for alpha in dict.fromkeys(alphas.tolist()) if alpha not in self._values]
 
     def know(self, alphas: Sequence[float], values: np.ndarray) -> None:
@@ -66,7 +90,7 @@ class Path:
         self._values |= zip(alphas, values.tolist(), strict=True)
 
     def along(self, gradients: Tensor) -> Tensor:
-        """float32 [k, N]: Σ_d (x - x′) · ``gradients`` [k, N, d]."""
+        """Return float32 [k, N]: Σ_d (x - x′) · ``gradients`` [k, N, d]."""
         return torch.einsum("knd,nd->kn", gradients.float(), self._end - self._start)
 
     def keep(self, alphas: Sequence[float], logits: np.ndarray, slopes: np.ndarray) -> None:
@@ -105,7 +129,7 @@ def evaluate(paths: Sequence[Path], alphas: Sequence[np.ndarray]) -> None:
 
 
 def read_ends(paths: Sequence[Path]) -> None:
-    """Make every path know F at both of its ends: a forward pass for each that is unknown."""
+    """Evaluate F at both ends of every path: a forward pass for each that is unknown."""
     ends = np.array([0.0, 1.0])
     unknown = [path for path in paths if path.unread(ends)]
     points = [path.points(np.array(path.unread(ends))) for path in unknown]

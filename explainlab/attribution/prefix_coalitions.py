@@ -1,11 +1,11 @@
-"""The coalitions that progressive inference reads: how passes are drawn, how often each coalition is read, its weight.
+"""The coalitions that progressive inference reads: random passes, the expected readings of each coalition, its weight.
 
 A pass is drawn as (i, j), then uniformly a coalition of i among n features whose last is j. It also keeps all features
 after j. It is read after each feature it keeps; that reading belongs to the coalition up to there.
 
 Masses of the (i, j), and of readings by size k and last feature l, are float64 [n - 1, n] at [i - 1, j - 1]: no
-coalition is empty, and the full one is neither drawn nor counted. Kariyappa et al. 2024, section 3.2; their Eqs. 14
-and 17 are off by one, as j is in the coalition by definition.
+coalition is empty, and the full one is neither drawn nor counted. Kariyappa et al. 2024, section 3.2; their Eqs. 14 and
+17 are off by one, as j is in the coalition by definition.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MIXED = 0.05
 
 
 def shapley_masses(n: int) -> np.ndarray:
-    """float64 [n - 1, n], sum 1: the Shapley kernel by size and last feature (Eq. 13).
+    """Return float64 [n - 1, n], sum 1: the Shapley kernel by size and last feature (Eq. 13).
 
     A size i has the mass 1 / (C i (n - i)), and (i, j) the share C(j - 1, i - 1) / C(n, i) of it; none where j < i.
     """
@@ -38,11 +38,11 @@ def shapley_masses(n: int) -> np.ndarray:
 
 @lru_cache(maxsize=32)
 def optimized_masses(n: int) -> np.ndarray:
-    """float64 [n - 1, n], sum 1: masses whose readings come nearest to the Shapley kernel (Eq. 16).
+    """Return float64 [n - 1, n], sum 1: masses whose readings come nearest to the Shapley kernel (Eq. 16).
 
-    Non-negative least squares, then renormalised and mixed with :data:`MIXED` of even masses. Beyond
-    :data:`RESOLUTION` features, neighbouring sizes and neighbouring last features share cells; within a cell, masses
-    keep the proportions of the Shapley kernel. Cached by n, so read-only.
+    Non-negative least squares, then renormalised and mixed with :data:`MIXED` of even masses. Beyond :data:`RESOLUTION`
+    features, neighbouring sizes and neighbouring last features share cells; within a cell, masses keep the proportions
+    of the Shapley kernel. Cached by n, so read-only.
     """
     target = shapley_masses(n)
     if n == 1:
@@ -66,11 +66,11 @@ def optimized_masses(n: int) -> np.ndarray:
 
 
 def occurrences(masses: np.ndarray) -> np.ndarray:
-    """float64 [n - 1, n]: expected number of readings of a pass at size k and last feature l.
+    """Return float64 [n - 1, n]: expected number of readings of a pass at size k and last feature l.
 
-    Before j, the k-th kept feature is at l by the corrected Eq. 14, C(l - 1, k - 1) C(j - l - 1, i - k - 1) /
-    C(j - 1, i - 1); from j on every feature is kept. Over the i + n - j readings of (i, j) these are the rows of the
-    corrected Eq. 17. Summed feature by feature from the end, in n steps.
+    Before j, the k-th kept feature is at l by the corrected Eq. 14, C(l - 1, k - 1) C(j - l - 1, i - k - 1) / C(j - 1,
+    i - 1); from j on every feature is kept. Over the i + n - j readings of (i, j) these are the rows of the corrected
+    Eq. 17. Summed feature by feature from the end, in n steps.
     """
     n = masses.shape[1]
     size, last = np.ogrid[1:n, 1 : n + 1]
@@ -83,7 +83,7 @@ def occurrences(masses: np.ndarray) -> np.ndarray:
 
 
 def draws(masses: np.ndarray, passes: int, seed: int) -> np.ndarray:
-    """bool [passes, n]: the features that each pass keeps, also those after j; no pass where n is 1.
+    """Return bool [passes, n]: the features that each pass keeps, also those after j; no pass if n is 1.
 
     With the same seed, more passes begin with the same ones.
     """
@@ -101,11 +101,11 @@ def draws(masses: np.ndarray, passes: int, seed: int) -> np.ndarray:
 
 
 def reading_weights(keep: np.ndarray, masses: np.ndarray, kind: Weights) -> np.ndarray:
-    """float64 [B, n]: the weight of the reading after each feature of the passes ``keep`` bool [B, n].
+    """Return float64 [B, n]: the weight of the reading after each feature of the passes ``keep`` bool [B, n].
 
-    0 without a reading: at masked features, and at the last feature of the full text. ``none``: 1 elsewhere.
-    ``class``: the paper's P*_kl / P^D_kl with the corrected Eq. 17. ``coalition``: up to a factor, the coalition's
-    Shapley kernel over its expected readings per pass, so that many passes lead to the Shapley values.
+    0 without a reading: at masked features, and at the last feature of the full text. ``none``: 1 elsewhere. ``class``:
+    the paper's P*_kl / P^D_kl with the corrected Eq. 17. ``coalition``: up to a factor, the coalition's Shapley kernel
+    over its expected readings per pass, so that many passes lead to the Shapley values.
     """
     n = keep.shape[1]
     size = keep.cumsum(axis=1)
@@ -123,7 +123,7 @@ def reading_weights(keep: np.ndarray, masses: np.ndarray, kind: Weights) -> np.n
 
 
 def normal_equations(keep: np.ndarray, gains: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Gram matrix [n, n] and moments [n] of the regression of all readings on their coalitions.
+    """Return the Gram matrix [n, n] and moments [n] of the regression of all readings on their coalitions.
 
     ``gains`` [B, n]: readings after each feature of the passes ``keep`` bool [B, n]; ``weights`` [B, n]: their weights.
     Σ w 1_S 1_Sᵀ and Σ w g 1_S over the coalitions S up to each feature. Two features are both in the coalitions read
@@ -135,14 +135,14 @@ def normal_equations(keep: np.ndarray, gains: np.ndarray, weights: np.ndarray) -
 
 
 def _placed(values: np.ndarray, where: np.ndarray) -> np.ndarray:
-    """``values`` where ``where`` is true, 0 elsewhere."""
+    """Return ``values`` where ``where`` is true, 0 elsewhere."""
     full = np.zeros(where.shape)
     full[where] = values
     return full
 
 
 def _open(masses: np.ndarray) -> np.ndarray:
-    """float64 [n, n + 1]: at [k, l] the mass of the passes with k of the first l features drawn and j after l.
+    """Return float64 [n, n + 1]: at [k, l] the mass of the passes with k of the first l features drawn and j after l.
 
     Feature l + 1 is j, or drawn and not j, or not drawn; the first two have the share (k + 1) / (l + 1).
     """
@@ -156,7 +156,7 @@ def _open(masses: np.ndarray) -> np.ndarray:
 
 
 def _log_coalition_weights(keep: np.ndarray, masses: np.ndarray) -> np.ndarray:
-    """float64 [B, n]: log of each read coalition's Shapley kernel over its expected number of readings per pass.
+    """Return float64 [B, n]: log of each coalition's Shapley kernel over its expected number of readings per pass.
 
     A coalition of size k with last feature l is read where j comes after l, and where j is in the run of consecutive
     features that ends at l, as all features after j are kept.
@@ -176,7 +176,7 @@ def _log_coalition_weights(keep: np.ndarray, masses: np.ndarray) -> np.ndarray:
 
 
 def _log_kernel(n: int) -> np.ndarray:
-    """float64 [n - 1]: log of the Shapley kernel's mass of a coalition of each size from 1."""
+    """Return float64 [n - 1]: log of the Shapley kernel's mass of a coalition of each size from 1."""
     size = np.arange(1, n)
     mass = 1 / (size * (n - size))
     logs: np.ndarray = np.log(mass / mass.sum()) - _log_binomial(np.array(n), size)
@@ -184,11 +184,11 @@ def _log_kernel(n: int) -> np.ndarray:
 
 
 def _log_binomial(n: np.ndarray, k: np.ndarray) -> np.ndarray:
-    """log C(n, k), -inf where k > n."""
+    """Return log C(n, k), -inf for k > n."""
     lower = np.minimum(n, k)
     return np.where(k > n, -np.inf, gammaln(n + 1) - gammaln(lower + 1) - gammaln(n - lower + 1))
 
 
 def _from_the_end(values: np.ndarray) -> np.ndarray:
-    """Sums of [B, n] over each feature and all later features."""
+    """Return sums of [B, n] over each feature and all later features."""
     return values[:, ::-1].cumsum(axis=1)[:, ::-1]

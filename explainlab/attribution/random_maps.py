@@ -15,8 +15,7 @@ from torch import Tensor
 from explainlab import declared
 from explainlab.attribution.diffusion import PRESETS, Draw, Maps, PresetId
 from explainlab.attribution.method import Candidates, Evaluations, require_affordable
-from explainlab.attribution.path import Path, evaluate
-from explainlab.attribution.quadrature import nodes
+from explainlab.attribution.path import Path, evaluate, nodes
 from explainlab.attribution.selection import MetricId, Search
 from explainlab.attribution.subject import Subject
 from explainlab.errors import RequestError
@@ -29,7 +28,7 @@ UNDRAWN = (
 
 
 LEAST_REPLAYED = 0.3
-"""Layers that a replay of the last layer costs: it runs one row."""
+"""Cost, in layers, of a replay of the last layer, which runs one row."""
 
 
 def _layers(value: Any) -> str:
@@ -87,9 +86,9 @@ class AttentionMaps(Maps):
         self.layers = layer_numbers(parameters.layers, self.replay.depth)
         self._product = product
         encoding = subject.encoding
-        speaks = subject.classifier.architecture.speaks
-        self._still = ~encoding.content if speaks else np.zeros(len(encoding), dtype=bool)
-        if speaks and self.replay.depth in self.layers:
+        is_generative = subject.classifier.architecture.is_generative
+        self._still = ~encoding.content if is_generative else np.zeros(len(encoding), dtype=bool)
+        if is_generative and self.replay.depth in self.layers:
             subject.warnings.append(UNDRAWN)
         self._alphas = np.arange(self.preset.first_node, parameters.steps + 1) / parameters.steps
         count = parameters.samples * len(self.layers)
@@ -121,7 +120,7 @@ class AttentionMaps(Maps):
         return scores
 
     def _slopes(self, layer: int, points: Tensor) -> Tensor:
-        """The gradient of the explained scalar at ``points`` [B, heads, rows, N]."""
+        """Return the gradient of the explained scalar at ``points`` [B, heads, rows, N]."""
         points = points.detach().requires_grad_()
         logits = self.replay.logits(layer, points)
         self.subject.classifier.finite(logits.detach())
@@ -131,14 +130,14 @@ class AttentionMaps(Maps):
         return slopes
 
     def _read(self, products: Tensor) -> Tensor:
-        """[B, N] of [B, heads, rows, N]: the mean over heads of the rows that reach the head, weighted as there."""
+        """Return [B, N] of [B, heads, rows, N]: the weighted mean over heads of the rows that reach the head."""
         read = self.replay.rows(self.replay.depth)
         weights = self.subject.classifier.head_rows(self.subject.encoding)[read]
         rows = products[:, :, read] if products.shape[2] > len(weights) else products
         return torch.einsum("r,bhrn->bn", torch.as_tensor(weights).to(products), rows) / products.shape[1]
 
     def _baselines(self, draws: Sequence[Draw]) -> Tensor:
-        """float32 [k, heads, rows, N]. Noise is drawn starting at the row that is read, which may be the only one."""
+        """Return float32 [k, heads, rows, N]. Noise starts at the row that is read, which may be the only one."""
         whole = self.replay.attention(draws[0].layer).cpu().double().numpy()
         every = np.arange(whole.shape[1])
         first = every[self.replay.rows(self.replay.depth)][0]
@@ -156,7 +155,7 @@ class AttentionMaps(Maps):
 
 
 def layer_numbers(layers: str, depth: int) -> list[int]:
-    """Sorted numbers, from 1, of the ``layers`` (as in the parameters) in a model of ``depth`` layers.
+    """Return sorted numbers, from 1, of the ``layers`` (as in the parameters) in a model of ``depth`` layers.
 
     Raises :class:`RequestError` for a layer that the model does not have, naming those that it has.
     """
@@ -170,7 +169,9 @@ def layer_numbers(layers: str, depth: int) -> list[int]:
 
 
 def share_replayed(layer: int, depth: int) -> float:
-    """The share of a pass's work that a replay above ``layer`` of ``depth`` does; the last layer is hardly anything."""
+    """Return a replay's share of the work of a pass, above ``layer`` of ``depth``; the last layer costs hardly
+    anything.
+    """
     return max(depth - layer, LEAST_REPLAYED) / depth
 
 
@@ -193,7 +194,7 @@ class EmbeddingMaps(Maps):
         return 1
 
     def baselines(self, draws: Sequence[Draw]) -> Tensor:
-        """float32 [k, n_content, d] of ``draws``."""
+        """Return float32 [k, n_content, d] of ``draws``."""
         mask = self.subject.baseline("mask")[self._content].cpu().double().numpy()
         diffused = [self.diffused(mask, draw, self.noise(draw, *mask.shape)) for draw in draws]
         return torch.as_tensor(np.stack(diffused), dtype=torch.float32, device=self.subject.classifier.device)
@@ -212,7 +213,7 @@ class IntegratedMaps(EmbeddingMaps):
 
 
 class SequentialMaps(EmbeddingMaps):
-    """For each token the gradient integrated along the line on which it alone moves from its baseline (right rule)."""
+    """The gradient integrated, for each token, along a line on which it alone leaves its baseline (right rule)."""
 
     @property
     def paths(self) -> int:

@@ -177,7 +177,7 @@ class Attribution(Result):
 
         ``scores``: a ``shap.Explanation`` of one text, an explanation of ferret, the JSON of inseq (a path, or read),
         or numbers with their ``tokens``, such as a tensor of Captum: see
-        :func:`explainlab.attribution.elsewhere.maps.read_map`. ``text`` is needed where they do not hold it.
+        :func:`explainlab.attribution.elsewhere.read_map`. ``text`` is needed where they do not hold it.
         ``method`` names the map, ``output`` is what it explains; ``signed``: whether its scores have signs (None: if
         any is negative). Scores of parts of a feature are added up, those of special tokens are left out. The
         classifier's own tokens are known in the spelling of its tokenizer, with special ones or without, and of SHAP;
@@ -186,7 +186,7 @@ class Attribution(Result):
         Raises :class:`RequestError` for tokens that are not those of the text, or that cross the border of a feature
         of this classifier: a coarser ``unit`` helps.
         """
-        from explainlab.attribution.elsewhere.making import attribution_of
+        from explainlab.attribution.elsewhere import attribution_of
 
         return attribution_of(
             scores,
@@ -208,7 +208,7 @@ class Attribution(Result):
         The base value is the explained probability or logit less the sum of the scores. Raises
         :class:`UnsupportedError` where ``shap`` is not installed, and for a logit that is not known.
         """
-        from explainlab.attribution.elsewhere.making import explanation_of
+        from explainlab.attribution.elsewhere import explanation_of
 
         return explanation_of(self)
 

@@ -1,4 +1,4 @@
-"""All methods, discovered in the modules of `methods/`: adding a method touches its own file only."""
+"""All methods, discovered in the modules of ``methods/``: a new method touches only its own file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 from explainlab.attribution import methods as package
 from explainlab.attribution.baselines import data_digest
 from explainlab.attribution.method import Method
-from explainlab.declared import Parameters, discovered, named, options, parse
+from explainlab.declared import Parameters, discovered, lookup, parse, parse_options
 from explainlab.errors import RequestError
 from explainlab.models.architectures import Architecture
 from explainlab.reader import Reader
@@ -31,7 +31,7 @@ _COUNTS = ("samples", "steps", "passes", "neighbours", "timesteps")
 
 
 @dataclass(frozen=True)
-class MethodRequest:
+class MethodSpec:
     """A method with all its parameters."""
 
     method: str
@@ -39,7 +39,7 @@ class MethodRequest:
 
     @property
     def name(self) -> str:
-        """The shortest text that :func:`parse_method` reads as this."""
+        """The shortest text that :func:`parse_spec` reads as this."""
         return ":".join([self.method, *(f"{name}={value}" for name, value in self._own)])
 
     @property
@@ -48,7 +48,7 @@ class MethodRequest:
         return ", ".join([get_method(self.method).label, *(_spelled(name, value) for name, value in self._own)])
 
     def unsupported(self, architecture: Architecture) -> str:
-        """See :meth:`Method.unsupported`."""
+        """Return the reason why it cannot run on ``architecture``: see :meth:`Method.unsupported`."""
         return get_method(self.method).unsupported(architecture, self.parameters)
 
     @property
@@ -58,7 +58,7 @@ class MethodRequest:
 
 
 def _spelled(name: str, value: Any) -> str:
-    """A parameter as a reader says it: counts before their name, what is switched off without its value."""
+    """Spell a parameter for a reader: counts before their name, options that are off without their value."""
     words = name.replace("_", " ")
     if isinstance(value, bool):
         return words if value else f"not {words}"
@@ -68,36 +68,36 @@ def _spelled(name: str, value: Any) -> str:
 
 @cache
 def methods() -> dict[str, Method]:
-    """Every method by id, family by family."""
+    """Return every method by id, family by family."""
     return {method.id: method() for method in discovered(package, Method, FAMILIES)}  # type: ignore[type-abstract]
 
 
 def get_method(method_id: str) -> Method:
-    """The method with this id; raises :class:`RequestError` with the nearest names."""
-    return named("method", method_id, methods())
+    """Return the method with this id; raises :class:`RequestError` with the nearest names."""
+    return lookup("method", method_id, methods())
 
 
 def label_of(name: str) -> str:
-    """The label of a method with its options; the ``name`` itself, as of a file, if this version cannot read it."""
+    """Return the label of a method with its options; of an unknown method, or a file, the ``name`` itself."""
     try:
-        return parse_method(name).label
+        return parse_spec(name).label
     except RequestError:
         return name
 
 
 def chosen_by(name: str) -> str | None:
-    """The id of the metric by which a method with its options picks one of many maps; usually none (see the method)."""
+    """Return the id of the metric that selects one of a method's many maps; usually None (see the method)."""
     try:
-        request = parse_method(name)
+        request = parse_spec(name)
     except RequestError:
         return None
     return get_method(request.method).chosen_by(request.parameters)
 
 
 def request_label(request: Request) -> str:
-    """The label of the method of ``request`` with the options that differ from their defaults.
+    """Return the label of the method of ``request`` with the options that differ from their defaults.
 
-    The name of the method itself if this version cannot read it.
+    It is the id of the method if this version cannot read it.
     """
     try:
         return complete_method(request.question, request.parameters).label
@@ -106,17 +106,17 @@ def request_label(request: Request) -> str:
 
 
 def signed_of(method_id: str, parameters: Mapping[str, Any], scores: Sequence[float]) -> bool:
-    """Whether ``scores`` [n_features] have signs: as their method says, else if any is negative."""
+    """Tell whether ``scores`` [n_features] have signs: by their method, else if any is negative."""
     method = methods().get(method_id)
     return method.is_signed(parse(method, parameters)) if method else min(scores) < 0
 
 
-def parse_method(text: str, settings: Mapping[str, Mapping[str, Any]] | None = None) -> MethodRequest:
-    """``kernel_shap:samples=16n:paired=false`` as a complete request; values may contain colons.
+def parse_spec(text: str, settings: Mapping[str, Mapping[str, Any]] | None = None) -> MethodSpec:
+    """Parse ``kernel_shap:samples=16n:paired=false`` into a complete specification; values may contain colons.
 
-    ``settings``, by the ids of methods, hold for what ``text`` does not say. Options after :data:`MEMBERS` that the
-    method itself does not have are those of its last member. Raises :class:`RequestError` for an unknown method or
-    option, an option repeated, without a value, or out of range.
+    ``settings``, by the ids of methods, apply to parameters that ``text`` leaves out. Options after :data:`MEMBERS`
+    that the method itself does not have are those of its last member. Raises :class:`RequestError` for an unknown
+    method or option, an option repeated, without a value, or out of range.
     """
     method, written = _split(text)
     given = (settings or {}).get(method.id, {})
@@ -124,10 +124,10 @@ def parse_method(text: str, settings: Mapping[str, Mapping[str, Any]] | None = N
 
 
 def swept(text: str) -> list[str]:
-    """The specs that ``text`` stands for: one for every value of those that plus joins, as in ``rpi:steps=10+20+30``.
+    """Return the specs of ``text``: one for every value in a list joined by plus, as in ``rpi:steps=10+20+30``.
 
-    Several such options give all combinations. A value that the method takes as it is stays whole, as the members of an
-    ensemble. Raises as :func:`parse_method`, and for more than :data:`MOST_SWEPT`.
+    Several such options give all combinations. A value that the method accepts stays whole, as the members of an
+    ensemble. Raises as :func:`parse_spec`, and for more than :data:`MOST_SWEPT`.
     """
     method, written = _split(text)
     values = [[(name, part) for part in _parts(method, name, value)] for name, value in written.items()]
@@ -138,7 +138,7 @@ def swept(text: str) -> list[str]:
 
 
 def _parts(method: Method, name: str, value: str) -> list[str]:
-    """The values joined by plus in ``value``; all of it where the method takes it as it is."""
+    """Return the values joined by plus in ``value``, or ``value`` whole if the method accepts it."""
     if "+" in value:
         try:
             complete_method(method.id, {name: value})
@@ -148,7 +148,7 @@ def _parts(method: Method, name: str, value: str) -> list[str]:
 
 
 def _split(text: str) -> tuple[Method, dict[str, str]]:
-    """The method of a spec and its options as they are written; raises as :func:`parse_method`."""
+    """Return the method of a spec and its options as written; raises as :func:`parse_spec`."""
     method_id, *pieces = re.split(r":(?=\s*\w+\s*=)", text)
     method = get_method(method_id.strip())
     written: list[str] = []
@@ -158,18 +158,19 @@ def _split(text: str) -> tuple[Method, dict[str, str]]:
             written[-1] += f":{piece}"
         else:
             written.append(piece)
-    return method, options(method, written)
+    return method, parse_options(method, written)
 
 
-def parse_members(text: str) -> list[MethodRequest]:
-    """The methods of ``text``, joined by plus: ``lime+kernel_shap:samples=16n``; raises as :func:`parse_method`."""
-    return [parse_method(spec) for spec in re.split(r"\+(?=\s*[A-Za-z_]\w*\s*(?:[:+]|$))", text)]
+def parse_members(text: str) -> list[MethodSpec]:
+    """Return the methods of ``text``, joined by plus: ``lime+kernel_shap:samples=16n``; see :func:`parse_spec`."""
+    return [parse_spec(spec) for spec in re.split(r"\+(?=\s*[A-Za-z_]\w*\s*(?:[:+]|$))", text)]
 
 
-def member_versions(request: MethodRequest, reader: Reader) -> list[str]:
-    """What the scores of a method depend on beside its own version, parameters and data; empty for most methods.
+def member_versions(request: MethodSpec, reader: Reader) -> list[str]:
+    """Return the versions of the methods that a method runs; empty for most methods.
 
-    A line each of the methods that it runs: its parameters, its version, and the data that it reads as ``reader``.
+    Its scores depend on them. A line for each member has its parameters, its version, and the data that it reads as
+    ``reader``.
     """
     lines = []
     for member in get_method(request.method).members(request.parameters):
@@ -179,14 +180,14 @@ def member_versions(request: MethodRequest, reader: Reader) -> list[str]:
     return lines
 
 
-def complete_method(method_id: str, parameters: Mapping[str, Any]) -> MethodRequest:
-    """The method with all its parameters; raises :class:`RequestError` for one that it does not accept."""
+def complete_method(method_id: str, parameters: Mapping[str, Any]) -> MethodSpec:
+    """Return the method with all its parameters; raises :class:`RequestError` for one that it does not accept."""
     method = get_method(method_id)
-    return MethodRequest(method.id, parse(method, parameters))
+    return MethodSpec(method.id, parse(method, parameters))
 
 
 def describe_methods() -> list[dict[str, Any]]:
-    """The declarations of all methods as plain records (design: the contract of ``methods --json``)."""
+    """Return the declarations of all methods as plain records: the contract of ``methods --json``."""
     return [
         {
             "id": method.id,
@@ -207,5 +208,5 @@ def describe_methods() -> list[dict[str, Any]]:
 
 
 def complete(request: Request) -> CompleteRequest:
-    """The same request with every parameter of its method filled in."""
+    """Return the same request with every parameter of its method filled in."""
     return request.completed(parse(get_method(request.question), request.parameters))

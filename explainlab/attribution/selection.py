@@ -12,12 +12,11 @@ import numpy as np
 from explainlab.attribution.diffusion import Candidate, Draw, Maps
 from explainlab.attribution.passes import read_originals
 from explainlab.attribution.subject import Subject
-from explainlab.metrics.evaluate import Case, MetricResult, evaluate
-from explainlab.metrics.metric import Again
-from explainlab.metrics.registry import MetricRequest, parse_metric
-from explainlab.metrics.trust import TIE
+from explainlab.metrics.evaluate import TIE, Case, MetricResult, evaluate
+from explainlab.metrics.metric import Reexplainer
+from explainlab.metrics.registry import MetricSpec, parse_metric
 from explainlab.models.batching import Batcher
-from explainlab.text.rationale import marked_features
+from explainlab.text.units import marked_features
 
 MetricId = Literal[
     "comprehensiveness",
@@ -35,7 +34,7 @@ ROUND = 6
 BINS = 8
 """Ranges of timesteps among which the adaptive search chooses."""
 ELITE, UNIFORM = 0.25, 0.2
-"""Of the adaptive search: the share of the draws that it learns from, and the share that stays uniform."""
+"""Shares of the adaptive search: the draws that it learns from, and the draws that stay uniform."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,17 +47,17 @@ class Selection:
 
     @property
     def winner(self) -> Candidate:
-        """See :func:`winner_of`."""
+        """The best candidate: see :func:`winner_of`."""
         return self.candidates[winner_of(self.candidates, _merits(self.values, self.metric_id))]
 
     @property
     def decided(self) -> bool:
-        """Whether the metric tells the candidates apart."""
+        """True if the metric distinguishes the candidates."""
         return tells_apart(_merits(self.values, self.metric_id))
 
     @property
     def note(self) -> str:
-        """The draw that is the winner and the number of candidates; if there was a choice, their values."""
+        """Report the winner's draw and the number of candidates; if there was a choice, their values."""
         winner, mean, first = self.winner, self.values.mean(), self.values[0]
         place = f" in layer {winner.layer}" if winner.layer else ""
         among = f"of {len(self.candidates)} candidates" if len(self.candidates) > 1 else "the only candidate"
@@ -75,7 +74,7 @@ class Selection:
 
 
 def case_of(subject: Subject, scores: np.ndarray) -> Case:
-    """C attributions ``scores`` float64 [C, n_features] of the subject's text, to be evaluated by its target."""
+    """Return a case of C attributions ``scores`` float64 [C, n_features] of the subject's text, with its target."""
     rationale = marked_features(subject.encoding, subject.units, subject.rationale)
     target, said = subject.target.index, subject.paraphrases
     return Case(subject.encoding, subject.units, subject.original, target, scores, rationale, said)
@@ -84,13 +83,14 @@ def case_of(subject: Subject, scores: np.ndarray) -> Case:
 def evaluate_attributions(
     subjects: Sequence[Subject],
     maps: Sequence[np.ndarray],
-    metrics: Sequence[MetricRequest],
+    metrics: Sequence[MetricSpec],
     batcher: Batcher,
-    again: Again | None = None,
+    again: Reexplainer | None = None,
 ) -> list[list[list[MetricResult]]]:
-    """Attributions ``maps`` float64 [C, n_features] of every subject by ``metrics``: subject, attribution, metric.
+    """Evaluate attributions ``maps`` float64 [C, n_features] of every subject by ``metrics``: subject, attribution,
+    metric.
 
-    The passes of all together are divided among the subjects' ``forward``; those that the context remembers, too. See
+    All passes, cached ones too, are divided among the subjects' ``forward``. See
     :func:`explainlab.metrics.evaluate.evaluate` for ``again``, which counts its passes itself.
     """
     read_originals(subjects)
@@ -103,40 +103,40 @@ def evaluate_attributions(
 
 
 def winner_of(candidates: Sequence[Candidate], merits: np.ndarray) -> int:
-    """The index of the best of C ``candidates`` by ``merits`` float64 [C], higher is better.
+    """Return the index of the best of C ``candidates`` by ``merits`` float64 [C], higher is better.
 
-    Of equal ones that of the lowest layer, and there the first draw. What differs by rounding alone is equal. Source:
-    Barkan et al. 2024, Eq. 5; the ties are ours.
+    Among equal ones, the lowest layer wins, and there the first draw. Differences by rounding alone do not count.
+    Source: Barkan et al. 2024, Eq. 5; the ties are ours.
     """
     tied: list[int] = np.flatnonzero(merits >= merits.max() - TIE).tolist()
     return min(tied, key=lambda i: (candidates[i].layer, candidates[i].draw))
 
 
 def tells_apart(merits: np.ndarray) -> bool:
-    """Whether the best of ``merits`` float64 [C] is better than their mean, by more than rounding.
+    """Tell whether the best of ``merits`` float64 [C] is better than their mean, by more than rounding.
 
-    If not, a choice by them is no choice: a text may be so short that a metric selects none of its features. A single
-    attribution needs none.
+    If not, the metric cannot choose: a text may be so short that a metric selects none of its features. A single
+    attribution always passes.
     """
     return len(merits) == 1 or bool(merits.max() - merits.mean() > TIE)
 
 
 def values_of(subject: Subject, scores: np.ndarray, metric_id: str) -> np.ndarray:
-    """float64 [C]: the metric of C attributions ``scores`` float64 [C, n_features]; its passes are counted."""
+    """Return float64 [C]: the metric of C attributions ``scores`` float64 [C, n_features]; counts its passes."""
     (evaluated,) = evaluate_attributions([subject], [scores], [parse_metric(metric_id)], subject.batcher)
     return np.array([metric_result.value for (metric_result,) in evaluated])
 
 
 def at_random(maps: Maps, samples: int) -> list[Candidate]:
-    """``samples`` draws in every layer of ``maps``, with the preset's timesteps."""
+    """Return ``samples`` draws in every layer of ``maps``, with the preset's timesteps."""
     return maps.candidates([maps.draw(layer, number) for layer in maps.layers for number in range(samples)])
 
 
 def adaptively(maps: Maps, samples: int, metric_id: str) -> Selection:
-    """As many draws, spent where scores were good: the cross-entropy method over layers and ranges of timesteps.
+    """Search with the same number of draws by the cross-entropy method over layers and ranges of timesteps.
 
-    After every round, the best quarter of all draws so far sets the probabilities of layers and ranges; a fifth of the
-    draws stays uniform. The first draws of a larger search are those of a smaller one.
+    After every round, the best quarter of all draws sets the probabilities of layers and ranges; a fifth of the draws
+    stays uniform. The first draws of a larger search are those of a smaller one.
     """
     cells, values = _Cells(maps), np.empty(0)
     candidates: list[Candidate] = []
@@ -152,7 +152,7 @@ def adaptively(maps: Maps, samples: int, metric_id: str) -> Selection:
 
 
 def select(maps: Maps, samples: int, search: Search, metric_id: str) -> Selection:
-    """The candidates that ``search`` draws, ``samples`` for each layer, and the best of them."""
+    """Return the candidates that ``search`` draws, ``samples`` for each layer, and the best of them."""
     if search == "adaptive":
         return adaptively(maps, samples, metric_id)
     candidates = at_random(maps, samples)
@@ -164,12 +164,12 @@ def _scores(candidates: Sequence[Candidate]) -> np.ndarray:
 
 
 def _merits(values: np.ndarray, metric_id: str) -> np.ndarray:
-    """``values`` of a metric, negated where lower is better."""
+    """Return the ``values`` of a metric, negated if lower is better."""
     return values if parse_metric(metric_id).higher_is_better else -values
 
 
 class _Cells:
-    """The distribution over layers and ranges of timesteps from which the adaptive search draws."""
+    """The adaptive search's distribution over layers and ranges of timesteps."""
 
     def __init__(self, maps: Maps) -> None:
         self._maps = maps
@@ -177,13 +177,13 @@ class _Cells:
         self._count = len(maps.layers) * self._bins
         self._weights = np.full(self._count, 1 / self._count)
         self._drawn: list[int] = []
-        self._generator = np.random.default_rng([maps.subject.seed, 0, 0, 1])  # no draw's own
+        self._generator = np.random.default_rng([maps.subject.seed, 0, 0, 1])  # differs from the seeds of all draws
 
     def draws(self, count: int) -> list[Draw]:
         return [self._draw() for _ in range(count)]
 
     def learn(self, merits: np.ndarray) -> None:
-        """Fit the weights to the draws with the highest of ``merits`` [drawn so far], if these tell them apart."""
+        """Fit the weights to the draws with the highest of ``merits`` [all drawn], if these differ."""
         if not tells_apart(merits):
             return
         elite = np.argsort(-merits, kind="stable")[: ceil(ELITE * len(merits))]

@@ -1,7 +1,8 @@
-"""The subject of a method: a text, a classifier and the target explained. It counts every model pass of the method.
+"""The subject of a method: a text, a classifier and the target. It counts every model pass of the method.
 
-The target is fixed when the original text is first seen, so no pass is made twice. What needs a pass is no
-``cached_property``: Python 3.11 locks such a property in all threads while it is computed, and a pass waits for others.
+The target is fixed when the original text is first seen, so no pass is made twice. A property that needs a pass is not
+a ``cached_property``: Python 3.11 locks such a property in all threads during its computation, and a pass waits for
+other threads.
 """
 
 from __future__ import annotations
@@ -20,14 +21,13 @@ from explainlab.attribution.passes import Points
 from explainlab.attribution.records import Target
 from explainlab.errors import RequestError
 from explainlab.models.batching import Batcher
-from explainlab.models.caveats import caveats
 from explainlab.models.classifier import Classifier, Prediction
 from explainlab.models.context import RunContext
 from explainlab.models.inputs import Inputs
+from explainlab.models.reading_warnings import reading_warnings
 from explainlab.request import Output, Rationale, Unit
 from explainlab.text.encoding import Encoding
-from explainlab.text.rationale import NO_RATIONALE
-from explainlab.text.units import Units, group
+from explainlab.text.units import NO_RATIONALE, Units, group
 
 T = TypeVar("T")
 
@@ -56,13 +56,13 @@ class Original:
 
 
 class Subject:
-    """An encoding, a classifier, and the scalar explained: ``output`` of the target class.
+    """An encoding, a classifier, and the explained scalar: ``output`` of the target class.
 
-    ``forward`` and ``backward`` count passes per single input, also those that another subject of the same text has
-    made: what this subject costs alone. ``warnings`` are what a reader must know, ``notes`` what a reader may want to
-    know. ``baseline_data`` names the data set of the baseline ``max_entropy``; ``rationale`` is what metrics compare
-    with, ``paraphrases`` the text in other words (None: not known). Subjects whose passes run together share a
-    ``batcher``, and those of the same text its ``text`` and ``units``.
+    ``forward`` and ``backward`` count passes per single input, also passes that another subject of the same text has
+    made: the cost of this subject alone. ``warnings`` are for every reader, ``notes`` for interested ones.
+    ``baseline_data`` names the data set of the baseline ``max_entropy``; ``rationale`` is the reference of metrics,
+    ``paraphrases`` the text in other words (None: not known). Subjects whose passes run together share a ``batcher``,
+    and those of the same text its ``text`` and ``units``.
     """
 
     def __init__(
@@ -104,7 +104,7 @@ class Subject:
         self._max_entropy: Tensor | None = None
 
     def again(self, *, output: Output, seed: int, baseline_data: str) -> Subject:
-        """Another subject of the same text and target, which shares the text's embeddings and logits."""
+        """Return another subject of the same text and target, which shares the text's embeddings and logits."""
         return Subject(
             self.classifier,
             self.encoding,
@@ -118,7 +118,7 @@ class Subject:
             units=self.units,
         )
 
-    # What is explained -------------------------------------------------------------------------------------------
+    # The target ------------------------------------------------------------------------------------------------------
 
     @property
     def inputs(self) -> Inputs:
@@ -147,7 +147,7 @@ class Subject:
 
     @property
     def target(self) -> Target:
-        """The class explained; ``predicted``: the class predicted for the original text."""
+        """The target class; ``predicted``: the class predicted for the original text."""
         index = self.prediction.index if self._requested is None else self._requested
         return Target(index, self.classifier.labels[index])
 
@@ -158,24 +158,24 @@ class Subject:
 
     @property
     def logit(self) -> float | None:
-        """The logit of the target for the text itself, where this is what is explained."""
+        """The logit of the target for the text itself, if the logit is explained."""
         return float(self.original[self.target.index]) if self.output == "logit" else None
 
     @property
-    def caveats(self) -> list[str]:
-        """What a reader must know of how the model read the text: see :func:`explainlab.models.caveats.caveats`."""
-        return caveats(self.classifier, self.encoding, self.label_share)
+    def reading_warnings(self) -> list[str]:
+        """Warnings about how the model read the text: :func:`explainlab.models.reading_warnings.reading_warnings`."""
+        return reading_warnings(self.classifier, self.encoding, self.label_share)
 
     @property
     def explains_prediction(self) -> bool:
-        """Whether the target is the predicted class, known only after a pass over the text."""
+        """True if the target is the predicted class, known only after a pass over the text."""
         return self._requested is None
 
     def baseline(self, kind: str) -> Tensor:
-        """Word embeddings [N, d] with ``mask``, ``pad``, ``unk`` or ``zero`` in place of every content token.
+        """Return word embeddings [N, d] with ``mask``, ``pad``, ``unk`` or ``zero`` in place of every content token.
 
         ``max_entropy``: with the tokens of :func:`explainlab.attribution.baselines.choose` in their place, cut or
-        padded with ``mask``. The passes of the choice are counted in ``forward``; none if the context remembers it.
+        padded with ``mask``. The passes of the choice count in ``forward``; none if the context has cached it.
         """
         if kind == "max_entropy":
             if self._max_entropy is None:
@@ -201,21 +201,23 @@ class Subject:
     # Passes ------------------------------------------------------------------------------------------------------
 
     def values(self, points: Tensor) -> np.ndarray:
-        """float64 [K]: the explained scalar at ``points`` [K, N, d]; see :func:`.passes.values`."""
+        """Return float64 [K]: the explained scalar at ``points`` [K, N, d]; see :func:`.passes.values`."""
         return passes.values([self], [points])[0]
 
     def masked(self, keep: np.ndarray, baseline: str) -> np.ndarray:
-        """float64 [K]: the explained scalar of K versions; see :func:`.passes.masked`."""
+        """Return float64 [K]: the explained scalar of K versions; see :func:`.passes.masked`."""
         return passes.masked([self], [keep], baseline)[0]
 
     def versions(self, keep: np.ndarray, baseline: str) -> Points:
-        """K versions of the text: ``keep`` bool [K, n_content] is what stays, ``baseline`` replaces the rest."""
+        """Return K versions of the text: the features ``keep`` bool [K, n_content] stay, ``baseline`` replaces the
+        rest.
+        """
         filler, text = self.baseline(baseline), self.embeddings
         tokens = torch.as_tensor(self.units.token_mask(keep), device=self.classifier.device)
         return lambda part: torch.where(tokens[part, :, None], text, filler)
 
     def readings(self, points: Points, count: int, positions: np.ndarray) -> np.ndarray:
-        """float64 [count, P]: a causal decoder's explained scalar at ``positions`` [P] of each point.
+        """Return float64 [count, P]: a causal decoder's explained scalar at ``positions`` [P] of each point.
 
         The first point is the text itself, and the last position its last token: together they fix the target.
         """
@@ -234,7 +236,7 @@ class Subject:
         return np.concatenate(list(self._batches(count, run, gradients=False, phase="intermediate predictions")))
 
     def gradients(self, points: Points, count: int) -> Iterator[tuple[slice, Tensor, Tensor]]:
-        """For batches of ``count`` points: their slice, the explained scalar [k], and its gradient [k, N, d] there."""
+        """Yield, for batches of ``count`` points, their slice, the explained scalar [k], and its gradient [k, N, d]."""
         self.target  # noqa: B018  fixed before the points are run
 
         def run(part: slice) -> tuple[slice, Tensor, Tensor]:
@@ -248,16 +250,16 @@ class Subject:
         yield from self._batches(count, run, gradients=True, phase="gradients")
 
     def scalar(self, logits: np.ndarray) -> np.ndarray:
-        """float64 [...]: ``output`` of the target, from float64 [..., classes] logits."""
+        """Return float64 [...]: ``output`` of the target, from float64 [..., classes] logits."""
         return self.explained(torch.from_numpy(logits)).numpy()
 
     def explained(self, logits: Tensor) -> Tensor:
-        """[...]: ``output`` of the target, from [..., classes] logits, as a library or autograd needs it."""
+        """Return [...]: ``output`` of the target, from [..., classes] logits, as a library or autograd needs it."""
         return (logits if self.output == "logit" else logits.softmax(dim=-1))[..., self.target.index]
 
     @property
-    def terms(self) -> float:
-        """Σ_c |∂F/∂z_c · z_c| over the logits z of the text, to which the rounding of F is proportional."""
+    def rounding_scale(self) -> float:
+        """Σ_c |∂F/∂z_c · z_c| over the logits z of the text; the rounding of F is proportional to it."""
         logits = torch.from_numpy(self.original)
         gradient = torch.func.grad(self.explained)(logits)
         return float((gradient * logits).abs().sum())
@@ -273,7 +275,7 @@ class Subject:
             self.context.predicted(lambda: self.prediction)
 
     def recalls(self) -> bool:
-        """Whether the logits of the text are known; if only from another subject, count their pass."""
+        """Tell whether the logits of the text are known; if only from another subject, count their pass."""
         if self._original is None and self.text.logits is not None:
             self._original = self.text.logits
             self.forward += 1
@@ -284,7 +286,7 @@ class Subject:
 
 
 def class_index(target: str, labels: tuple[str, ...]) -> int:
-    """The class that ``target`` names, by label (case-insensitive if that is unambiguous) or by index.
+    """Return the index of the class ``target``, a label (case-insensitive if unambiguous) or an index.
 
     Raises :class:`RequestError` with the labels there are.
     """

@@ -1,4 +1,4 @@
-"""Data sets to explain and evaluate on: embedded examples, files, uploads and those of the hub."""
+"""Data sets to explain and evaluate on: embedded examples, files, uploads and the hub's."""
 
 from explainlab.data.examples import EXAMPLES, TO_LEARN, ExampleSet, embedded_examples, examples_for
 from explainlab.data.files import ROLES, Dataset, leaves_out, read_dataset, require_columns, without_marks

@@ -1,4 +1,4 @@
-"""What reading a data file may take: one budget for every format, so that no file is larger inside than out."""
+"""Limits for reading a data file: one budget for every format, so that no file unpacks to more than is allowed."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _TELL_SECONDS = 0.05
 class Budget:
     """The bytes, lines and seconds that reading the source ``name`` may take as ``reader``.
 
-    Its methods raise :class:`DataError` beyond a limit, and what ``reader.watch`` raises. ``bytes`` are those
-    unpacked so far, ``notes`` warnings about the source.
+    Its methods raise :class:`DataError` beyond a limit, and the errors of ``reader.watch``. ``bytes`` counts unpacked
+    bytes; ``notes`` are warnings about the source.
     """
 
     def __init__(self, name: str, reader: Reader) -> None:
@@ -31,12 +31,12 @@ class Budget:
         self._start = self._told = time.monotonic()
 
     def open(self, size: int, share: Callable[[], float]) -> None:
-        """The next file of the source has so many bytes as it lies on the disk."""
+        """Start the next file; ``size`` is its size on disk."""
         self._share = share
         self._most = min(self._limits.max_unpacked_mb * 2**20, self.bytes + ALWAYS_UNPACKED + MAX_RATIO * size)
 
     def unpack(self, size: int) -> None:
-        """``size`` more bytes are unpacked."""
+        """Count ``size`` more unpacked bytes."""
         self.bytes += size
         if self.bytes > self._most:
             raise self._too_large()
@@ -45,7 +45,7 @@ class Budget:
             self.check()
 
     def line(self, raw: bytes, number: int) -> None:
-        """A line of text is read; it belongs to the record that :meth:`end_record` ends."""
+        """Count a line of text; it belongs to the record that :meth:`end_record` ends."""
         self.unpack(len(raw))
         self._of_record += len(raw)
         if self._of_record > MAX_RECORD_BYTES:
@@ -58,11 +58,11 @@ class Budget:
             raise DataError(f"{self.name} has over {self._limits.max_rows:,} blank lines.", "Remove them.")
 
     def end_record(self) -> None:
-        """The record that the last lines belong to is complete."""
+        """Complete the record of the last lines."""
         self._of_record = 0
 
     def columns(self, names: Sequence[str]) -> None:
-        """The source has columns of these ``names``."""
+        """Count the columns ``names`` of the source."""
         if len(names) > MAX_COLUMNS:
             problem = f"{self.name} has {len(names):,} columns; the limit is {MAX_COLUMNS:,}."
             raise DataError(problem, "Keep the columns with the text and the label.")
@@ -77,7 +77,7 @@ class Budget:
             self.notes.append(words)
 
     def check(self) -> None:
-        """Look at the clock, and tell who watches."""
+        """Check the time limit, and call the watcher."""
         now = time.monotonic()
         if now - self._start > self._limits.max_read_seconds:
             raise DataError(
@@ -87,7 +87,7 @@ class Budget:
         if now - self._told > _TELL_SECONDS:
             self._watch(self._share())
             self._told = time.monotonic()
-            self._start += self._told - now  # what the watcher did meanwhile is no reading
+            self._start += self._told - now  # the watcher's time is no reading time
 
     def _too_large(self) -> DataError:
         if self._most < self._limits.max_unpacked_mb * 2**20:
@@ -98,6 +98,6 @@ class Budget:
 
 
 def cell_too_long(place: str) -> DataError:
-    """The error of a cell at ``place`` beyond the limit of every format."""
+    """Return the error of a cell at ``place`` beyond the limit of every format."""
     problem = f"{place} has a cell of over {MAX_CELL_CHARACTERS:,} characters."
     return DataError(problem, "Shorten it, or leave the column out.")

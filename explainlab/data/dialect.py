@@ -18,15 +18,15 @@ from explainlab.errors import DataError
 
 TAB = "\t"
 _SEPARATORS = (TAB, ";", ",", "|")
-"""The known ones; of two that divide a file equally well, the one that comes first."""
+"""Known separators; if two divide a file equally well, the first in this list."""
 _DECLARED = re.compile(r'("?)sep=([^\w\s"]|\t)\1\s*', re.IGNORECASE)
-"""A first line that is there to name the separator, for Excel."""
+"""A first line that names the separator, for Excel."""
 _HEAD_LINES, _HEAD_CHARACTERS = 50, 2**20
-"""The first lines, by which the separator is known."""
+"""The number of first lines and of characters that determine the separator."""
 _ENCLOSED = re.compile(r'"(?:[^"]|"")*"')
-"""A whole field that a library has written in quotation marks."""
+"""A whole field in quotation marks, as libraries write it."""
 _ESCAPED = re.compile(r'"(?:[^"\\]|\\.)*"|(?:[^"\\]|\\.)*')
-"""A whole field in which no quotation mark stands without a backslash, but at both ends."""
+"""A whole field whose quotation marks, except at both ends, follow a backslash."""
 
 
 class Dialect(NamedTuple):

@@ -1,4 +1,4 @@
-"""Doubts about a data set that was read without an error: signs that its writer meant another thing."""
+"""Doubts about a data set that was read without an error: signs that its writer meant something else."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from explainlab.data.rows import Row, Span
 from explainlab.data.sources import Source
 
 _LABELS = 1_000
-"""First labels that are compared with the name of their column."""
+"""Number of first labels that are compared with the name of their column."""
 _LEAST_SPANS = 3
 _EDGE_OF_WORD = regex.compile(r"(?w)\b|\A|\Z|(?<=\s)|(?=\s)")
-"""Where a word may begin or end (Unicode Standard Annex 29), or a blank."""
+"""Places where a word may begin or end (Unicode Standard Annex 29), or a blank."""
 
 _TWO_UNITS = regex.compile("[\U00010000-\U0010ffff]")
 """A character that is two units in UTF-16, as most emoji are."""
 
 
 class Doubts:
-    """Looks at every row of a ``source`` and its record, and has ``notes`` for readers in the end.
+    """A collector of doubts, as ``notes`` for readers, which looks at every row of a ``source`` and its record.
 
-    ``columns`` are the named ones, ``labels`` the classes of the model (None: any), and ``marks`` the roles that are
-    needed beside text and label.
+    ``columns`` are the named ones, ``labels`` the classes of the model (None: any), and ``marks`` the roles that a
+    question needs beside text and label.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class Doubts:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Each doubt in words, with its remedy."""
+        """Return each doubt in words, with its remedy."""
         return tuple(chain(self._of_header(), self._of_spans()))
 
     def _of_header(self) -> list[str]:

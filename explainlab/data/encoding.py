@@ -1,4 +1,4 @@
-"""The encoding of a text file: UTF-8, or else the one byte a character that Windows writes in much of the West."""
+"""The encoding of a text file: UTF-8, or else Windows-1252, the single-byte encoding of much of the West."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from explainlab.errors import DataError
 
 _BEYOND = re.compile(rb"[\x80-\xff]")
 _UTF8 = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
-"""A character of several bytes, as UTF-8 writes it."""
+"""A character of several bytes in UTF-8."""
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _WINDOWS = {byte: seen for byte in range(0x80, 0xA0) if (seen := bytes([byte]).decode("cp1252", "ignore"))}
-"""By the control characters of Latin-1 those that Windows-1252 has in their place."""
+"""The characters of Windows-1252 by the control characters of Latin-1 that they replace."""
 
 
 class Decoder:
-    """Decodes the one file of the ``budget`` that is open, piece by piece, and notes there if it is Windows-1252.
+    """A decoder of the open file of the ``budget``, piece by piece; it notes there if the file is Windows-1252.
 
     The first piece with a byte beyond ASCII decides. A byte that Windows-1252 does not define is read as Latin-1. A
-    file is damaged, and no Windows-1252, if it has a zero, or the mark of UTF-8 or UTF-16, or if it has more
-    characters as UTF-8 writes them than other bytes beyond ASCII.
+    file is damaged, and no Windows-1252, if it has a zero, or the mark of UTF-8 or UTF-16, or if it has more characters
+    as UTF-8 writes them than other bytes beyond ASCII.
     """
 
     def __init__(self, budget: Budget) -> None:

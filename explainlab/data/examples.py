@@ -1,4 +1,4 @@
-"""The embedded example sets: small labelled files that come with ExplainLab, so that it runs without any download."""
+"""The embedded example sets: small labelled files that come with ExplainLab and need no download."""
 
 from __future__ import annotations
 
@@ -70,11 +70,11 @@ TO_LEARN: dict[str, ExampleSet] = {
         ),
     )
 }
-"""Sets from which small models learn in seconds; beside :data:`EXAMPLES`, which are texts to explain."""
+"""Sets from which small models learn in seconds; the texts to explain are in :data:`EXAMPLES`."""
 
 
 def embedded_examples(example_id: str) -> ExampleSet:
-    """The example set with this id (``embedded:...``).
+    """Return the example set with this id (``embedded:...``).
 
     Raises :class:`DataError`, naming the nearest ids, if there is none.
     """
@@ -87,7 +87,7 @@ def embedded_examples(example_id: str) -> ExampleSet:
 
 
 def examples_for(labels: Sequence[str]) -> ExampleSet | None:
-    """The example set that has exactly these class names, in any order and case; None if no set fits."""
+    """Return the example set with exactly these class names, in any order and case; None if no set fits."""
     wanted = sorted(label.casefold() for label in labels)
     fitting = (s for s in EXAMPLES.values() if sorted(label.casefold() for label in s.labels) == wanted)
     return next(fitting, None)

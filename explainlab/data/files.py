@@ -1,13 +1,13 @@
-"""Reading a data set: its columns, its labels, and what makes a row bad.
+"""Reading of a data set: its columns, its labels, and the reasons why a row is bad.
 
 A file has the columns ``text`` and ``label`` (a class index or name) and optionally ``text_b`` (the second text of a
 pair), ``rationale`` and ``rationale_b`` (the human evidence in each text: a JSON list of ``[start, end)`` character
 spans), and ``paraphrase`` (the text in other words; in JSONL and Parquet also a list of such); other columns can be
-named instead. All else is ignored, and so are rationales that no question needs. An empty ``text_b`` is no second
-text. A label may be in a list of its own, as tools for annotation write it; rows that an annotator rejected
-or ignored are left out, where a column ``answer`` has nothing but Prodigy's answers. Files are streamed: of a large
-file only the requested rows are read, but for one look at all labels where they are numbers, one at all answers where
-one rejects, and one at all lines where tabs separate fields.
+named instead. All else is ignored, and so are rationales that no question needs. An empty ``text_b`` is no second text.
+A label may be in a list of its own, as tools for annotation write it; rows that an annotator rejected or ignored are
+left out, where a column ``answer`` has nothing but Prodigy's answers. Files are streamed: of a large file only the
+requested rows are read, but for one look at all labels where they are numbers, one at all answers where one rejects,
+and one at all lines where tabs separate fields.
 """
 
 from __future__ import annotations
@@ -28,8 +28,7 @@ from typing import Any
 from explainlab.data.doubts import Doubts
 from explainlab.data.formats import Record
 from explainlab.data.labels import LEFT_OUT, LONGEST_LABEL, Classes, LeftOut, Unclear, label_of
-from explainlab.data.rows import Row, Rows, Span
-from explainlab.data.sampling import Sample
+from explainlab.data.rows import Row, Rows, Sample, Span
 from explainlab.data.sources import Source, locate, source_state
 from explainlab.data.spans import read_spans
 from explainlab.errors import DataError
@@ -38,29 +37,29 @@ from explainlab.reader import ANYBODY, Reader
 
 ROLES = ("text", "label", "text_b", "rationale", "rationale_b", "paraphrase")
 
-MARKS: Mapping[str, str] = {
+OPTIONAL_COLUMNS: Mapping[str, str] = {
     "rationale": "Write there which characters are the evidence, as in [[0, 4], [10, 15]], of a second text in "
     "rationale_b; or leave out the metrics that need it.",
     "paraphrase": "Write there each text in other words; or leave out the metrics that need it.",
 }
-"""Roles of columns that only some questions need: what to write there."""
+"""Roles of columns that only some questions need, with the content that they expect."""
 LOOKED_AT = 1_000
-"""First records in which a column is looked for: those of a JSON file may have different ones."""
+"""Number of first records in which a column is searched: records of a JSON file may have different columns."""
 
 _EACH = "|"
-"""What stands between the columns of a label if each class has one."""
+"""The separator of the columns of a label if each class has one."""
 _TRUTHS = {"1": True, "1.0": True, "true": True, "0": False, "0.0": False, "false": False, "": False}
-"""By what stands in such a column: whether the class is the label."""
+"""Truth values of the cells of such a column: True if the class is the label."""
 _ANSWER, _ACCEPTED, _NOT_ACCEPTED = "answer", "accept", ("reject", "ignore")
-"""The column with the answer of an annotator, and the answers by which a label is the text's, and by which not."""
+"""The column with the answer of an annotator, the answer that confirms a label, and those that do not."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """The rows read from a source, and those that were left out, bad or as was asked, as ``(row number, reason)``.
+    """The rows read from a source, and the bad or excluded ones as ``(row number, reason)``.
 
-    ``total``: the rows of the source that can be used; None where its end was not reached. ``notes``: the
+    ``total``: the number of usable rows of the source; None if its end was not reached. ``notes``: the
     :class:`explainlab.data.doubts.Doubts` about them, and the encoding of a file that is not UTF-8.
     """
 
@@ -91,23 +90,22 @@ def read_dataset(
     seed: int | None = None,
     marks: Collection[str] = (),
 ) -> Dataset:
-    """Read the data set at ``path``: a file, or what else :func:`explainlab.data.sources.locate` knows by an id.
+    """Read the data set at ``path``: a file, or an id that :func:`explainlab.data.sources.locate` knows.
 
     ``labels`` are the model's class names in order: every row then needs a label, and it becomes the name that
-    :class:`explainlab.data.labels.Classes` finds. Without ``labels`` the label column may be missing or
-    empty, and labels stay as written. ``limit`` ends the reading after that many good rows; with a ``seed`` the whole
-    source is read instead, and so many good rows are drawn at random (see :class:`explainlab.data.sampling.Sample`).
-    ``skip_bad`` collects bad rows in ``Dataset.skipped`` instead of raising. ``columns`` maps roles (see ``ROLES``) to
-    the file's column names, ``classes`` labels as the file writes them to what they mean, or to :data:`LEFT_OUT`: rows
-    with such a label are always in ``Dataset.skipped``, and never raise. A file without a line of names has its columns
-    named by their numbers, from 1. Where each class has a column that is true or false, all of them name the label:
-    ``{"label": "negative|positive"}``. ``marks`` are the roles of :data:`MARKS` that are needed: a row whose rationale
-    cannot be read is bad only then, and has none otherwise.
+    :class:`explainlab.data.labels.Classes` finds. Without ``labels`` the label column may be missing or empty, and
+    labels stay as written. ``limit`` ends the reading after that number of good rows; with a ``seed`` the whole source
+    is read, and this number of good rows is drawn at random (see :class:`explainlab.data.rows.Sample`). ``skip_bad``
+    collects bad rows in ``Dataset.skipped`` instead of raising. ``columns`` maps roles (see ``ROLES``) to the file's
+    column names. ``classes`` maps labels as the file writes them to classes, or to :data:`LEFT_OUT`: rows with such a
+    label are always in ``Dataset.skipped``, and never raise. A file without a line of names has its columns named by
+    their numbers, from 1. If each class has a column that is true or false, all of them name the label: ``{"label":
+    "negative|positive"}``. ``marks`` are the roles of :data:`OPTIONAL_COLUMNS` that a question needs: only then a row
+    is bad if its rationale cannot be read; otherwise it has none.
 
-    Raises :class:`DataError` for a file that is missing, malformed or empty, for missing columns, for the
-    first bad row (unless skipped) with its number, for the first number whose column has no clear meaning (also where
-    bad rows are skipped), for classes that are none of the model's, and beyond the limits of the ``reader``, whose
-    uploads are read.
+    Raises :class:`DataError` for a file that is missing, malformed or empty, for missing columns, for the first bad row
+    (unless skipped) with its number, for the first number whose column has no clear meaning (also with ``skip_bad``),
+    for classes that the model does not have, and beyond the limits of the ``reader``, whose uploads are read.
     """
     if limit is not None and limit < 1:
         raise DataError(f"The limit of {limit} rows leaves no data.", "Use a limit of at least 1.")
@@ -143,10 +141,11 @@ def stream_rows(
     marks: Collection[str] = (),
     notes: list[str] | None = None,
 ) -> Iterator[tuple[int, Record, Row | DataError]]:
-    """Yield for each row its number, its cells by column, and the row or why it cannot be used; nothing is held.
+    """Yield for each row its number, its cells by column, and the row or the reason why it cannot be used.
 
-    The arguments and the errors are those of :func:`read_dataset`, but for those of a bad row. Where labels are numbers
-    of classes, the whole column is read before the first row. Warnings about the source are added to ``notes``.
+    No row is kept in memory. The arguments and the errors are those of :func:`read_dataset`, except the errors of bad
+    rows. If labels are numbers of classes, the whole column is read before the first row. Warnings about the source are
+    added to ``notes``.
     """
     source, names = locate(path, reader), column_names(columns)
     named = {role: names[role] for role in columns or {}}
@@ -159,7 +158,7 @@ def stream_rows(
             problem = f"{source.name} has more than {reader.limits.max_rows:,} rows."
             raise DataError(problem, "Split it, or take only its first rows.")
         label = label_cell(record, names["label"])
-        known.find(label)  # the first number has the column read: its errors end all
+        known.find(label)  # the first number reads the whole column: its errors end all
         try:
             if names["label"] != _ANSWER and record.get(_ANSWER) in _NOT_ACCEPTED and are_judged():
                 raise LeftOut(f"Its {_ANSWER} is {record[_ANSWER]}: the annotator did not accept its label.")
@@ -181,9 +180,9 @@ def require_columns(
     marks: Collection[str] = (),
     reader: Reader = ANYBODY,
 ) -> None:
-    """Raise :class:`DataError` as :func:`read_dataset` for a missing column; only the first records are made.
+    """Raise :class:`DataError` as :func:`read_dataset` for a missing column; read only the first records.
 
-    ``marks`` are the roles of :data:`MARKS` that are needed too. Of an empty file nothing is known.
+    ``marks`` are further required roles of :data:`OPTIONAL_COLUMNS`. An empty file passes.
     """
     names = column_names(columns)
     named = tuple((role, names[role]) for role in sorted(columns))
@@ -199,7 +198,7 @@ def _has_columns(
     marks: tuple[str, ...],
     reader: Reader,
 ) -> None:
-    """As :func:`require_columns`; a file that has them is not read again before it changes: pages ask often."""
+    """Check as :func:`require_columns`, once for each version of a file: pages ask often."""
     columns = dict(named)
     source = locate(path, reader)
     first = next(source.records(reader, columns.values()), None)
@@ -208,14 +207,16 @@ def _has_columns(
 
 
 def leaves_out(classes: Mapping[str, str]) -> bool:
-    """Whether rows are left out for their label, so that a label column is needed."""
+    """Tell whether rows are left out for their label, so that a label column is needed."""
     return LEFT_OUT in classes.values()
 
 
 def without_marks(name: str, role: str, columns: Mapping[str, str]) -> DataError:
-    """The error of a data set, called ``name``, that has nothing for a ``role`` of :data:`MARKS`."""
+    """Return the error of a data set, called ``name``, without cells for a ``role`` of :data:`OPTIONAL_COLUMNS`."""
     column = quote(column_names(columns)[role])
-    return DataError(f"{name} gives no {role}: its column {column} is missing or empty in all rows read.", MARKS[role])
+    return DataError(
+        f"{name} gives no {role}: its column {column} is missing or empty in all rows read.", OPTIONAL_COLUMNS[role]
+    )
 
 
 def headings(first: Record, columns: Mapping[str, str], known: Classes) -> dict[str, str]:
@@ -228,7 +229,7 @@ def headings(first: Record, columns: Mapping[str, str], known: Classes) -> dict[
 
 
 def column_names(columns: Mapping[str, str] | None) -> dict[str, str]:
-    """The column of every role: from ``columns``, else of the role's own name."""
+    """Return the column of every role: from ``columns``, else the column with the role's own name."""
     unknown = sorted(set(columns or {}) - set(ROLES))
     if unknown:
         raise DataError(f"There is no column role {unknown[0]!r}.", f"The roles are {', '.join(ROLES)}.")
@@ -242,7 +243,7 @@ def columns_of(source: Source, columns: Mapping[str, str], reader: Reader) -> di
 
 
 def missing_columns(found: Collection[str], columns: Mapping[str, str], needs_label: bool) -> dict[str, str]:
-    """Return by role the columns that are not ``found``, of the named ones and of those that every file needs."""
+    """Return by role the columns that are not ``found``, of the named ones and the required ones."""
     needed = {"text", *columns} | ({"label"} if needs_label else set())
     names = {role: columns.get(role, role) for role in ROLES if role in needed}
     if "label" in names and _of_classes(names["label"], found):
@@ -258,7 +259,7 @@ def _check_columns(
     marks: Collection[str],
     reader: Reader,
 ) -> None:
-    """Raise unless a file has the named columns, those that every file needs, and those of ``marks``.
+    """Raise unless a file has the named columns, the required ones, and those of ``marks``.
 
     Further records are read, and may have them, only where the ``first`` has not.
     """
@@ -282,7 +283,7 @@ def _check_columns(
 
 
 def _nothing_left(name: str, skipped: list[tuple[int, str]], remedy: str) -> DataError:
-    """The error of a source without a single good row, and the ``remedy`` of the first that has one."""
+    """Return the error of a source without a good row, and the ``remedy`` of the first row that has one."""
     if not skipped:
         return DataError(f"{name} has no data rows.", "A data file needs a text column and at least one row.")
     number, reason = skipped[0]
@@ -293,9 +294,9 @@ def _nothing_left(name: str, skipped: list[tuple[int, str]], remedy: str) -> Dat
 
 
 def _labels(path: str, column: str, named: tuple[str, ...], reader: Reader) -> Collection[str]:
-    """Return the different labels in a ``column`` of a data set, of which these columns are ``named``.
+    """Return the different labels in a ``column`` of a data set, whose columns are ``named``.
 
-    A file is read for them once, until it changes.
+    The file is read once for each of its versions.
     """
     return _different(path, source_state(path, reader), column, named, reader)
 
@@ -313,9 +314,9 @@ def _different(path: str, _state: object, column: str, named: tuple[str, ...], r
 
 
 def _are_judged(path: str, named: tuple[str, ...], reader: Reader) -> bool:
-    """Tell whether all answers that a data set gives are those of an annotator to a proposed label.
+    """Tell whether all answers of a data set are an annotator's answers to a proposed label.
 
-    A file is read for that once, until it changes, and up to the first other answer.
+    The file is read once for each of its versions, up to the first other answer.
     """
     return _has_only_answers(path, source_state(path, reader), named, reader)
 
@@ -374,7 +375,7 @@ def _row(
 
 
 def _text(value: Any, column: str, limits: Limits) -> str:
-    """A text that is a string, not blank, encodable and within the character limit."""
+    """Return a text if it is a string, not blank, encodable and within the character limit."""
     if _is_empty(value):
         raise DataError(f"The {column} is empty.", "Fill it in, or remove the row.")
     if not isinstance(value, str):
@@ -403,7 +404,7 @@ def _rationale(value: Any, column: str, text: str, marks: Collection[str]) -> tu
 
 
 def _paraphrases(value: Any, column: str, limits: Limits) -> Iterator[str]:
-    """The texts in a cell, of one or a list; what is no text of a model is none: few questions read this column."""
+    """Yield the paraphrases in a cell, a string or a list; skip invalid ones, as few questions read this column."""
     for text in value if isinstance(value, list) else [value]:
         if _is_empty(text):
             continue

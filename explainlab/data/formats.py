@@ -1,4 +1,4 @@
-"""The formats of data files, read record by record: CSV, TSV, JSON, JSONL and Parquet, each also gzipped."""
+"""The formats of data files, record by record: CSV, TSV, JSON, JSONL and Parquet, each also gzipped."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ SEPARATED = (".csv", ".tsv")
 _CHUNK = 2**20
 _MOST_DIALECTS = 64
 _dialects: dict[tuple[str, int, int, int, int], Dialect] = {}
-"""Dialects by the state of their files; the last ones that were found."""
+"""Dialects by the state of their files, for the last files."""
 _START = re.compile(r"\s*(\[)?")
 """The beginning of a JSON file, with the bracket that opens a list."""
 _NEXT, _END = re.compile(r"\s*([\[,])\s*(?=[^\s\]])"), re.compile(r"\s*(\[\s*)?\]\s*")
-"""In a JSON list: all that stands before a value, and all that stands after the last one, or in an empty list."""
+"""Characters of a JSON list before a value, and after the last one or in an empty list."""
 _TOO_LONG, _LINE_END = "field larger than field limit", "new-line character seen in unquoted field"
 csv.field_size_limit(MAX_CELL_CHARACTERS)
 
 
 def known_suffix(name: str) -> str:
-    """The ending of a file's name, in lower case, which determines its format: ``.csv``, ``.jsonl.gz``.
+    """Return the ending of a file's name, in lower case, which determines its format: ``.csv``, ``.jsonl.gz``.
 
     Raises :class:`DataError` for any other ending.
     """
@@ -82,7 +82,7 @@ def _unpacked(file: Stream) -> Stream:
 
 
 def _lines(file: Stream, budget: Budget) -> Iterator[str]:
-    """The decoded lines with their ends; a byte order mark is dropped."""
+    """Yield the decoded lines with their ends, without a byte order mark."""
     decoder = Decoder(budget)
     for number, raw in enumerate(_raw_lines(file), start=1):
         budget.line(raw, number)
@@ -115,7 +115,7 @@ def _raw_lines(file: Stream) -> Iterator[bytes]:
 
 
 def _dialect(file: Stream, budget: Budget, usual: str) -> Dialect:
-    """Return the dialect of a CSV or TSV file and rewind it; the file is read for that once, until it changes."""
+    """Return the dialect of a CSV or TSV file and rewind it; detect it once for each version of the file."""
     about = os.fstat(file.fileno())
     state = usual, about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns
     found = _dialects.get(state)
@@ -235,7 +235,7 @@ def _is_long(cell: Any) -> bool:
 
 
 def _parquet(file: Stream, budget: Budget, named: Collection[str]) -> Iterator[Record]:
-    """Records of a Parquet file; one that is packed is unpacked to the disk first."""
+    """Yield the records of a Parquet file; a packed file is unpacked to the disk first."""
     from explainlab.data import parquet  # slow to import and needed for this format only
 
     if isinstance(file.raw, io.FileIO):

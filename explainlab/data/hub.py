@@ -25,7 +25,7 @@ _SPLITS = ("test", "validation", "train")
 
 
 def hub_files(data_id: str) -> tuple[Path, ...]:
-    """The Parquet files of ``hub:owner/name[:config][:split]``, in order; downloaded if not stored here.
+    """Return the Parquet files of ``hub:owner/name[:config][:split]``, in order; download missing ones.
 
     Default config: the only one, or ``default``. Default split: ``test``, else ``validation``, else ``train``. Raises
     :class:`DataError` for a data set, config or split that does not exist, or is not stored here while the hub cannot
@@ -57,7 +57,7 @@ def hub_files(data_id: str) -> tuple[Path, ...]:
 
 
 def _listed(repo: str) -> list[str]:
-    """The names of its Parquet files in order; the listing is fetched only once."""
+    """Return the names of its Parquet files in order; the listing is fetched only once."""
     try:
         tree = get_cached_repo_tree(repo, repo_type=_TYPE, revision=_BRANCH)
     except CachedRepoTreeNotFoundError:
@@ -74,7 +74,7 @@ def _fetched(repo: str, names: list[str]) -> str:
 
 
 def _chosen(repo: str, names: list[str], config: str = "", split: str = "") -> tuple[str, str]:
-    """The requested config and split; a single name may also be a split's."""
+    """Return the requested config and split; a single name may also be a split's."""
     splits: dict[str, list[str]] = {}
     for name in names:
         owner, part, _ = name.split("/")

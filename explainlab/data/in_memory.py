@@ -1,4 +1,4 @@
-"""Data sets in the memory of a program, as files: requests name a data set, and its file is read in parts."""
+"""Data sets in the memory of a program, written to files: requests name a data set, and its file is read in parts."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _cell(cell: Any) -> Any:
 
 
 def _plain(cell: Any) -> Any:
-    """Return what NumPy and pandas hold as a value of Python."""
+    """Return a cell of NumPy or pandas as a value of Python."""
     if hasattr(cell, "tolist"):
         return cell.tolist()
     if hasattr(cell, "isoformat"):

@@ -1,4 +1,4 @@
-"""The labels of a data set: one rule turns a whole column of them into the classes of a model."""
+"""The labels of a data set: one rule maps a whole column of them to the classes of a model."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from typing import Any
 from explainlab.errors import DataError
 
 NO_CLASS = "is not a class of the model"
-"""In the reason why a row cannot be used: its label names none of the classes."""
+"""The reason why a row cannot be used if its label names none of the classes."""
 LEFT_OUT = ""
-"""What a label means whose rows are left out of the data set."""
+"""The class that means: leave rows with this label out."""
 LONGEST_LABEL = 200
-"""Characters of a label, or of a name, that is held against others."""
+"""Characters of a label, or of a name, that are compared."""
 _MOST_MATCHED = 30
-"""Names of labels that are matched with the nearest classes."""
+"""Most labels that are matched with the nearest classes."""
 _LISTED = 5
-"""Numbers that a message lists."""
+"""Most numbers in a message."""
 _NUMBER = re.compile(r"[+-]?\d{1,9}(\.\d{1,9})?(e[+-]?\d{1,2})?", re.ASCII)
 _UNNAMED = re.compile(r"label_(\d{1,9})", re.ASCII)
 _TRUTH = {"false": 0, "true": 1}
-"""Of two classes, the index of the one that a truth value means."""
+"""The index, of two classes, of a truth value."""
 
 
 class LeftOut(DataError):
-    """A row that is left out for its label, as the reader or the annotator wants it."""
+    """A row that is left out for its label, by the reader's or the annotator's wish."""
 
 
 class Unclear(DataError):
@@ -45,12 +45,12 @@ class Classes:
 
     ``meant`` translates labels; those that mean :data:`LEFT_OUT` are in ``left_out``. Every other label is the class
     with exactly its name, else the only class whose name differs in nothing but case, blanks, the quotation marks of
-    JSON, or how a number is written.
+    JSON, or the spelling of a number.
 
-    All numbers of a column are read alike; ``column`` gives its different labels, and is called when the first number
-    is met. Either all numbers are names, or all are indexes from 0: each is below the number of classes, no class is
-    named by a number, and 0 is among them, as several could count from 1 without it. ``LABEL_1`` is the number 1; where
-    all are written so, they count from 0. Numbers in ``meant`` count too, unless they are left out.
+    All numbers of a column are read alike; ``column`` returns its different labels, and is called at the first number.
+    Either all numbers are names, or all are indexes from 0: each is below the number of classes, no class is named by a
+    number, and 0 is among them, as several could count from 1 without it. ``LABEL_1`` is the number 1; if all labels
+    have this form, they count from 0. Numbers in ``meant`` count too, unless they are left out.
 
     Raises :class:`DataError` if ``meant`` maps a label to something that is not a class.
     """
@@ -100,19 +100,19 @@ class Classes:
         return self._found[label]
 
     def doubt(self, label: str) -> str:
-        """Return the reason why the class of a number is not clear; empty for other labels, and if one was matched."""
+        """Return the reason why the class of a number is unclear; empty for other labels, and if one was matched."""
         matched = any(_index(other) is not None for other in self.meant)
         return "" if matched or _index(label) is None else self._numbers[1]
 
     def is_heading(self, label: str) -> bool:
         """Tell whether ``label`` is likely the name of the column: it alone is neither a class nor a number."""
-        with suppress(DataError):  # the reading will come to the damage
+        with suppress(DataError):  # reading reports the damage later
             strange = [other for other in self._kept if _index(other) is None and self.find(other) is None]
             return strange == [label] != self._kept
         return False
 
     def _named(self, label: str) -> str | None:
-        """Return the class with this name, whatever else is in the column."""
+        """Return the class with this name, without regard to the rest of the column."""
         return self._by_name.get(label) or self._by_form.get(_form(label))
 
     def _meant(self, name: str) -> str:
@@ -159,7 +159,7 @@ class Classes:
     def _remedy(self) -> str:
         """Say how to match the labels of the column with classes."""
         names = self.names or []
-        with suppress(DataError):  # the reading will come to the damage
+        with suppress(DataError):  # reading reports the damage later
             likely = proposed([label for label in self._kept if label in self.meant or self.find(label) is None], names)
             unread = {label: likely.get(label, LEFT_OUT) for label in self._kept if self.find(label) is None}
             if any(unread.values()) and len(unread) <= max(_MOST_MATCHED, len(names)):

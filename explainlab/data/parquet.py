@@ -29,7 +29,7 @@ _VALUE, _NESTED_VALUE = 8, 12
 _NO_DICTIONARIES = ("DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY")
 """Encodings of strings of which Arrow makes no dictionaries."""
 _DATASETS = b"huggingface"
-"""Where the metadata of a schema have the features of the library datasets."""
+"""The key of the features of the library datasets in the metadata of a schema."""
 _DAMAGE = (pa.ArrowException, OSError, ValueError, OverflowError, KeyError, EOFError)
 
 
@@ -91,7 +91,7 @@ def _rows_at_once(group: parquet.RowGroupMetaData, columns: list[parquet.ColumnS
 
 
 def _open(file: BinaryIO, budget: Budget) -> parquet.ParquetFile:
-    """The file, with its strings as dictionaries; only its footer is read."""
+    """Open the file, with its strings as dictionaries; only its footer is read."""
     bounds = {"thrift_string_size_limit": _MOST_FOOTER, "thrift_container_size_limit": _MOST_LISTED}
     plain = parquet.ParquetFile(file, **bounds)
     schema, first = plain.schema, plain.metadata.row_group(0) if plain.num_row_groups else None
@@ -123,7 +123,7 @@ def _meant(file: parquet.ParquetFile, columns: list[parquet.ColumnSchema]) -> di
 
 
 def _of_one(kind: pa.DataType) -> pa.DataType:
-    """Return the type of a cell, or of what its lists hold."""
+    """Return the type of a cell, or of the elements of its lists."""
     return kind.value_type if types.is_list(kind) or types.is_large_list(kind) else kind
 
 
@@ -163,11 +163,11 @@ def _value(cell: Any) -> Any:
     return cell
 
 
-# What it holds -------------------------------------------------------------------------------------------------------
+# Parts of files ------------------------------------------------------------------------------------------------------
 
 
 def _parts(batch: pa.RecordBatch, name: str) -> Iterator[pa.RecordBatch]:
-    """Parts of ``batch``, in order, that can be written out in Python."""
+    """Yield parts of ``batch``, in order, that fit into memory as Python objects."""
     weight = sum(_weight(column) for column in batch.columns)
     if weight <= MAX_RECORD_BYTES:
         yield batch
@@ -182,7 +182,7 @@ def _parts(batch: pa.RecordBatch, name: str) -> Iterator[pa.RecordBatch]:
 
 
 def _weight(array: pa.Array) -> int:
-    """Bytes of all cells when each is written out, a string as often as it occurs."""
+    """Return the bytes of all cells when each is written out, a string as often as it occurs."""
     kind = array.type
     if isinstance(array, pa.ExtensionArray):
         return _weight(array.storage)
@@ -203,7 +203,7 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def _plain(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The same cells without dictionaries; dates and times, which Python may not have, as text."""
+    """Return the same cells without dictionaries; dates and times, which Python may not have, as text."""
     return pa.RecordBatch.from_arrays([_written(column) for column in batch.columns], batch.schema.names)
 
 

@@ -1,4 +1,4 @@
-"""A data set whose truth is known: words are put into its texts, and they alone decide the new labels (thesis 004)."""
+"""A data set with known truth: planted words alone decide the new labels (thesis 004)."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from explainlab.declared import Parameters
 from explainlab.errors import DataError, ResourceError
 from explainlab.files import write_file
 from explainlab.reader import ANYBODY, Reader
-from explainlab.request import checked
+from explainlab.request import validated
 
 VERSION = 1
-"""Of what :func:`planted_files` makes of its arguments: a change of its bytes needs a new one."""
+"""The version of the output of :func:`planted_files`: a change of its bytes needs a new one."""
 ENDING = ".csv"
 WORD = "planted_word"
-"""The column by which a planted file is known: the word that was put into each text, or nothing."""
+"""The column that identifies a planted file: the word in each text, or nothing."""
 MANY = 0.05
-"""The share of texts in which a word may stand before, without a warning."""
+"""The share of texts that may contain a word beforehand without a warning."""
 
 
 def _split(words: Any) -> Any:
@@ -49,7 +49,7 @@ def _words(words: tuple[str, ...]) -> tuple[str, ...]:
 
 
 class Planting(Parameters):
-    """How words are planted."""
+    """Settings of planting."""
 
     words: Annotated[tuple[str, ...], BeforeValidator(_split), AfterValidator(_words)] = Field(
         ("negative", "positive"), description="The words, one for each class, which it names; commas between."
@@ -65,7 +65,7 @@ class Planting(Parameters):
 
 @dataclass(frozen=True)
 class Planted:
-    """What :func:`plant` wrote: ``rows``, of which ``planted`` got a word, into the file ``out``.
+    """The result of :func:`plant`: ``rows``, of which ``planted`` got a word, in the file ``out``.
 
     In ``already`` of the rows a word of the list stood before. ``best_accuracy`` is the highest that a model can have.
     ``held_out`` is the second file, or None.
@@ -79,7 +79,7 @@ class Planted:
     held_out: str | None = None
 
     def lines(self) -> list[str]:
-        """What was written, for a reader; and that the words stood in many texts before, if they did."""
+        """Report the result to a reader, with a warning if the words occurred in many texts before."""
         rows = f"{self.rows:,} rows in {self.out}, a word put into {self.planted:,} of them"
         best = f"The best accuracy possible is {self.best_accuracy:.1%}."
         held_out = f"Rows held out, to test a model on: {self.held_out}." if self.held_out else ""
@@ -117,7 +117,7 @@ def plant(
     that cannot be read and for an ``out`` that exists or is no ``.csv``, :class:`ResourceError` if it cannot be
     written.
     """
-    planting, path = checked(Planting, **parameters), Path(out)
+    planting, path = validated(Planting, **parameters), Path(out)
     second = path.with_name(f"{path.stem}-held-out{path.suffix}") if planting.held_out else None
     for each in filter(None, (path, second)):
         if each.exists():
@@ -149,7 +149,7 @@ def planted_files(
     seed: int = 0,
     reader: Reader = ANYBODY,
 ) -> PlantedFiles:
-    """The rows of ``source``, planted.
+    """Plant words in the rows of ``source``.
 
     Every label is drawn uniformly from the words, whatever the text and its old label. With probability ``share`` the
     word of the label is put into the text, with a blank between; its place is the row's rationale. Else nothing is put
@@ -175,7 +175,7 @@ def planted_files(
 
 
 def is_planted(source: str | Path, columns: Mapping[str, str], reader: Reader = ANYBODY) -> bool:
-    """Whether ``source`` is a file that :func:`plant` wrote, and is read as such: no role has another column.
+    """Tell whether :func:`plant` wrote ``source`` and no role has another column.
 
     Raises :class:`DataError` for a file that cannot be read.
     """
@@ -184,7 +184,7 @@ def is_planted(source: str | Path, columns: Mapping[str, str], reader: Reader = 
 
 
 def standing_words(already: int, rows: int) -> str:
-    """That a word stood in ``already`` of the ``rows`` before, where these are many; else empty."""
+    """Warn that a word occurred in ``already`` of the ``rows`` before, if these are many; else return an empty text."""
     if already <= MANY * rows:
         return ""
     return (
@@ -194,17 +194,17 @@ def standing_words(already: int, rows: int) -> str:
 
 
 def best_accuracy(share: float, classes: int) -> float:
-    """The highest expected accuracy where a ``share`` of the rows says its class and the others are drawn at random."""
+    """Return the highest expected accuracy if a ``share`` of the rows shows its class and the others are random."""
     return share + (1 - share) / classes
 
 
 def _standing(words: tuple[str, ...]) -> re.Pattern[str]:
-    """Finds any of the ``words`` as whole words, in any case."""
+    """Return a pattern that finds any of the ``words`` as whole words, in any case."""
     return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, words))})(?!\w)", re.IGNORECASE)
 
 
 def _record(row: Row, planting: Planting, generator: random.Random) -> dict[str, Any]:
-    """The new row. Three numbers are drawn for each: for its label, for whether a word is planted, and for where."""
+    """Return the new row. Three random numbers decide its label, whether a word is planted, and the place."""
     label, chance, place = (generator.random() for _ in range(3))
     word = planting.words[int(label * len(planting.words))]
     text, spans = row.text, list[Span]()
@@ -215,9 +215,9 @@ def _record(row: Row, planting: Planting, generator: random.Random) -> dict[str,
 
 
 def _held_out(records: Sequence[Mapping[str, Any]], planting: Planting, seed: int) -> set[int]:
-    """The places of the rows that are held out; at least one is, and one is not.
+    """Return the places of the held-out rows; at least one is held out, and one is not.
 
-    They are as many of each class, with a word and without: a model that only guesses is right as often as chance says.
+    Each class has the same number of rows with a word and without: guessing has the accuracy of chance.
     """
     if not planting.held_out:
         return set()
@@ -235,7 +235,7 @@ def _held_out(records: Sequence[Mapping[str, Any]], planting: Planting, seed: in
 
 
 def _put(text: str, word: str, position: str, place: float) -> tuple[str, int]:
-    """``text`` with ``word`` in it, and where that starts; a text without a blank gets it at its end."""
+    """Return ``text`` with ``word`` in it, and the start of the word; a text without a blank gets it at its end."""
     blanks = [i for i, character in enumerate(text) if character.isspace()]
     if position == "start":
         return f"{word} {text}", 0

@@ -1,4 +1,4 @@
-"""Where data sets come from: embedded examples, files, uploads and the hub, and their files."""
+"""Sources of data sets: embedded examples, files, uploads and the hub, and their files."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ _FIRST_RECORDS, _MOST_RECORDS, _MOST_BYTES = 16, 1024, 2**18
 
 @dataclass(frozen=True)
 class Source:
-    """The existing files that a data set is read from, in their order, and its name to show."""
+    """The existing files of a data set, in their order, and its name to show."""
 
     name: str
     files: tuple[Path, ...]
 
     @property
     def is_separated(self) -> bool:
-        """Tell if it has fields between separators, so that its first line may be a row and no line of names."""
+        """Tell whether it has fields between separators, so that its first line may be a row instead of names."""
         return known_suffix(self.files[0].name).startswith(SEPARATED)
 
     def records(self, reader: Reader, named: Collection[str] = (), notes: list[str] | None = None) -> Iterator[Record]:
-        """All records, from column to value, read as ``reader``; one budget for all files.
+        """Yield all records, from column to value, read as ``reader``; one budget for all files.
 
-        Columns are ``named`` as in :func:`explainlab.data.formats.records`. Warnings about the files so far are added
-        to ``notes``.
-        Raises :class:`DataError` for a damaged file, and for what is beyond the limits of the ``reader``.
+        Columns are ``named`` as in :func:`explainlab.data.formats.records`. Warnings about the files are added to
+        ``notes`` before the records that follow. Raises :class:`DataError` for a damaged file, and beyond the limits of
+        the ``reader``.
         """
         notes = [] if notes is None else notes
         arguments = {
@@ -92,7 +92,7 @@ def read_parts(
 
 
 def locate(path: str | Path, reader: Reader) -> Source:
-    """What is behind a file's path, or an id: ``embedded:...``, ``upload:...`` of the ``reader`` or ``hub:...``.
+    """Return the source for a file's path, or an id: ``embedded:...``, ``upload:...`` of the ``reader`` or ``hub:...``.
 
     Raises :class:`DataError` for one that is not there; a hub data set that is not stored here is fetched.
     """
@@ -108,10 +108,10 @@ def locate(path: str | Path, reader: Reader) -> Source:
 
 
 def source_digest(path: str | Path, reader: Reader = ANYBODY) -> str:
-    """SHA-256 of the file behind a path or an id, in hexadecimal; computed again only after a change.
+    """Return SHA-256 of the file behind a path or an id, in hexadecimal; computed again only after a change.
 
-    That of an upload is its name. For several files, that of their concatenated digests. Raises :class:`DataError` for
-    a file that is missing or cannot be read.
+    The digest of an upload is its name. For several files it is that of their concatenated digests. Raises
+    :class:`DataError` for a file that is missing or cannot be read.
     """
     if str(path).startswith(uploads.PREFIX):
         return uploads.upload_path(str(path), reader.uploads).name.partition(".")[0]
@@ -134,7 +134,7 @@ def rows_digest(path: str | Path, reader: Reader = ANYBODY) -> str:
 
 
 def source_state(path: str | Path, reader: Reader = ANYBODY) -> tuple[tuple[int, int], ...]:
-    """Size and time of change of the files behind a path or an id, which are not read; of a hub data set nothing.
+    """Return size and time of change of the files behind a path or an id, without reading them; nothing for the hub.
 
     Raises :class:`DataError` for a file that is missing or cannot be read.
     """

@@ -1,4 +1,4 @@
-"""The forms in which people and tools write which characters of a text are the evidence for its label."""
+"""The forms in which people and tools mark the characters of a text that are the evidence for its label."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A data set before use: its columns and first rows, the classes that its labels name, and which names do not fit."""
+"""A data set before use: its columns and first rows, the classes of its labels, and names that do not fit."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SHOWN = 500
 
 @dataclass(frozen=True)
 class Preview:
-    """The columns that the first records of a data set have, and the cells of these records as text, by column.
+    """The columns of the first records of a data set, and the cells of these records as text, by column.
 
     ``numbers`` name the columns if the first line is a row; there are none in a format with names. ``notes``: warnings
     about the file.
@@ -45,7 +45,7 @@ class Preview:
 
 @dataclass(frozen=True)
 class Written:
-    """A label as a file writes it (empty: no label), its number of rows, and the class that it names, if any."""
+    """A label as a file writes it (empty: no label), its number of rows, and its class, if any."""
 
     label: str
     rows: int
@@ -54,9 +54,9 @@ class Written:
 
 @dataclass(frozen=True)
 class Survey:
-    """How many rows of a data set can be used and how many cannot (the first of them as ``(number, reason)``).
+    """The numbers of usable and unusable rows of a data set (the first of these as ``(number, reason)``).
 
-    ``labels``: all that the file writes as a label, the most frequent first.
+    ``labels``: all labels in the file's spelling, the most frequent first.
     """
 
     name: str
@@ -86,10 +86,10 @@ class Misfit:
 def preview(
     path: str | Path, rows: int = 5, reader: Reader = ANYBODY, columns: Mapping[str, str] | None = None
 ) -> Preview:
-    """The first ``rows`` records of a data set, their cells cut to 500 characters; no more of its file is read.
+    """Return the first ``rows`` records of a data set, their cells cut to 500 characters; no more of its file is read.
 
-    All lines of a file with tabs are looked at once, for its quotation marks. ``columns`` are those that are named.
-    Raises :class:`DataError` for a file that is missing, of an unknown format, or damaged at its beginning.
+    In a file with tabs all lines are scanned once, for its quotation marks. ``columns`` are the named ones. Raises
+    :class:`DataError` for a file that is missing, of an unknown format, or damaged at its beginning.
     """
     source, notes = locate(path, reader), list[str]()
     records = islice(source.records(reader, (columns or {}).values(), notes), rows)
@@ -141,7 +141,7 @@ def misfit(
     classes: Mapping[str, str] | None = None,
     reader: Reader = ANYBODY,
 ) -> Misfit | None:
-    """Which columns are missing, and which labels of the first 1,000 records are no class; None where all fits.
+    """Return missing columns, and labels of the first 1,000 records that are no class; None if all fits.
 
     The arguments and errors are those of :func:`explainlab.data.files.read_dataset`. An empty file fits.
     """
@@ -173,7 +173,7 @@ def misfit(
 
 
 def _labelled(source: Source, columns: Mapping[str, str], reader: Reader) -> tuple[dict[str, None], list[str], Record]:
-    """Return of the first records the columns, the different labels, and the first one; ``columns`` are named."""
+    """Return the columns of the first records, their different labels, and the first one; ``columns`` are named."""
     found: dict[str, None] = {}
     written: dict[str, None] = {}
     first: Record = {}
@@ -186,12 +186,12 @@ def _labelled(source: Source, columns: Mapping[str, str], reader: Reader) -> tup
 
 
 def _quoted(names: Iterable[str]) -> str:
-    """The first of ``names`` for a sentence that denies them: "'a', 'b' or 'c'"."""
+    """Join the first of ``names`` for a sentence that denies them: "'a', 'b' or 'c'"."""
     first = [quote(name) for name in islice(names, LISTED_NAMES + 1)]
     *others, last = [*first[:LISTED_NAMES], "others"] if len(first) > LISTED_NAMES else first
     return f"{', '.join(others)} or {last}" if others else last
 
 
 def _shown(cell: Any) -> str:
-    """The beginning of a cell as text; empty if it is."""
+    """Return the beginning of a cell as text; empty if the cell is."""
     return "" if cell is None else str(cell)[:SHOWN]

@@ -1,4 +1,4 @@
-"""Uploaded files: kept in their owner's folder under the digest of their content, each with its name."""
+"""Uploaded files, stored in their owner's folder under the digest of their content, each with its name."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ID = re.compile(r"upload:([0-9a-f]{64}(?:\.[a-z]+){1,2})")
 
 @dataclass(frozen=True)
 class StoredUpload:
-    """An upload that is there: its id, its size, and when it was last used (seconds since 1970, UTC)."""
+    """A stored upload: its id, its size, and the time of its last use (seconds since 1970, UTC)."""
 
     id: str
     bytes: int
@@ -29,10 +29,10 @@ class StoredUpload:
 
 
 def keep_upload(content: bytes, name: str, folder: Path, most_mb: int) -> str:
-    """Store a file's ``content`` in ``folder``; the id by which it is read: ``upload:<SHA-256><ending of name>``.
+    """Store a file's ``content`` in ``folder``; return its id: ``upload:<SHA-256><ending of name>``.
 
-    The same content is stored once, under its latest name. Raises :class:`DataError` for a name
-    without a known format and for more than ``most_mb`` MB, :class:`ResourceError` where it cannot be written.
+    The same content is stored once, under its latest name. Raises :class:`DataError` for a name without a known format
+    and for more than ``most_mb`` MB, :class:`ResourceError` where it cannot be written.
     """
     suffix = known_suffix(name)
     if len(content) > most_mb * 2**20:
@@ -49,7 +49,7 @@ def keep_upload(content: bytes, name: str, folder: Path, most_mb: int) -> str:
 
 
 def upload_path(upload_id: str, folder: Path | None) -> Path:
-    """The file of an upload in ``folder``; raises :class:`DataError` if it has none with this id."""
+    """Return the file of an upload in ``folder``; raises :class:`DataError` if it has none with this id."""
     if folder is not None and _ID.fullmatch(upload_id):
         path = _path(upload_id, folder)
         if path.is_file():
@@ -58,7 +58,7 @@ def upload_path(upload_id: str, folder: Path | None) -> Path:
 
 
 def upload_name(upload_id: str, folder: Path | None) -> str:
-    """The name of the uploaded file; the id itself if it is not in ``folder``."""
+    """Return the name of the uploaded file; the id itself if it is not in ``folder``."""
     if folder is not None and _ID.fullmatch(upload_id):
         with suppress(OSError):
             return _name_path(_path(upload_id, folder)).read_text(encoding="utf-8")
@@ -73,18 +73,18 @@ def delete_upload(upload_id: str, folder: Path) -> None:
 
 
 def touch_upload(upload_id: str, folder: Path) -> None:
-    """The upload has been used just now: its name's time says so. Raises :class:`OSError` if it is not there."""
+    """Record that the upload was used now, in its name's time. Raises :class:`OSError` if it does not exist."""
     if _ID.fullmatch(upload_id):
         os.utime(_name_path(_path(upload_id, folder)))
 
 
 def origin_path(upload_id: str, folder: Path) -> Path:
-    """The file that may say how an upload was made; no id leads there, and it is deleted with the upload."""
+    """Return the file with the origin of an upload; no id leads there, and it is deleted with the upload."""
     return folder / "origins" / upload_id.removeprefix(PREFIX)
 
 
 def stored_uploads(folder: Path) -> list[StoredUpload]:
-    """The uploads in ``folder``."""
+    """List the uploads in ``folder``."""
     files = folder.iterdir() if folder.is_dir() else ()
     return [_stored(path) for path in files if _ID.fullmatch(f"{PREFIX}{path.name}")]
 
@@ -95,12 +95,12 @@ def _stored(path: Path) -> StoredUpload:
 
 
 def _name_path(path: Path) -> Path:
-    """The file with the name of the upload at ``path``; no id leads there."""
+    """Return the file with the name of the upload at ``path``; no id leads there."""
     return path.parent / "names" / path.name
 
 
 def _readable(name: str) -> str:
-    """A file's name without folders and invisible characters, cut to a length that can be shown."""
+    """Return a file's name without folders and invisible characters, cut to a length that can be shown."""
     seen = "".join(letter for letter in re.split(r"[/\\]", name)[-1] if letter.isprintable())
     return seen if len(seen) <= MOST_NAMED else f"{seen[: MOST_NAMED - 13]}…{seen[-12:]}"
 

@@ -19,7 +19,7 @@ from explainlab.figures.facts import settings, sum_words
 from explainlab.figures.heatmap import Heatmap, heatmap, heatmaps, method_label, number
 from explainlab.figures.palette import DEFAULT, PALETTES
 from explainlab.figures.svg import draw_svg
-from explainlab.models.caveats import share_words
+from explainlab.models.reading_warnings import share_words
 from explainlab.result import with_verdict
 from explainlab.settings import ASSETS
 

@@ -24,5 +24,5 @@ def sum_words(attribution: Attribution) -> str:
 def settings(attribution: Attribution) -> dict[str, Any]:
     """The parameters that affected the scores; all of them if this version does not know the method."""
     given, method = attribution.request.parameters, methods().get(attribution.request.question)
-    idle = method.idle(parse(method, given)) if method else frozenset()
+    idle = method.ineffective_parameters(parse(method, given)) if method else frozenset()
     return {name: value for name, value in given.items() if value != "" and name not in idle}

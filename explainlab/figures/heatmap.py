@@ -26,7 +26,7 @@ from explainlab.attribution.registry import request_label
 from explainlab.errors import RequestError
 from explainlab.figures.frames import FrameToken, Record
 from explainlab.figures.palette import DEFAULT, PALETTES
-from explainlab.models.caveats import cut_words
+from explainlab.models.reading_warnings import cut_words
 from explainlab.request import digest
 from explainlab.text.units import Feature, words
 

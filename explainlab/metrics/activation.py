@@ -9,23 +9,23 @@ from pydantic import Field
 
 from explainlab import declared
 from explainlab.errors import UnsupportedError
-from explainlab.metrics.metric import Facts, Perturbations, Perturbing
+from explainlab.metrics.metric import Facts, FaithfulnessMetric, Perturbations
 from explainlab.metrics.perturbation import places
 from explainlab.metrics.presets import Filler
 from explainlab.text.units import Units
 
 
 class ActivationParameters(declared.Parameters):
-    """What replaces a feature not revealed yet."""
+    """Parameters of an activation curve: the token in place of a feature that is not yet revealed."""
 
     baseline: Filler = Field("mask", description="The token in place of each one that is not revealed yet.")
 
 
-class Revealing(Perturbing[ActivationParameters]):
-    """Common to both: from the fully masked text, feature after feature is revealed.
+class Revealing(FaithfulnessMetric[ActivationParameters]):
+    """Base class of both metrics: from the fully masked text, feature after feature is revealed.
 
-    The paper gives neither the rule nor the scale of its areas: these are by the trapezoid rule over k/n, k = 0..n,
-    so that they lie between 0 and 1 as in its tables. ``first``: which features are revealed first.
+    The paper gives neither the rule nor the scale of its areas: these are by the trapezoid rule over k/n, k = 0..n, so
+    that they lie between 0 and 1 as in its tables. ``first``: which features are revealed first.
     """
 
     family: ClassVar = "Activation"
@@ -33,7 +33,7 @@ class Revealing(Perturbing[ActivationParameters]):
     Parameters: ClassVar = ActivationParameters
 
     def order(self, scores: np.ndarray, units: Units) -> np.ndarray:
-        """int64 [C, n]: the features of ``units`` as the attributions ``scores`` float64 [C, n_features] reveal them.
+        """Return int64 [C, n]: the order in which ``scores`` float64 [C, n_features] reveal the features of ``units``.
 
         Features with equal scores come in the order of the text; special tokens are not among them.
         """
@@ -71,13 +71,13 @@ class Revealing(Perturbing[ActivationParameters]):
         return ""
 
     def _places(self, scores: np.ndarray, units: Units) -> np.ndarray:
-        """int64 [C, n]: when every content feature is revealed, 0 for the first."""
+        """Return int64 [C, n]: the step at which every content feature is revealed, 0 for the first."""
         content = scores[:, units.content]
         return places(content if self.first == "highest" else -content)
 
 
 class ActivationAuc(Revealing):
-    """How fast the probability rises when the features most in favour of the target come first."""
+    """The area under the curve that reveals the features most in favour of the target first."""
 
     id: ClassVar = "activation_auc"
     label: ClassVar = "Activation AUC"
@@ -88,7 +88,7 @@ class ActivationAuc(Revealing):
 
 
 class InverseActivationAuc(Revealing):
-    """How long the probability stays low when the features most against the target come first."""
+    """The area under the curve that reveals the features most against the target first."""
 
     id: ClassVar = "inverse_activation_auc"
     label: ClassVar = "Inverse activation AUC"

@@ -1,4 +1,4 @@
-"""Which methods a metric tells apart: differences to the best, critical differences, with corrected tests.
+"""Comparisons of methods by a metric: differences to the best, critical differences, and correlations of their maps.
 
 Values are float64 [M, T], of M methods for T texts; NaN where a metric is undefined for a text.
 """
@@ -17,15 +17,15 @@ import scipy
 from explainlab.metrics.summary import bands_of, together
 
 LEVEL = 0.05
-"""A difference with a smaller corrected p is told apart from chance."""
+"""The level of significance, for corrected p."""
 FEWEST_TEXTS, FEWEST_METHODS = 5, 3
-"""What a critical difference needs."""
+"""The fewest texts and methods of a critical difference."""
 _ENUMERATED, _EXACT = 13, 50
-"""Up to so many differences all signs are enumerated; up to so many p may be exact without ties."""
+"""Most differences whose signs are all enumerated, and most with an exact p if there are no ties."""
 _MULTIPLIED = 8
-"""Rows of a group that is resampled, where there are so many: fewer waste the time of a product of matrices."""
+"""Rows of a group that is resampled, if there are as many: a product of smaller matrices is slow."""
 _RANKED = 10_000
-"""Texts whose methods are ranked at once."""
+"""Number of texts whose methods are ranked at once."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,18 +63,18 @@ class Comparison:
     critical: CriticalDifference
 
     def told_apart(self, method: int) -> bool | None:
-        """Whether a method differs from the best beyond chance; None for the best, and without a common text."""
+        """Tell whether a method differs significantly from the best; None for the best, and without a common text."""
         if method == self.best or not self.paired[method]:
             return None
         return bool(self.p[method] < LEVEL)
 
 
 def compare(metrics: Sequence[np.ndarray], higher: Sequence[bool], candidates: int) -> list[Comparison]:
-    """Compare M methods by each of the ``metrics``, float64 [M, T]; ``higher``: whether higher values are better.
+    """Compare M methods by each of the ``metrics``, float64 [M, T]; ``higher``: True if higher values are better.
 
     The best is among the first ``candidates`` methods; the others are controls. Means and differences of all metrics
-    share their bootstrap resamples (:func:`explainlab.metrics.summary.bands`). As the best is chosen on the same texts,
-    it is tested as one of all pairs.
+    share their bootstrap resamples (:func:`explainlab.metrics.summary.bands`). The best is chosen on the same texts, so
+    its test counts as one of all pairs.
     """
     best = [_best(values[:candidates], sign) for values, sign in zip(metrics, higher, strict=True)]
     texts, ends = metrics[0].shape[1], np.cumsum([0, *map(len, metrics)]).tolist()
@@ -112,14 +112,15 @@ def compare(metrics: Sequence[np.ndarray], higher: Sequence[bool], candidates: i
 
 
 def _best(values: np.ndarray, higher: bool) -> int | None:
-    """The row with the best mean, the first of equal ones; None where no mean is known."""
+    """Return the row with the best mean, the first of equal ones; None if no mean is known."""
     counts = np.array([np.count_nonzero(~np.isnan(row)) for row in values])
     means = np.array([np.nansum(row) for row in values]) / np.maximum(counts, 1) * (1 if higher else -1)
     return int(np.where(counts > 0, means, -np.inf).argmax()) if counts.any() else None
 
 
 def means_of(rows: Callable[[], Iterable[np.ndarray]], count: int, texts: int, axis: Literal[0, 1] = 1) -> Means:
-    """The means of ``count`` rows float64 [``texts``], over the same resamples; ``rows`` gives them at every call.
+    """Return the means of ``count`` rows float64 [``texts``] over the same resamples; ``rows`` yields them at every
+    call.
 
     ``axis``: 1 adds the texts one after another, 0 in pairs, which differs in the last digits.
     """
@@ -138,7 +139,7 @@ def means_of(rows: Callable[[], Iterable[np.ndarray]], count: int, texts: int, a
 
 
 def signed_rank_p(differences: np.ndarray) -> np.ndarray:
-    """float64 [R]: two-sided p of Wilcoxon's signed-rank test of every row of ``differences`` float64 [R, T].
+    """Return float64 [R]: two-sided p of Wilcoxon's signed-rank test of every row of ``differences`` float64 [R, T].
 
     NaN differences are left out; zeros keep their ranks, split between both signs; p is NaN where all are zero. As
     ``scipy.stats.wilcoxon`` with ``zero_method="zsplit"``, but no row's p depends on the others.
@@ -159,19 +160,19 @@ def signed_rank_p(differences: np.ndarray) -> np.ndarray:
 
 
 def _tied(differences: np.ndarray) -> np.ndarray:
-    """bool [R]: whether a row has a zero, or two values of one size."""
+    """Return bool [R]: True for a row with a zero, or with two values of one size."""
     sizes = np.sort(np.abs(differences), axis=1)
     tied: np.ndarray = (sizes == 0).any(axis=1) | (np.diff(sizes, axis=1) == 0).any(axis=1)
     return tied
 
 
 def _signed_ranks(rows: Iterable[np.ndarray], count: int, texts: int) -> np.ndarray:
-    """As :func:`signed_rank_p`, of ``count`` rows float64 [``texts``] that are made while they are read."""
+    """Return :func:`signed_rank_p` of ``count`` rows float64 [``texts``] from an iterator."""
     return np.concatenate([np.empty(0), *map(signed_rank_p, together(rows, count, texts) if count else ())])
 
 
 def _enumerated(differences: np.ndarray) -> float:
-    """The p of at most :data:`_ENUMERATED` differences, none of them NaN, by all choices of their signs."""
+    """Return the p of at most :data:`_ENUMERATED` differences without NaN, by all choices of their signs."""
     ranks = scipy.stats.rankdata(np.abs(differences)) * (differences != 0)
     sums = _signs(len(differences)) @ ranks
     return float((np.abs(sums) >= abs(np.sign(differences) @ ranks) - 1e-9).mean())
@@ -179,13 +180,13 @@ def _enumerated(differences: np.ndarray) -> float:
 
 @cache
 def _signs(n: int) -> np.ndarray:
-    """float64 [2^n, n]: every choice of ``n`` signs."""
+    """Return float64 [2^n, n]: every choice of ``n`` signs."""
     bits = np.arange(2**n)[:, None] >> np.arange(n) & 1
     return 2.0 * bits - 1
 
 
 def holm(p: np.ndarray) -> np.ndarray:
-    """The values ``p`` float64 [R] corrected for the number of those that are not NaN (Holm 1979, step down)."""
+    """Correct ``p`` float64 [R] for the number of values that are not NaN (Holm 1979, step down)."""
     corrected = np.full(len(p), np.nan)
     order = np.argsort(p)[: np.count_nonzero(~np.isnan(p))]
     factors = len(order) - np.arange(len(order))
@@ -203,14 +204,14 @@ def _corrected(families: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 @dataclass(frozen=True, eq=False)
 class CriticalDifference:
-    """Average ranks of M methods, and the test of their pairs, which every answer follows.
+    """Average ranks of M methods and the tests of their pairs.
 
     ``ranks`` float64 [M], 1 the best, are over the ``texts`` texts for which all have a value; NaN without any.
     ``friedman``: the p of Friedman's test (None: all values are equal, or there are too few for a diagram). ``p``
     float64 [M, M]: signed-rank tests of all pairs over the texts for which both have a value, corrected by Holm for all
     pairs of all metrics, and never below ``friedman``; NaN for equal values and on the diagonal. ``groups``: indices of
-    methods none of whose pairs differs, each in the order of the ranks; a group that is part of another is left out.
-    ``none`` says why there is no diagram; then there are no groups.
+    methods without a significant pair, each in the order of the ranks; a group that is part of another is left out.
+    ``none`` is the reason why there is no diagram; then there are no groups.
     """
 
     ranks: np.ndarray
@@ -222,10 +223,10 @@ class CriticalDifference:
 
 
 def critical_differences(metrics: Sequence[np.ndarray], higher: Sequence[bool]) -> list[CriticalDifference]:
-    """Demšar's comparison of M methods by each of the ``metrics``, float64 [M, T]; ``higher`` as for :func:`compare`.
+    """Compare M methods by each of the ``metrics``, float64 [M, T], as Demšar does; ``higher`` as for :func:`compare`.
 
     Pairs are tested by signed ranks instead of Nemenyi's test (Benavoli et al. 2016). With the correction for all
-    metrics, noise tells any two methods apart in at most 5 of 100 such tables.
+    metrics, at most 5 of 100 tables of noise show a significant difference.
     """
     families = [_pairs(values) for values in metrics]
     return [
@@ -235,7 +236,9 @@ def critical_differences(metrics: Sequence[np.ndarray], higher: Sequence[bool]) 
 
 
 def _pairs(values: np.ndarray) -> np.ndarray:
-    """The p of all pairs of ``values`` float64 [M, T], in the order of :func:`numpy.triu_indices`; not corrected."""
+    """Return the p of all pairs of ``values`` float64 [M, T], in the order of :func:`numpy.triu_indices`; not
+    corrected.
+    """
     pairs = list(combinations(range(len(values)), 2))
     return _signed_ranks((values[i] - values[j] for i, j in pairs), len(pairs), values.shape[1])
 
@@ -264,9 +267,10 @@ def _critical_difference(values: np.ndarray, higher: bool, corrected: np.ndarray
 
 
 def _rank_sums(values: np.ndarray, whole: np.ndarray) -> tuple[np.ndarray, float]:
-    """The sums float64 [M] of the ranks of ``values`` float64 [M, T], 1 the lowest, and the sum of their squares.
+    """Return the sums float64 [M] of the ranks of ``values`` float64 [M, T], 1 the lowest, and the sum of their
+    squares.
 
-    Those of the texts that are ``whole``, bool [T]. Ranks are halves, so both are exact.
+    Only the texts in ``whole``, bool [T], count. Ranks are halves, so both results are exact.
     """
     sums, squares = np.zeros(len(values)), 0.0
     for start in range(0, values.shape[1], _RANKED):
@@ -278,7 +282,7 @@ def _rank_sums(values: np.ndarray, whole: np.ndarray) -> tuple[np.ndarray, float
 
 
 def _friedman(sums: np.ndarray, squares: float, texts: int) -> float | None:
-    """The p of Friedman's test, corrected for ties, from :func:`_rank_sums`; None where all values are equal.
+    """Return the p of Friedman's test, corrected for ties, from :func:`_rank_sums`; None if all values are equal.
 
     As ``scipy.stats.friedmanchisquare``. A group of t equal values takes (t^3 - t) / 12 from the squares of its ranks.
     """
@@ -292,7 +296,9 @@ def _friedman(sums: np.ndarray, squares: float, texts: int) -> float | None:
 
 
 def _runs(differ: np.ndarray) -> list[tuple[int, int]]:
-    """The longest runs [start, end) of two or more neighbours of which no pair differs; ``differ`` bool [M, M]."""
+    """Return the longest runs [start, end) of two or more neighbours without a significant pair; ``differ`` bool [M,
+    M].
+    """
     runs: list[tuple[int, int]] = []
     for start in range(len(differ) - 1):
         end = start + 1
@@ -301,3 +307,53 @@ def _runs(differ: np.ndarray) -> list[tuple[int, int]]:
         if end - start > 1 and (not runs or end > runs[-1][1]):
             runs.append((start, end))
     return runs
+
+
+_AT_ONCE = 2_000_000
+
+
+def rank_correlations(scores: np.ndarray) -> np.ndarray:
+    """Return float64 [M, M]: Kendall's tau-b between M attributions ``scores`` float64 [M, n] of the same n features.
+
+    NaN where all scores of either are equal, or there is a single feature.
+    """
+    methods, n = scores.shape
+    common = np.zeros((methods, methods))
+    rows = max(1, _AT_ONCE // max(1, methods * n))
+    for start in range(0, n, rows):
+        part = scores[:, start : start + rows, None]
+        signs = np.sign(part - scores[:, None, :]).reshape(methods, -1).astype(np.float32)
+        common += signs @ signs.T
+    size = np.sqrt(common.diagonal())
+    with np.errstate(invalid="ignore", divide="ignore"):
+        tau: np.ndarray = (common / np.outer(size, size)).clip(-1, 1)
+    return tau
+
+
+def spearman(scores: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Return float64 [M]: Spearman's rho of ``scores`` float64 [n] and each row of ``others`` [M, n], ties by mean
+    ranks.
+
+    NaN where all scores of either are equal, or there is a single feature.
+    """
+    own = scipy.stats.rankdata(scores) - (len(scores) + 1) / 2
+    ranks = scipy.stats.rankdata(others, axis=1) - (len(scores) + 1) / 2
+    with np.errstate(invalid="ignore"):
+        rho: np.ndarray = (ranks @ own / np.sqrt((own @ own) * (ranks**2).sum(axis=1))).clip(-1, 1)
+    return rho
+
+
+def sign_conflicts(scores: np.ndarray) -> np.ndarray:
+    """Return float64 [M, M]: the share of features with different signs in two of M attributions ``scores`` float64 [M,
+    n].
+
+    Only features that hold at least 1/n of the sum of all |scores| in both count; NaN where there are none.
+    """
+    sizes = np.abs(scores)
+    total = sizes.sum(axis=1, keepdims=True)
+    heavy = (sizes * scores.shape[1] >= total * (1 - 1e-9)) & (total > 0)
+    plus, minus = (heavy & (scores > 0)).astype(float), (heavy & (scores < 0)).astype(float)
+    both, conflicts = heavy.astype(float) @ heavy.T, plus @ minus.T
+    with np.errstate(invalid="ignore"):
+        shares: np.ndarray = (conflicts + conflicts.T) / both
+    return shares

@@ -1,4 +1,4 @@
-"""The perturbed inputs that many metrics need for many attributions: equal inputs are run once."""
+"""The perturbed inputs of many metrics for many attributions: equal inputs run once."""
 
 from __future__ import annotations
 
@@ -19,18 +19,17 @@ from explainlab.metrics.remembered import name_of, note_key, tokens_of
 from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import FORWARD
-from explainlab.models.inputs import Inputs, Unpadded
-from explainlab.models.speaking.prefix import FEW, LEAST, Prefix
+from explainlab.models.inputs import FEWEST_TEXTS, LEAST_PREFIX, Inputs, Prefix, Unpadded
 from explainlab.text.encoding import Encoding
 
 TOGETHER = 2048
-"""Inputs that are run before their answers are remembered: full batches on any device, and little lost by a cancel."""
+"""Inputs that run before their answers are cached: full batches on any device, and a cancel loses little."""
 
 
 class DistinctInputs:
-    """Token ids with their segments, each sequence once, numbered in order of arrival.
+    """Token ids with their segments: every sequence once, with a number in the order of arrival.
 
-    An input of which no token is left is read as the mask token alone.
+    An input without a token is read as the mask token alone.
     """
 
     def __init__(self, classifier: Classifier) -> None:
@@ -43,16 +42,16 @@ class DistinctInputs:
         self._pads = False
 
     def add_original(self, encoding: Encoding, logits: np.ndarray) -> int:
-        """The number of an original text; it is not run, as its ``logits`` float64 [classes] are known."""
+        """Return the number of an original text; its ``logits`` float64 [classes] are known, so it does not run."""
         (number,) = self._numbered(encoding, [tokens_of(encoding)])
         self._known.setdefault(number, logits)
         return number
 
     def add(self, encoding: Encoding, stays: np.ndarray, removal: Removal | Filler, retokenised: bool) -> np.ndarray:
-        """int64 [K]: the numbers of K versions of a text, each with the tokens ``stays`` bool [K, N].
+        """Return int64 [K]: the numbers of K versions of a text, each with the tokens ``stays`` bool [K, N].
 
-        Padding is left out. With ``retokenised`` what is left of each text is decoded and tokenised again; where that
-        cannot be (nothing but masks is left, or of a pair only one text) the ids are kept.
+        Padding is left out. With ``retokenised`` the rest of each text is decoded and tokenised again. If that is
+        impossible (only masks are left, or one text of a pair), the ids stay.
         """
         stays = stays[:, encoding.attention]
         self._pads |= removal == "pad"
@@ -65,13 +64,14 @@ class DistinctInputs:
         return np.array(self._numbered(encoding, rows), dtype=np.int64)
 
     def log_probabilities(self, batcher: Batcher) -> np.ndarray:
-        """float64 [D, classes]: of every input, from its :meth:`logits`."""
+        """Return log-probabilities float64 [D, classes] of every input, from its :meth:`logits`."""
         return torch.from_numpy(self.logits(batcher)).log_softmax(dim=-1).numpy()
 
     def logits(self, batcher: Batcher) -> np.ndarray:
-        """float64 [D, classes]: of every input; those not known are run, longest first, as ``batcher`` fits them.
+        """Return logits float64 [D, classes] of every input; run the unknown ones, longest first, in batches of
+        ``batcher``.
 
-        The batcher's context remembers them, text by text. What it knows already counts as a pass all the same.
+        The batcher's context caches them by text. A cached answer counts as a pass too.
         """
         versions = {note_key(self._classifier, own, self._pads): numbers for own, numbers in self._versions.items()}
         memory = remembered.Memory(batcher.context, versions, list(map(name_of, self._rows)))
@@ -90,7 +90,7 @@ class DistinctInputs:
         return logits
 
     def _answers(self, pending: Sequence[int], batcher: Batcher) -> Iterator[tuple[list[int], np.ndarray]]:
-        """The logits float64 [n, classes] of ``pending`` inputs, :data:`TOGETHER` at a time."""
+        """Yield the logits float64 [n, classes] of ``pending`` inputs, :data:`TOGETHER` at a time."""
         ends = {number: self._classifier.end_count(self._rows[number][0]) for number in pending}
         order = sorted(pending, key=lambda number: (ends[number], -self._rows[number].shape[1]))
         done = 0
@@ -100,17 +100,17 @@ class DistinctInputs:
                 done += len(numbers)
 
     def text(self, number: int) -> str:
-        """An input as the model reads it, special tokens included."""
+        """Return an input as the model reads it, special tokens included."""
         return self._decoded(self._rows[number][0])
 
     def _numbered(self, encoding: Encoding, rows: Sequence[np.ndarray]) -> list[int]:
-        """The numbers of ``rows``, which are versions of a text."""
+        """Return the numbers of ``rows``, which are versions of a text."""
         numbers = [self._number(row) for row in rows]
         self._versions.setdefault(tokens_of(encoding).tobytes(), set()).update(numbers)
         return numbers
 
     def _number(self, row: np.ndarray) -> int:
-        """The number of ``row``, int32 [2, N]: ids and segments; there may be many, and each is kept once."""
+        """Return the number of ``row``, int32 [2, N]: ids and segments. Equal rows have one number."""
         if not row.shape[1]:
             row = np.array([[self._filler], [0]], dtype=row.dtype)
         key = row.tobytes()
@@ -121,7 +121,7 @@ class DistinctInputs:
         return number
 
     def _left(self, text: np.ndarray, stays: np.ndarray, removal: Removal | Filler) -> list[np.ndarray]:
-        """The rest of ``text`` int32 [2, N] after removal, for each of K ``stays`` bool [K, N]."""
+        """Return the rest of ``text`` int32 [2, N] after removal, for each of K ``stays`` bool [K, N]."""
         if removal != "delete":
             rows = np.repeat(text[None], len(stays), axis=0)
             rows[:, 0][~stays] = self._filler if removal == "mask" else self._classifier.filler_id(removal)
@@ -131,11 +131,11 @@ class DistinctInputs:
         return [row[:, :length] for row, length in zip(rows, stays.sum(axis=1).tolist(), strict=True)]
 
     def _read_again(self, row: np.ndarray, parts: np.ndarray, pair: bool) -> np.ndarray:
-        """int32 [2, M]: what ``row`` becomes as text; ``parts`` [N] are 0 and 1, and -1 on special tokens."""
+        """Tokenise the text of ``row`` again, to int32 [2, M]; ``parts`` [N] are 0 and 1, and -1 on special tokens."""
         key = row.tobytes() + parts.tobytes()
         if key not in self._reread:
             texts = [self._decoded(row[0, parts == part]) for part in range(1 + pair)]
-            if self._classifier.prompt:  # the blank before the text is the prompt's own
+            if self._classifier.prompt:  # the blank before the text belongs to the prompt
                 texts = [text.strip() for text in texts]
             try:
                 self._reread[key] = tokens_of(self._classifier.encode(texts[0], texts[1] if pair else None))
@@ -159,17 +159,17 @@ class DistinctInputs:
         return self._classifier.finite(torch.cat(list(batches)))
 
     def _common(self, rows: Sequence[np.ndarray]) -> Prefix | None:
-        """The common beginning of all ``rows``, where reading it once pays: a prompt, or a text changed at its end."""
-        if not self._classifier.architecture.causal or len(rows) < FEW:
+        """Return the common beginning of all ``rows`` if reading it once pays: a prompt, or a text with another end."""
+        if not self._classifier.architecture.causal or len(rows) < FEWEST_TEXTS:
             return None
         shortest = min(row.shape[1] for row in rows) - 1
         differs = np.any([row[0, :shortest] != rows[0][0, :shortest] for row in rows], axis=0)
         length = int(differs.argmax()) if differs.any() else shortest
         ids = torch.tensor(rows[0][0, :length].tolist(), device=self._classifier.device)
-        return self._classifier.prefix(ids) if length >= LEAST else None
+        return self._classifier.prefix(ids) if length >= LEAST_PREFIX else None
 
     def _logits(self, inputs: Inputs, prefix: Prefix | None) -> Tensor:
-        """float32 [B, classes]; the padding token in place of a feature moves no position, as RoBERTa's ids would."""
+        """Return logits float32 [B, classes]; padding in place of a feature moves no position (RoBERTa's ids would)."""
         hidden = inputs.attention & (inputs.ids == self._classifier.pad_id)
         if not (self._pads and hidden.any()):
             return self._classifier.logits(inputs, None, prefix)
@@ -177,7 +177,7 @@ class DistinctInputs:
         return self._classifier.logits(placed, self._classifier.embed(inputs.ids), prefix)
 
     def _size(self, number: int) -> int:
-        """Half octaves of length: inputs of a batch differ by less, so little of it is padding."""
+        """Return the size class of an input in half octaves of length: batches of one class have little padding."""
         return int(2 * log2(self._rows[number].shape[1]))
 
     @cached_property

@@ -20,25 +20,26 @@ EDITS: Mapping[str, str] = {
     "model's word embeddings, written in the same case, if no other token changes",
     "column": "column, the text in the words of the data set's column paraphrase, the second text of a pair as it is",
 }
-"""What each kind of edit changes, by the name that asks for it."""
+"""Descriptions of the kinds of edits, by name."""
 COLUMN = "column"
 MADE = tuple(kind for kind in EDITS if kind != COLUMN)
-"""The kinds that are made here; those of a column are given."""
+"""The kinds that :class:`Editor` makes; those of a column come with the data set."""
 NEIGHBOURS = 20
-"""The nearest words of which a synonym is one."""
+"""Number of nearest words that are candidates for a synonym."""
 _Change = tuple[int, Span, str]
-"""The part of a text, the characters there that are replaced, and what replaces them."""
+"""The part of a text, the span of characters to replace, and the replacement."""
 
 
 class Editor:
-    """Edits texts for a ``classifier``, whose tokenizer and word table decide what is a word near another."""
+    """An editor of texts for a ``classifier``, whose tokenizer and word table define words and their neighbours."""
 
     def __init__(self, classifier: Classifier) -> None:
         self._classifier = classifier
         self._near = Neighbours(classifier, NEIGHBOURS)
 
     def edited(self, encoding: Encoding, kinds: Sequence[str], samples: int, seed: int) -> list[Text]:
-        """The text of ``encoding`` with up to ``samples`` random edits of each of the ``kinds``, one in each version.
+        """Return the text of ``encoding`` with up to ``samples`` random edits of each of the ``kinds``, one in each
+        version.
 
         More samples keep the first ones. A kind that cannot change this text gives none.
         """
@@ -55,7 +56,7 @@ class Editor:
         return versions
 
     def _synonyms(self, encoding: Encoding, generator: np.random.Generator) -> Iterator[_Change]:
-        """Every word's nearest words in a random order, a word after the other in turns."""
+        """Yield every word's nearest words in random order, one word after the other in turns."""
         found = list(single(encoding))
         queues = {word: generator.random(NEIGHBOURS).argsort().tolist() for word in found}
         shuffled = [found[i] for i in generator.permutation(len(found))]
@@ -70,7 +71,7 @@ class Editor:
                         yield change
 
     def _alone_differs(self, encoding: Encoding, change: _Change, place: int, token: int) -> bool:
-        """Whether the changed text, as the model reads it, has ``token`` at ``place`` and is else the same."""
+        """Tell whether the model reads the changed text with ``token`` at ``place`` and no other difference."""
         expected = encoding.ids[encoding.attention].copy()
         expected[place] = token
         try:
@@ -110,7 +111,7 @@ def _changed(encoding: Encoding, change: _Change) -> Text:
 
 
 def _read_words(encoding: Encoding) -> list[tuple[int, Span]]:
-    """The words that the model reads to their end, with their part."""
+    """Return the words that the model reads to their end, with their part."""
     read = []
     for part in range(1 if encoding.text_pair is None else 2):
         own = encoding.content & (encoding.parts == part)

@@ -1,4 +1,4 @@
-"""What a metric declares: it perturbs the text, compares scores with a rationale, or has the text explained again."""
+"""Base classes of metrics: perturbing the text, comparing with a rationale, or explaining the text again."""
 
 from __future__ import annotations
 
@@ -42,24 +42,24 @@ class Perturbations:
 
 
 class Facts(Protocol):
-    """What a metric must know of a model to tell whether it can be computed with it: a classifier tells that too."""
+    """Facts of a model that decide whether a metric can be computed with it; a classifier has them too."""
 
     @property
     def architecture(self) -> Architecture:
-        """What kind of network it is."""
+        """The facts of the network."""
 
     def filler_id(self, baseline: str) -> int:
-        """See :func:`explainlab.models.classifier.filler_id`."""
+        """Return the token id that stands for "no information": see :func:`explainlab.models.classifier.filler_id`."""
 
 
 class Metric(declared.InPlainWords, ABC, Generic[P]):
     """A way to evaluate an attribution, with parameters of the class ``P``.
 
-    It is :class:`Perturbing`, :class:`Comparing` or :class:`Repeating`.
+    It is :class:`FaithfulnessMetric`, :class:`PlausibilityMetric` or :class:`StabilityMetric`.
 
-    ``plain``: what it tells, for every reader. ``family``: the metrics shown together. ``source``: paper and equation.
-    ``version`` rises whenever the numbers change. ``presets``: those of its parameter ``preset``, none where every code
-    computes the same.
+    ``plain``: a sentence for every reader. ``family``: the metrics shown together. ``source``: paper and equation.
+    ``version`` rises whenever the numbers change. ``presets``: the values of its parameter ``preset``, none if every
+    code computes the same.
     """
 
     id: ClassVar[str]
@@ -73,18 +73,20 @@ class Metric(declared.InPlainWords, ABC, Generic[P]):
 
     @abstractmethod
     def definition(self, parameters: P) -> str:
-        """The metric under these parameters in words and a formula, as a page shows it."""
+        """Define the metric under these parameters in words and a formula, as a page shows it."""
 
     @abstractmethod
     def inputs(self, parameters: P, features: int) -> int:
-        """Most perturbed texts that an attribution of ``features`` features needs."""
+        """Return the most perturbed texts that an attribution of ``features`` features needs."""
 
     def marks(self, parameters: P) -> Sequence[str]:
-        """Roles of columns that it needs of a data set, ``rationale`` or ``paraphrase``; none unless overridden."""
+        """Return the roles of columns that it needs of a data set, ``rationale`` or ``paraphrase``; none unless
+        overridden.
+        """
         return ()
 
     def unsupported(self, model: Facts, parameters: P) -> str:
-        """Why this cannot be computed with ``model``, as a sentence; empty if it can."""
+        """Return the reason why this cannot be computed with ``model``, as a sentence; empty if it can."""
         return ""
 
     def require(self, model: Facts, parameters: P) -> None:
@@ -93,38 +95,38 @@ class Metric(declared.InPlainWords, ABC, Generic[P]):
             raise UnsupportedError(reason, "Choose other options of the metric, or another model.")
 
 
-class Perturbing(Metric[P]):
-    """A metric by the model's predictions for perturbed texts."""
+class FaithfulnessMetric(Metric[P]):
+    """A metric that reads the model's predictions for perturbed texts."""
 
     @abstractmethod
     def perturb(self, scores: np.ndarray, units: Units, parameters: P) -> Perturbations:
-        """What must be run to evaluate the attributions ``scores``, float64 [C, n_features]."""
+        """Return the perturbed texts that evaluate the attributions ``scores``, float64 [C, n_features]."""
 
     @abstractmethod
     def value(self, perturbed: Perturbations, original: float, remaining: np.ndarray, parameters: P) -> np.ndarray:
-        """float64 [C]: the metric of every attribution.
+        """Return float64 [C]: the metric of every attribution.
 
         ``original`` and ``remaining`` [C, L] are natural logarithms of the target's probability: for the text itself
         and for its ``perturbed`` versions.
         """
 
 
-class Comparing(Metric[P]):
-    """A metric by the features of a rationale: the part of the text that is known, or said, to be the evidence."""
+class PlausibilityMetric(Metric[P]):
+    """A metric that compares with a rationale: the known or annotated evidence in the text."""
 
     @abstractmethod
     def value(self, scores: np.ndarray, units: Units, rationale: np.ndarray, parameters: P) -> np.ndarray:
-        """float64 [C]: the metric of the attributions ``scores``, float64 [C, n_features].
+        """Return float64 [C]: the metric of the attributions ``scores``, float64 [C, n_features].
 
         ``rationale`` bool [n_features] marks one content feature of ``units`` or more, and no special one.
         """
 
     def inputs(self, parameters: P, features: int) -> int:
-        """None."""
+        """Return 0: no perturbed text is needed."""
         return 0
 
     def marks(self, parameters: P) -> Sequence[str]:
-        """See :meth:`Metric.marks`."""
+        """Return the roles of the rationale: see :meth:`Metric.marks`."""
         return ("rationale",)
 
 
@@ -134,7 +136,7 @@ Text = tuple[str, str | None]
 
 @dataclass(frozen=True, eq=False)
 class Version:
-    """An edited text, for which the model predicts the same class, and its maps.
+    """An edited text with the same predicted class, and its maps.
 
     ``maps``: float64 [n_features] for each of C attributions, None for one that cannot be made again.
     """
@@ -144,10 +146,11 @@ class Version:
     maps: Sequence[np.ndarray | None]
 
 
-class Again(Protocol):
-    """Asks the model and the methods again, about versions of T texts together. Whoever has the methods hands it in.
+class Reexplainer(Protocol):
+    """A service that runs the model and the methods again on edited versions of T texts together.
 
-    Every text has C attributions. What a function takes, and returns, is a list over the texts.
+    The caller of ``evaluate`` supplies it. Every text has C attributions. Arguments and results of its methods are
+    lists over the texts.
     """
 
     @property
@@ -159,31 +162,32 @@ class Again(Protocol):
         """[T]: the seed of every text."""
 
     def explained(self, stays: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """float64 [C, K]: what each attribution explains, the probability or the logit of its target.
+        """Return float64 [C, K]: the explained score of each attribution, the probability or the logit of its target.
 
-        It is that of the versions with the features ``stays`` bool [K, n_features]; the mask token replaces all others.
+        The versions have the features ``stays`` bool [K, n_features]; the mask token replaces all others.
         """
 
     def moved(self, shifts: Sequence[np.ndarray]) -> list[list[np.ndarray | None]]:
-        """[C] of float64 [K, n_features]: maps for word embeddings that lie beside the text's; None: not made again.
+        """Return [C] of float64 [K, n_features]: maps for word embeddings that lie beside the text's; None: not made
+        again.
 
         ``shifts`` float32 [K, N, d] are added to them, N the tokens of the text itself.
         """
 
     def edited(self, texts: Sequence[Sequence[Text]]) -> list[list[Version]]:
-        """Of the edited texts those that the model can read and for which it predicts the same class."""
+        """Return the edited texts that the model can read and that keep its predicted class."""
 
 
-class Repeating(Metric[P]):
-    """A metric that has versions of the text explained again: how far an explanation can be relied on."""
+class StabilityMetric(Metric[P]):
+    """A metric that explains versions of the text again and measures the change."""
 
     @abstractmethod
-    def values(self, cases: Sequence[Case], again: Again, parameters: P) -> list[tuple[np.ndarray, int]]:
-        """For each of the ``cases`` float64 [C], NaN where an attribution has no value, and how many versions count."""
+    def values(self, cases: Sequence[Case], again: Reexplainer, parameters: P) -> list[tuple[np.ndarray, int]]:
+        """Return for each case float64 [C], NaN for an attribution without a value, and the count of used versions."""
 
     @abstractmethod
     def explanations(self, parameters: P) -> int:
-        """How often every map is made again, at most."""
+        """Return how often every map is made again, at most."""
 
 
 AnyMetric = Metric[Any]

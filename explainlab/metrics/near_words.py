@@ -1,4 +1,4 @@
-"""Words that one token spells, and the near words of a model's table that may take their places."""
+"""Words of a single token, and the near words of a model's table that may take their places."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from explainlab.text.encoding import Encoding
 from explainlab.text.units import trimmed, words
 
 _BEGINNINGS = ("Ġ", "▁")
-"""How tokenizers spell the blank before a word."""
+"""Spellings of the blank before a word in tokenizers."""
 _TINY = 1e-12
 
 
 class Word(NamedTuple):
-    """A word of a text that the token at ``place`` spells alone, at ``start`` to ``end`` of its ``part``."""
+    """A word of a text, at ``start`` to ``end`` of its ``part``, which is the whole token at ``place``."""
 
     place: int
     part: int
@@ -27,12 +27,12 @@ class Word(NamedTuple):
 
 
 def lettered(encoding: Encoding) -> int:
-    """How many words of both parts have a letter."""
+    """Count the words of both parts that have a letter."""
     return sum(_has_letter(text[a:b]) for text in _parts(encoding) for a, b in words(text))
 
 
 def single(encoding: Encoding) -> Iterator[Word]:
-    """The words with a letter that one token spells."""
+    """Yield the words with a letter that are a single token."""
     texts = _parts(encoding)
     spans = [set(words(text)) for text in texts]
     for place, (start, end) in enumerate(encoding.offsets.tolist()):
@@ -45,7 +45,7 @@ def single(encoding: Encoding) -> Iterator[Word]:
 
 
 def replaced(encoding: Encoding, part: int, start: int, end: int, letters: str) -> tuple[str, str | None]:
-    """The text, and the second text, of ``encoding`` with ``letters`` at ``start`` to ``end`` of a ``part``."""
+    """Return the text and the second text of ``encoding`` with ``letters`` at ``start`` to ``end`` of a ``part``."""
     own = encoding.part_text(part)
     new = own[:start] + letters + own[end:]
     return (new, encoding.text_pair) if part == 0 else (encoding.text, new)
@@ -64,9 +64,9 @@ class Neighbours:
         self._spelled: dict[int, tuple[bool, str]] = {}
 
     def of(self, token: int) -> list[tuple[int, str]]:
-        """The nearest tokens that are whole words too, of the casing of ``token``, as id and word, the nearest first.
+        """Return the nearest tokens that are whole words in the casing of ``token``, as id and word, the nearest first.
 
-        Special tokens, and those that differ from it in case alone, are none of them.
+        Special tokens, and tokens that differ in case alone, are excluded.
         """
         if token not in self._found:
             self._found[token] = list(self._nearest(token))
@@ -90,7 +90,7 @@ class Neighbours:
         return ((self._table @ self._table[token]).float() / self._lengths).argsort(descending=True, stable=True)
 
     def _spelling(self, token: int) -> tuple[bool, str]:
-        """Whether a token begins with a blank, and what it spells without it."""
+        """Return True if a token begins with a blank, and its letters without the blank."""
         if token not in self._spelled:
             with self._classifier.tokenizer_lock:
                 piece = str(self._classifier.tokenizer.convert_ids_to_tokens(token))
@@ -99,7 +99,7 @@ class Neighbours:
 
 
 def casing(word: str) -> str:
-    """``lower``, ``title``, ``upper`` or ``mixed``."""
+    """Return the casing of ``word``: ``lower``, ``title``, ``upper`` or ``mixed``."""
     if word == word.lower():
         return "lower"
     if word[1:] == word[1:].lower():
@@ -108,7 +108,7 @@ def casing(word: str) -> str:
 
 
 def cased_as(word: str, other: str) -> str:
-    """``word`` in the casing of ``other``, for tokenizers that know no case."""
+    """Return ``word`` in the casing of ``other``, for tokenizers without case."""
     kind = casing(other)
     if kind == "title":
         return word[:1].upper() + word[1:]

@@ -1,4 +1,4 @@
-"""The five metrics that remove the features ranked highest, or all others, and read the prediction."""
+"""The five metrics that remove the features with the highest scores, or all others, and read the prediction."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from explainlab import declared
-from explainlab.metrics.metric import Facts, Perturbations, Perturbing
+from explainlab.metrics.metric import Facts, FaithfulnessMetric, Perturbations
 from explainlab.metrics.presets import PRESETS, Divisor, Kind, PresetId, Removal, RemovalPreset, Rounding
 from explainlab.text.units import Units
 
@@ -86,10 +86,11 @@ PerturbationParameters = Masked | Removed | Levels
 """The parameters of the five metrics."""
 
 
-class Perturbation(Perturbing[PerturbationParameters]):
-    """The base of the five: features are ranked by signed score, ties in the text's order or the preset's.
+class Perturbation(FaithfulnessMetric[PerturbationParameters]):
+    """Base class of the five metrics: features are ranked by signed score, ties in the text's order or the preset's.
 
-    ``keeps``: the selected features are those that stay. A difference is that of probabilities, p(x) - p(perturbed).
+    ``keeps``: the selected features stay, and the others are removed. A difference is one of probabilities, p(x) -
+    p(perturbed).
     """
 
     family: ClassVar = "Perturbation"
@@ -158,7 +159,7 @@ class Perturbation(Perturbing[PerturbationParameters]):
 
 
 class Sufficiency(Perturbation):
-    """How much of the prediction is lost when only the top features are kept."""
+    """The drop of the prediction when only the top features stay."""
 
     Parameters: ClassVar[type[PerturbationParameters]] = Removed
     id: ClassVar = "sufficiency"
@@ -171,7 +172,7 @@ class Sufficiency(Perturbation):
 
 
 class Comprehensiveness(Perturbation):
-    """How much of the prediction is lost when the top features are removed."""
+    """The drop of the prediction when the top features are removed."""
 
     Parameters: ClassVar[type[PerturbationParameters]] = Removed
     id: ClassVar = "comprehensiveness"
@@ -183,7 +184,7 @@ class Comprehensiveness(Perturbation):
 
 
 class LogOdds(Perturbation):
-    """How the log-probability changes when the top features are masked."""
+    """The change of the log-probability when the top features are masked."""
 
     Parameters: ClassVar = Masked
     kind: ClassVar = "log-odds"
@@ -228,7 +229,9 @@ class AopcComprehensiveness(Comprehensiveness):
 
 
 def places(scores: np.ndarray) -> np.ndarray:
-    """int64 [C, n]: the place of every feature by its score, 0 for the highest; equal scores in the text's order."""
+    """Return int64 [C, n]: the place of every feature by its score, 0 for the highest; equal scores in the text's
+    order.
+    """
     order = np.argsort(-scores, axis=1, kind="stable")
     places = np.empty_like(order)
     np.put_along_axis(places, order, np.arange(scores.shape[1])[None, :], axis=1)
@@ -236,7 +239,7 @@ def places(scores: np.ndarray) -> np.ndarray:
 
 
 def _selected(levels: tuple[int, ...], n: int, rounding: Rounding, keeps: bool) -> np.ndarray:
-    """int64 [L]: the number of ``n`` features that each level selects, in integer arithmetic."""
+    """Return int64 [L]: the number of ``n`` features that each level selects, in integer arithmetic."""
     hundredths = np.array(levels, dtype=np.int64) * n
     return -(-hundredths // 100) if _rounds_up(rounding, keeps) else hundredths // 100
 
@@ -246,9 +249,9 @@ def _rounds_up(rounding: Rounding, keeps: bool) -> bool:
 
 
 def _meant(counts: np.ndarray, sizes: np.ndarray, preset: RemovalPreset) -> np.ndarray:
-    """bool [C, L]: the levels that count. Levels select nested sets, which are equal where their counts are.
+    """Return bool [C, L]: the levels that count. Levels select nested sets; equal counts mean equal sets.
 
-    ``sizes`` int64 [L] are the features that each level could select, whatever their scores.
+    ``sizes`` int64 [L] are the numbers of features that each level could select, for any scores.
     """
     meant = np.ones(counts.shape, dtype=bool)
     if preset.empty == "skip":
@@ -266,7 +269,7 @@ _EMPTY = {
 
 
 def _rules(preset: RemovalPreset, parameters: PerturbationParameters, keeps: bool) -> list[str]:
-    """The rules of the preset, in sentences."""
+    """Return the rules of the preset, in sentences."""
     levels, several = ", ".join(map(str, parameters.levels)), len(parameters.levels) > 1
     skips = several and not preset.repeats
     special = "included" if preset.special else "apart"

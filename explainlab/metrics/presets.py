@@ -1,4 +1,4 @@
-"""Published codes define the same metrics differently: a preset for each code."""
+"""Presets for published codes, which define the same metrics differently."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Rounding = Literal["down", "up", "removed_up"]
 Empty = Literal["whole", "evaluate", "skip"]
 Ties = Literal["first", "last"]
 Kind = Literal["one level", "mean", "log-odds"]
-"""Of a metric: the difference at one k, its mean over several, or the log-odds."""
+"""Kinds of metrics: the difference at one k, its mean over several, or the log-odds."""
 
 
 @dataclass(frozen=True)

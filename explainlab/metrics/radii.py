@@ -1,4 +1,4 @@
-"""How far an attack may go: radii as numbers, or in standard deviations of the model's word table."""
+"""Radii of attacks: numbers, or multiples of the standard deviation of the model's word table."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from explainlab.models.classifier import Classifier
 LARGEST = 1e6
 MOST_RADII = 20
 BOUNDLESS = 3.0
-"""Standard deviations of the word table beyond which a radius holds almost nothing back."""
+"""The radius, in standard deviations of the word table, that hardly restricts an attack."""
 _NUMBER = re.compile(r"(\d{1,9}(\.\d{0,9})?|\.\d{1,9})(e[+-]?\d{1,2})?")
 _ROWS = 4096
 
 
 def _listed(value: Any) -> Any:
-    """Radii separated by commas as a list, and numbers as they are written."""
+    """Split radii at commas, and write numbers as texts."""
     parts = value.split(",") if isinstance(value, str) else value
     if not isinstance(parts, list | tuple):
         parts = [parts]
@@ -33,7 +33,7 @@ def _listed(value: Any) -> Any:
 
 
 def _radii(values: list[str]) -> list[str]:
-    """The radii in canonical form, each once."""
+    """Return the radii in canonical form, each once."""
     radii = [_canonical(value.strip()) for value in values]
     if not radii or len(set(radii)) < len(radii):
         raise PydanticCustomError("radii", "Give one or more radii, each once, as in 0.03s,0.1s")
@@ -54,18 +54,18 @@ Radii = Annotated[Annotated[list[str], Field(max_length=MOST_RADII)], BeforeVali
 
 
 _DEVIATIONS: MutableMapping[Tensor, tuple[int, float]] = WeakTensorKeyDictionary()
-"""Of word tables: their version when it was computed, and their standard deviation."""
+"""Version and standard deviation of word tables; a table with a newer version is measured again."""
 
 
 def radius(written: str, deviation: float) -> float:
-    """The radius in the units of word embeddings, whose table has this standard ``deviation``."""
+    """Return the radius in the unit of word embeddings, whose table has this standard ``deviation``."""
     return float(written.removesuffix("s")) * (deviation if written.endswith("s") else 1.0)
 
 
 def table_deviation(classifier: Classifier) -> float:
-    """The standard deviation of all numbers of the model's word table (float64, n in the denominator).
+    """Return the standard deviation of all numbers of the model's word table (float64, n in the denominator).
 
-    It is remembered while the table is there and nobody writes to it.
+    The value is cached as long as the table exists unchanged.
     """
     table = classifier.model.word_embeddings.weight
     version, deviation = _DEVIATIONS.get(table, (-1, 0.0))
@@ -77,6 +77,6 @@ def table_deviation(classifier: Classifier) -> float:
 
 
 def _sum(table: Tensor, mean: float, power: int) -> float:
-    """The sum of the powers of the deviations from ``mean``, rows by rows, so that a large table is not copied."""
+    """Return the sum of the powers of the deviations from ``mean``, by groups of rows, without a copy of the table."""
     wide = torch.float32 if table.device.type == "mps" else torch.float64
     return sum(float((rows.to(wide) - mean).pow(power).sum()) for rows in table.split(_ROWS))

@@ -1,4 +1,4 @@
-"""The seven metrics that compare what is ranked first with a rationale, the evidence G that is marked in the text.
+"""The seven metrics that compare the top features with a rationale, the evidence G that is marked in the text.
 
 Features are ranked by score, equal ones in the order of the text; A are the first of them. No metric needs a pass.
 """
@@ -13,7 +13,7 @@ import numpy as np
 from pydantic import Field
 
 from explainlab import declared
-from explainlab.metrics.metric import Comparing
+from explainlab.metrics.metric import PlausibilityMetric
 from explainlab.metrics.perturbation import places
 from explainlab.metrics.presets import Preset
 from explainlab.text.units import Units
@@ -36,7 +36,7 @@ class RationaleParameters(declared.Parameters):
 
     @property
     def special(self) -> bool:
-        """Whether special tokens are ranked and counted like any other."""
+        """True if special tokens are ranked and counted like any other."""
         return False
 
 
@@ -83,8 +83,8 @@ class Curve(RationaleParameters):
 R = TypeVar("R", bound=RationaleParameters)
 
 
-class Rationale(Comparing[R], Generic[R]):
-    """What the seven have in common."""
+class Rationale(PlausibilityMetric[R], Generic[R]):
+    """Base class of the seven metrics."""
 
     family: ClassVar = "Rationale"
     higher_is_better: ClassVar = True
@@ -101,14 +101,14 @@ class Rationale(Comparing[R], Generic[R]):
 
     @abstractmethod
     def of_ranked(self, scores: np.ndarray, rationale: np.ndarray, parts: np.ndarray, parameters: R) -> np.ndarray:
-        """float64 [C]: the values, by the ``scores`` float64 [C, n] of the features that are ranked.
+        """Return float64 [C]: the values for the ``scores`` float64 [C, n] of the ranked features.
 
         ``rationale`` bool [n] are those in G; ``parts`` int64 [n], 0 in the text and 1 in the second text of a pair.
         """
 
     @abstractmethod
     def formula(self, parameters: R) -> str:
-        """What is computed, with G and A, and n for the number of features."""
+        """Define the metric by a formula with G, A and the number of features n."""
 
     def definition(self, parameters: R) -> str:
         by = "score without its sign" if parameters.ranking == "absolute" else "score"
@@ -120,7 +120,7 @@ class Rationale(Comparing[R], Generic[R]):
 
 
 class GroundTruthOverlap(Rationale[Overlapping]):
-    """How much of the rationale is ranked first."""
+    """The share of the rationale among the top features."""
 
     Parameters: ClassVar = Overlapping
     presets: ClassVar = PRESETS
@@ -142,7 +142,7 @@ class GroundTruthOverlap(Rationale[Overlapping]):
 
 
 class MeanRank(Rationale[Ranked]):
-    """How many features must be taken, the highest first, until the whole rationale is among them."""
+    """The number of top features that are needed to include the whole rationale."""
 
     Parameters: ClassVar = Ranked
     presets: ClassVar = PRESETS
@@ -217,7 +217,7 @@ class TokenIou(Rationale[Selected]):
 
 
 _ALONE = 0.5
-"""Above this threshold a run meets one other at most, as two could not both cover more than half of it."""
+"""The threshold above which a run meets at most one other, as two could not both cover more than half of it."""
 _ERASERS_CODE = (
     "Precision counts the met runs of A, recall those of G; ERASER's code counts those of A for both, so it differs, "
     "and may exceed 1, where a run meets several"
@@ -264,7 +264,7 @@ class IouF1(Rationale[Runs]):
 
 
 class Auprc(Rationale[Curve]):
-    """The area under the curve of precision over recall, when more and more of the top features are taken."""
+    """The area under the curve of precision over recall, for a growing number of top features."""
 
     Parameters: ClassVar = Curve
     id: ClassVar = "auprc"
@@ -296,15 +296,15 @@ def _top(parameters: Selected) -> str:
 
 
 def _selected(scores: np.ndarray, k: int) -> np.ndarray:
-    """bool [C, n]: the k% of the features with the highest ``scores`` [C, n], at least one."""
+    """Return bool [C, n]: the k% of the features with the highest ``scores`` [C, n], at least one."""
     selected: np.ndarray = places(scores) < max(1, k * scores.shape[1] // 100)
     return selected
 
 
 def _runs(selected: np.ndarray, parts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The number of the run that every ``selected`` [C, n] feature is in, int64 [C, n], and the row of each run.
+    """Return the run of every ``selected`` [C, n] feature, as int64 [C, n], and the row of each run.
 
-    Runs are numbered from 0 over all rows; what is not selected has any number.
+    Runs have numbers from 0 over all rows. The numbers of other features are arbitrary.
     """
     starts = selected.copy()
     starts[:, 1:] &= ~selected[:, :-1] | (parts[1:] != parts[:-1])
@@ -313,7 +313,9 @@ def _runs(selected: np.ndarray, parts: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 
 def _at_the_cut_before(values: np.ndarray, cuts: np.ndarray, first: float) -> np.ndarray:
-    """float64 [C, n]: of ``values`` [C, n] that at the last of the ``cuts`` [C, n] before each place, or ``first``."""
+    """Return float64 [C, n]: the element of ``values`` [C, n] at the last of the ``cuts`` [C, n] before each place, or
+    ``first``.
+    """
     last = np.maximum.accumulate(np.where(cuts, np.arange(cuts.shape[1]), -1), axis=1)[:, :-1]
     before: np.ndarray = np.full(values.shape, first)
     before[:, 1:] = np.where(last >= 0, np.take_along_axis(values, np.maximum(last, 0), axis=1), first)

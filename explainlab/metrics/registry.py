@@ -8,8 +8,8 @@ from functools import cache
 from typing import Any
 
 import explainlab.metrics as package
-from explainlab.declared import Parameters, discovered, named, options, parse
-from explainlab.metrics.metric import AnyMetric, Metric, Repeating
+from explainlab.declared import Parameters, discovered, lookup, parse, parse_options
+from explainlab.metrics.metric import AnyMetric, Metric, StabilityMetric
 from explainlab.models.context import PassCount
 
 FAMILIES = ("Perturbation", "Activation", "Stability", "Rationale")
@@ -17,7 +17,7 @@ FAMILIES = ("Perturbation", "Activation", "Stability", "Rationale")
 
 
 @dataclass(frozen=True)
-class MetricRequest:
+class MetricSpec:
     """A metric with all its parameters."""
 
     metric: str
@@ -61,12 +61,12 @@ class MetricRequest:
 
     @property
     def definition(self) -> str:
-        """What is computed, in words and a formula."""
+        """Definition of the metric in words and a formula."""
         return get_metric(self.metric).definition(self.parameters)
 
     @property
     def higher_is_better(self) -> bool:
-        """Whether the better attribution has the higher value."""
+        """True if the better attribution has the higher value."""
         return get_metric(self.metric).higher_is_better
 
     @property
@@ -82,40 +82,40 @@ class MetricRequest:
 
 @cache
 def metrics() -> dict[str, AnyMetric]:
-    """Every metric by id, family by family."""
+    """Return every metric by id, family by family."""
     return {metric.id: metric() for metric in discovered(package, Metric, FAMILIES)}  # type: ignore[type-abstract]
 
 
 def metric_ids(family: str) -> list[str]:
-    """The ids of the metrics of a ``family``."""
+    """Return the ids of the metrics of a ``family``."""
     return [metric.id for metric in metrics().values() if metric.family == family]
 
 
 def get_metric(metric_id: str) -> AnyMetric:
-    """The metric with this id; raises :class:`RequestError` with the nearest names."""
-    return named("metric", metric_id, metrics())
+    """Return the metric with this id; raises :class:`RequestError` with the nearest names."""
+    return lookup("metric", metric_id, metrics())
 
 
-def parse_metric(text: str) -> MetricRequest:
-    """``comprehensiveness:k=10:removal=mask`` as a complete request.
+def parse_metric(text: str) -> MetricSpec:
+    """Parse ``comprehensiveness:k=10:removal=mask`` into a complete specification.
 
     Raises :class:`RequestError` for an unknown metric or option, an option repeated, without a value, or out of range.
     """
     metric_id, *written = text.split(":")
     metric = get_metric(metric_id.strip())
-    return MetricRequest(metric.id, parse(metric, options(metric, written)))
+    return MetricSpec(metric.id, parse(metric, parse_options(metric, written)))
 
 
 def _written(value: object) -> str:
     return "+".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
-def evaluation_passes(metrics: Iterable[MetricRequest], n: int) -> PassCount:
-    """The passes of evaluating an attribution of ``n`` features by ``metrics`` at most."""
+def evaluation_passes(metrics: Iterable[MetricSpec], n: int) -> PassCount:
+    """Return the most passes of an evaluation of an attribution of ``n`` features by ``metrics``."""
     return PassCount(sum(get_metric(request.metric).inputs(request.parameters, n) for request in metrics))
 
 
-def explanations(metrics: Iterable[MetricRequest]) -> int:
-    """How often evaluating by ``metrics`` has every map made again, at most."""
+def explanations(metrics: Iterable[MetricSpec]) -> int:
+    """Return how often an evaluation by ``metrics`` makes every map again, at most."""
     asked = [(get_metric(request.metric), request.parameters) for request in metrics]
-    return sum(metric.explanations(parameters) for metric, parameters in asked if isinstance(metric, Repeating))
+    return sum(metric.explanations(parameters) for metric, parameters in asked if isinstance(metric, StabilityMetric))

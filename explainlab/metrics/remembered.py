@@ -1,4 +1,4 @@
-"""Predictions for versions of a text, in the memory of a context: no version of a text is run twice."""
+"""Cached predictions for versions of a text, in the memory of a context: no version runs twice."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ from explainlab.request import digest
 from explainlab.text.encoding import Encoding
 
 KEPT_SECONDS = 5
-"""How often fresh predictions are kept: no more is lost where a server is killed."""
+"""Seconds between two writes of new predictions to the cache: a killed server loses no more."""
 _NAME_BYTES = 12
 
 
 def tokens_of(encoding: Encoding) -> np.ndarray:
-    """int32 [2, N]: ids and segments of a text without padding."""
+    """Return int32 [2, N]: ids and segments of a text without padding."""
     return np.stack([encoding.ids, encoding.types])[:, encoding.attention].astype(np.int32)
 
 
 def name_of(tokens: np.ndarray) -> bytes:
-    """What stands for ``tokens`` int32 [2, N] in a note: their digest, 12 bytes."""
+    """Return the name of ``tokens`` int32 [2, N] in a note: their digest, 12 bytes."""
     return blake2b(tokens.tobytes(), digest_size=_NAME_BYTES).digest()
 
 
 def note_key(classifier: Classifier, tokens: bytes, padded: bool = False) -> str:
-    """The key of the note on the versions of a text with these ``tokens``: 64 hexadecimal digits.
+    """Return the key of the note on the versions of a text with these ``tokens``: 64 hexadecimal digits.
 
-    ``padded``: padding tokens stand for what was removed, and keep their places.
+    ``padded``: padding tokens replace removed ones and keep their places.
     """
     return digest(["predictions", classifier.digest, str(classifier.dtype), tokens.hex(), padded])
 
 
 class Memory:
-    """The predictions that a context remembers for numbered versions of texts.
+    """The predictions that a context caches for numbered versions of texts.
 
-    ``versions``: the numbers of a text's versions, by the key of its note; ``names``: those of all versions, by number.
-    What is added is kept every few seconds, and where the block ends, also by an error.
+    ``versions``: the numbers of a text's versions, by the key of its note; ``names``: the names of all versions, by
+    number. New predictions are written every few seconds, and at the end of the block, also after an error.
     """
 
     def __init__(self, context: RunContext, versions: Mapping[str, Collection[int]], names: Sequence[bytes]) -> None:
@@ -54,7 +54,7 @@ class Memory:
         self._kept = time.monotonic()
 
     def recall(self) -> dict[int, np.ndarray]:
-        """The logits float64 [classes] that are known, by number."""
+        """Return the known logits float64 [classes], by number."""
         return {
             number: own
             for key, numbers in self._versions.items()
@@ -86,7 +86,7 @@ class Memory:
 
 
 def recall(context: RunContext, keys: Collection[str]) -> dict[str, dict[bytes, np.ndarray]]:
-    """What is remembered of the texts with these notes: logits float64 [classes] by :func:`name_of` their tokens."""
+    """Return the cached logits float64 [classes] of the texts with these notes, by the :func:`name_of` their tokens."""
     notes = context.recall_all(keys)
     return {key: _read(notes[key]) if key in notes else {} for key in keys}
 

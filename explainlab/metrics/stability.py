@@ -1,7 +1,7 @@
-"""Whether an explanation can be relied on: it should hold for texts that are nearly the same, and foretell the model.
+"""Metrics of stability: a map should hold for texts that are nearly the same, and predict the model's behaviour.
 
-The maps of such texts are made anew, each with a seed of its own: of a method that draws at random, and of random
-scores, the values tell how far the draws alone move a map.
+The maps of such texts are made anew, each with a seed of its own. For a method that draws at random, and for random
+scores, the values show how far the draws alone move a map.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from pydantic_core import PydanticCustomError
 
 from explainlab import declared
 from explainlab.errors import RequestError
-from explainlab.metrics.agreement import spearman
+from explainlab.metrics.comparison import spearman
 from explainlab.metrics.edits import COLUMN, EDITS, MADE, Editor
 from explainlab.metrics.evaluate import Case
-from explainlab.metrics.metric import Again, Repeating, Text, Version
+from explainlab.metrics.metric import Reexplainer, StabilityMetric, Text, Version
 from explainlab.metrics.radii import radius, table_deviation
 from explainlab.models.classifier import Classifier
 from explainlab.text.encoding import Encoding
@@ -41,7 +41,7 @@ class Moving(declared.Parameters):
     samples: int = Field(10, ge=1, le=1000, description="Points near the text.")
 
     def size(self, classifier: Classifier) -> float:
-        """The radius in the unit of the embeddings."""
+        """Return the radius in the unit of the embeddings."""
         return radius(self.radius, table_deviation(classifier))
 
 
@@ -74,14 +74,14 @@ class Editing(declared.Parameters):
 P = TypeVar("P", bound=declared.Parameters)
 
 
-class Stability(Repeating[P]):
-    """What the three have in common."""
+class Stability(StabilityMetric[P]):
+    """Base class of the three stability metrics."""
 
     family: ClassVar = "Stability"
 
 
 class MaxSensitivity(Stability[Moving]):
-    """How far the map moves when the text's embeddings move a little."""
+    """The largest change of the map when the text's embeddings move a little."""
 
     Parameters: ClassVar = Moving
     id: ClassVar = "max_sensitivity"
@@ -100,14 +100,14 @@ class MaxSensitivity(Stability[Moving]):
         )
 
     def inputs(self, parameters: Moving, features: int) -> int:
-        """None of the text without a method."""
+        """Return 0: no perturbed text is needed without a method."""
         return 0
 
     def explanations(self, parameters: Moving) -> int:
-        """See :meth:`Repeating.explanations`."""
+        """See :meth:`StabilityMetric.explanations`."""
         return parameters.samples
 
-    def values(self, cases: Sequence[Case], again: Again, parameters: Moving) -> list[tuple[np.ndarray, int]]:
+    def values(self, cases: Sequence[Case], again: Reexplainer, parameters: Moving) -> list[tuple[np.ndarray, int]]:
         width, size = again.classifier.model.word_embeddings.embedding_dim, parameters.size(again.classifier)
         shifts = []
         for case, seed in zip(cases, again.seeds, strict=True):
@@ -125,7 +125,7 @@ class MaxSensitivity(Stability[Moving]):
 
 
 class Infidelity(Stability[Subsets]):
-    """How well sums of scores foretell what masking their features does."""
+    """The error of sums of scores as predictions of the effect of masking."""
 
     Parameters: ClassVar = Subsets
     id: ClassVar = "infidelity"
@@ -151,10 +151,10 @@ class Infidelity(Stability[Subsets]):
         return parameters.samples + 1
 
     def explanations(self, parameters: Subsets) -> int:
-        """None: the model is asked, and no method."""
+        """Return 0: only the model runs again, no method."""
         return 0
 
-    def values(self, cases: Sequence[Case], again: Again, parameters: Subsets) -> list[tuple[np.ndarray, int]]:
+    def values(self, cases: Sequence[Case], again: Reexplainer, parameters: Subsets) -> list[tuple[np.ndarray, int]]:
         removed = [
             subsets(len(case.units.content), parameters.samples, np.random.default_rng(seed))
             for case, seed in zip(cases, again.seeds, strict=True)
@@ -176,7 +176,7 @@ class Infidelity(Stability[Subsets]):
 
 
 class EditStability(Stability[Editing]):
-    """Whether the words keep their ranks when the text is written a little differently."""
+    """The correlation of word ranks between a text and slightly edited versions."""
 
     Parameters: ClassVar = Editing
     id: ClassVar = "edit_stability"
@@ -206,10 +206,10 @@ class EditStability(Stability[Editing]):
         return parameters.samples * len(parameters.edits)
 
     def explanations(self, parameters: Editing) -> int:
-        """See :meth:`Repeating.explanations`."""
+        """See :meth:`StabilityMetric.explanations`."""
         return parameters.samples * len(parameters.edits)
 
-    def values(self, cases: Sequence[Case], again: Again, parameters: Editing) -> list[tuple[np.ndarray, int]]:
+    def values(self, cases: Sequence[Case], again: Reexplainer, parameters: Editing) -> list[tuple[np.ndarray, int]]:
         editor = Editor(again.classifier)
         texts = [
             editor.edited(case.encoding, parameters.edits, parameters.samples, seed) + _given(case, parameters)
@@ -224,7 +224,7 @@ class EditStability(Stability[Editing]):
 
 
 def _given(case: Case, parameters: Editing) -> list[Text]:
-    """The versions of the case's text that its data set gives; raises :class:`RequestError` where there is no such."""
+    """Return the versions of the case's text that its data set has; raises :class:`RequestError` if there are none."""
     if COLUMN not in parameters.edits:
         return []
     if case.paraphrases is None:
@@ -256,13 +256,15 @@ class _Words:
             self.names.append((*name, seen[name]))
 
     def scores(self, scores: np.ndarray) -> np.ndarray:
-        """float64 [words]: the sums of the features' ``scores`` float64 [n_features]."""
+        """Return float64 [words]: the sums of the features' ``scores`` float64 [n_features]."""
         sums: np.ndarray = np.bincount(self._owners, scores, self._count)[self._content]
         return sums
 
 
 def _correlations(original: _Words, scores: np.ndarray, version: Version) -> list[float]:
-    """Spearman's rho [C] between the ``scores`` float64 [C, n_features] and the maps of a version; NaN without one."""
+    """Return Spearman's rho [C] between the ``scores`` float64 [C, n_features] and the maps of a version; NaN without
+    one.
+    """
     edited = _Words(version.encoding, version.units)
     places = {name: i for i, name in enumerate(edited.names)}
     common = [(i, places[name]) for i, name in enumerate(original.names) if name in places]
@@ -276,7 +278,7 @@ def _correlations(original: _Words, scores: np.ndarray, version: Version) -> lis
 
 
 def _means(rows: np.ndarray) -> np.ndarray:
-    """float64 [C]: the means of ``rows`` float64 [K, C] without NaN; NaN where nothing is left."""
+    """Return float64 [C]: the means of ``rows`` float64 [K, C] without NaN; NaN if nothing is left."""
     known = ~np.isnan(rows)
     counts = known.sum(axis=0)
     means: np.ndarray = np.divide(
@@ -286,7 +288,7 @@ def _means(rows: np.ndarray) -> np.ndarray:
 
 
 def _moved(scores: np.ndarray, maps: np.ndarray | None, content: np.ndarray) -> float:
-    """How far ``maps`` float64 [K, n_features] lie from ``scores`` float64 [n] of the ``content``, at most."""
+    """Return the largest distance of ``maps`` float64 [K, n_features] and ``scores`` float64 [n] by the ``content``."""
     size = float(np.linalg.norm(scores))
     if maps is None or not size:
         return float("nan")
@@ -294,7 +296,7 @@ def _moved(scores: np.ndarray, maps: np.ndarray | None, content: np.ndarray) -> 
 
 
 def subsets(n: int, count: int, generator: np.random.Generator) -> np.ndarray:
-    """bool [count, n]: random subsets of ``n`` features, each as likely as any other, but none empty."""
+    """Return bool [count, n]: random subsets of ``n`` features, uniform over all but the empty one."""
     drawn = generator.random((count, n)) < 0.5
     while (empty := ~drawn.any(axis=1)).any():
         drawn[empty] = generator.random((int(empty.sum()), n)) < 0.5

@@ -10,13 +10,13 @@ import numpy as np
 
 RESAMPLES = 2_000
 _AT_ONCE = 4_000_000
-"""Numbers of resamples in memory; of what is resampled it is a quarter."""
+"""Numbers of resamples in memory; the resampled values take a quarter of that."""
 _LITTLE = 50_000
-"""Numbers that stay in a processor's cache."""
+"""Numbers that fit a processor's cache."""
 
 
 def bootstrap(values: Sequence[float], seed: int = 0) -> tuple[float | None, float | None, float | None]:
-    """The mean, and the ends of its 95% interval by the percentile bootstrap (2,000 resamples; Efron 1979).
+    """Return the mean, and the ends of its 95% interval by the percentile bootstrap (2,000 resamples; Efron 1979).
 
     The interval is None for fewer than two values or where all are equal; the mean is None for none.
     """
@@ -30,7 +30,7 @@ def bootstrap(values: Sequence[float], seed: int = 0) -> tuple[float | None, flo
 
 
 def bands(values: np.ndarray, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Mean, low and high of :func:`bootstrap`, float64 [M] each, for every column of ``values`` float64 [n, M].
+    """Return mean, low and high of :func:`bootstrap`, float64 [M] each, for every column of ``values`` float64 [n, M].
 
     All columns share their resamples. NaN is a value that is not known: each mean is over those that are, and NaN where
     there are none. Where all values of a column are equal the three are.
@@ -41,9 +41,9 @@ def bands(values: np.ndarray, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np
 def bands_of(
     groups: Callable[[], Iterable[np.ndarray]], n: int, seed: int = 0
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """As :func:`bands`, of columns that ``groups`` gives in turn, some float64 [n, w] together, each time it is called.
+    """Return :func:`bands` of columns that ``groups`` yields at each call, some float64 [n, w] together.
 
-    So very many columns need not be in memory at once.
+    Only one group of columns is in memory at a time.
     """
     rng, rows = np.random.default_rng(seed), max(1, _AT_ONCE // n)
     parts = []
@@ -64,9 +64,9 @@ def bands_of(
 def together(
     rows: Iterable[np.ndarray], count: int, n: int, least: int = 1, axis: Literal[0, 1] = 0
 ) -> Iterator[np.ndarray]:
-    """The ``count`` rows float64 [n] in groups of about equal size, as many as memory allows.
+    """Yield the ``count`` rows float64 [n] in groups of about equal size that fit into memory.
 
-    A group is float64 [m, n], or [n, m] for the ``axis`` 1, and has ``least`` rows or more, where there are so many.
+    A group is float64 [m, n], or [n, m] for the ``axis`` 1, and has at least ``least`` rows, if there are as many.
     """
     groups = max(1, min(count // least, -(-4 * count * n // _AT_ONCE)))
     remaining = iter(rows)
@@ -82,7 +82,9 @@ def _mean(values: np.ndarray) -> np.ndarray:
 
 
 def _resampled(drawn: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """float64 [R, w]: the means of the columns of ``values`` float64 [n, w] in resamples ``drawn`` float64 [R, n]."""
+    """Return float64 [R, w]: the means of the columns of ``values`` float64 [n, w] in resamples ``drawn`` float64 [R,
+    n].
+    """
     unknown = np.isnan(values)
     if not unknown.any():
         means: np.ndarray = drawn @ values / len(values)
@@ -92,7 +94,7 @@ def _resampled(drawn: np.ndarray, values: np.ndarray) -> np.ndarray:
 
 
 def _drawn(rng: np.random.Generator, resamples: int, n: int) -> np.ndarray:
-    """float64 [resamples, n]: how often each of ``n`` values is in every resample."""
+    """Return float64 [resamples, n]: the number of draws of each of ``n`` values in every resample."""
     drawn = np.empty((resamples, n))
     some = max(1, _LITTLE // n)
     for start in range(0, resamples, some):

@@ -1,4 +1,4 @@
-"""What networks are made of: their units, and the maps and norms of blocks that normalise after adding (post-norm).
+"""Parts of networks: their units, and the maps and norms of blocks that normalise after adding (post-norm).
 
 An :class:`Anatomy` is the part of a model type's row that names submodules: nothing else in the project does.
 """
@@ -12,16 +12,16 @@ import torch
 from torch import Tensor, nn
 
 SCORE = "score"
-"""The head of a decoder, which :mod:`explainlab.models.speaking.completion` also makes of the label words' rows."""
+"""The head of a decoder; :mod:`explainlab.models.prompting.completion` makes one of the rows of the label words."""
 POOLER = "pooler"
-"""Between an encoder's body and its head; pretraining may leave it without weights."""
+"""The layer between an encoder's body and its head; pretraining may leave it without weights."""
 _FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {"tanh": torch.tanh, "relu": torch.relu}
 """Activations that a head calls without a module."""
 
 
 @dataclass(frozen=True)
 class PostNorm:
-    """Where a post-norm block (paths below the block) and its model's head (paths below the network) keep their parts.
+    """Paths of the parts of a post-norm block (below the block) and of its model's head (below the network).
 
     ``head_activation`` may be the name of a function of torch.
     """
@@ -42,7 +42,7 @@ class PostNorm:
 
 @dataclass(frozen=True)
 class Anatomy:
-    """Where the networks of a model type keep their units, as paths below the network; absent paths are left out.
+    """Paths of the units of a model type's networks, below the network; absent units have no path.
 
     ``blocks``: by what a reader calls them, the lists that hold them, the bottom list first. ``shared``: the list has
     fewer blocks than a pass runs. ``cross``: where a block of the last list keeps its attention to the encoder.
@@ -68,7 +68,7 @@ class Unit:
 
     @property
     def parameters(self) -> tuple[nn.Parameter, ...]:
-        """Its parameters, each once."""
+        """The parameters of the unit, each once."""
         return tuple(dict.fromkeys(parameter for module in self.modules for parameter in module.parameters()))
 
 
@@ -97,7 +97,7 @@ class Head:
 
 
 def found(network: nn.Module, path: str) -> nn.Module | None:
-    """The module at ``path`` below ``network``; None where there is none."""
+    """Return the module at ``path`` below ``network``; None if there is none."""
     module: object = network
     for name in path.split("."):
         module = getattr(module, name, None)
@@ -105,13 +105,13 @@ def found(network: nn.Module, path: str) -> nn.Module | None:
 
 
 def blocks_of(network: nn.Module, anatomy: Anatomy) -> list[list[nn.Module]]:
-    """The blocks in every list of ``anatomy``, bottom first."""
+    """Return the blocks in every list of ``anatomy``, bottom first."""
     lists = [found(network, path) for _, path in anatomy.blocks]
     return [list(blocks.children()) for blocks in lists if blocks is not None]
 
 
 def units_of(network: nn.Module, anatomy: Anatomy, depth: int) -> list[Unit]:
-    """The units of ``network``, top first: head, blocks, embeddings; every parameter is in exactly one.
+    """Return the units of ``network``, top first: head, blocks, embeddings; every parameter is in exactly one.
 
     ``depth``: how many blocks a pass runs. Where head and embeddings share a parameter they are one unit, the last.
     """
@@ -128,7 +128,7 @@ def units_of(network: nn.Module, anatomy: Anatomy, depth: int) -> list[Unit]:
 
 
 def post_norm_blocks(network: nn.Module, anatomy: Anatomy) -> list[Block]:
-    """The blocks of a post-norm encoder, bottom first."""
+    """Return the blocks of a post-norm encoder, bottom first."""
     parts = _parts(anatomy)
     return [
         Block(
@@ -147,14 +147,14 @@ def post_norm_blocks(network: nn.Module, anatomy: Anatomy) -> list[Block]:
 
 
 def post_norm_head(network: nn.Module, anatomy: Anatomy) -> Head:
-    """The head of a post-norm encoder."""
+    """Return the head of a post-norm encoder."""
     parts = _parts(anatomy)
     dense, classifier = _linear(network, parts.dense), _linear(network, parts.classifier)
     return Head(dense, _activation(network, parts.head_activation), classifier)
 
 
 def _names(kind: str, count: int, depth: int) -> list[str]:
-    """The names of ``count`` blocks; those that are shared run in turn until ``depth`` blocks have."""
+    """Return the names of ``count`` blocks; shared blocks run in turn until ``depth`` blocks have run."""
     if not depth or count == depth:
         return [f"{kind} {number}" for number in range(1, count + 1)]
     runs = [[layer + 1 for layer in range(depth) if int(layer / (depth / count)) == group] for group in range(count)]
@@ -183,7 +183,7 @@ def _norm(module: nn.Module, path: str) -> nn.LayerNorm:
 
 
 def _activation(module: nn.Module, path: str) -> Callable[[Tensor], Tensor]:
-    """What it computes, without the module's hooks: another thread may have set some for a pass of its own."""
+    """Return the function of a module without its hooks: another thread may have set hooks for a pass of its own."""
     part = found(module, path)
     return _FUNCTIONS[path] if part is None else part.forward
 

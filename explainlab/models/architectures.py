@@ -1,4 +1,4 @@
-"""What a model declares about itself: facts on which methods and metrics depend, whatever the network is."""
+"""Facts that a model declares about itself; methods and metrics depend on them, not on the kind of network."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ class Architecture:
     """Facts about a family of models.
 
     ``family``: its name for a reader. ``pooling``: the rows of the last layer that reach the head: the first token's,
-    the last real token's, the mean of all, or the end-of-sequence token's. ``attention``: how attention probabilities
-    are reached: ``replace`` (read and replaced), ``read`` (only read), ``cross`` (the decoder's attention to the
-    encoder; layers do not map the text onto itself), ``pooled`` (weights by which a recurrent network averages its
-    states, told as a map whose rows are all equal), or ``none`` (there is no attention). ``causal``: a decoder; rows
-    see no later rows, and the head can be applied at every position. ``rounds``: the weights have 8 bits and every
-    layer rounds its inputs (with weights of 4 bits inputs are not rounded, so gradients exist). ``relevance``: the
-    rules of relevance propagation cover its layers. ``speaks``: a language model that classifies by a prompt, so it can
-    also go on with any text. ``anatomy``: where its networks keep their parts (None: not known).
+    the last real token's, the mean of all, or the end-of-sequence token's. ``attention``: access to the attention
+    probabilities: ``replace`` (read and replaced), ``read`` (only read), ``cross`` (the decoder's attention to the
+    encoder; layers do not map the text onto itself), ``pooled`` (the weights of a recurrent network's mean state, shown
+    as a map of equal rows), or ``none`` (there is no attention). ``causal``: a decoder; rows see no later rows, and the
+    head can be applied at every position. ``rounds``: the weights have 8 bits and every layer rounds its inputs (with
+    weights of 4 bits inputs are not rounded, so gradients exist). ``relevance``: the rules of relevance propagation
+    cover its layers. ``is_generative``: a language model that classifies by a prompt and can continue any text.
+    ``anatomy``: the paths of its parts (None: unknown).
     """
 
     family: str
@@ -32,12 +32,12 @@ class Architecture:
     causal: bool = False
     rounds: bool = False
     relevance: bool = True
-    speaks: bool = False
+    is_generative: bool = False
     anatomy: Anatomy | None = None
 
     @property
     def capabilities(self) -> dict[str, str]:
-        """What a method may need of a model, and why it is missing (empty: it is there)."""
+        """Capabilities that a method may need, each with the reason why it is missing (empty: available)."""
         absent = "it has no attention" if self.attention == "none" else ""
         layered = {
             "cross": "it reads the text twice, so its attention layers do not map the text onto itself",
@@ -51,7 +51,9 @@ class Architecture:
             "layered attention": absent or layered.get(self.attention, ""),
             "replaceable attention": absent or replaced,
             "post-norm blocks": absent or self._undecomposed,
-            "language model": "" if self.speaks else "it does not classify by a prompt, so it cannot be asked in words",
+            "language model": ""
+            if self.is_generative
+            else "it does not classify by a prompt, so it cannot be asked in words",
             "causal decoder": "" if self.causal else "it is not a causal decoder",
         }
 
@@ -62,5 +64,7 @@ class Architecture:
         return "" if isinstance(self.anatomy.parts, PostNorm) else self.anatomy.parts
 
     def missing(self, needs: Sequence[str]) -> list[str]:
-        """Why ``needs``, names of :attr:`capabilities`, are not all met: each reason once, in their order."""
+        """Return the reasons why ``needs``, names of :attr:`capabilities`, are not met: each reason once, in their
+        order.
+        """
         return list(dict.fromkeys(self.capabilities[need] for need in needs if self.capabilities[need]))

@@ -1,7 +1,7 @@
-"""The attention tap: reads, or replaces, the attention probabilities and values of every layer in one forward pass.
+"""The attention tap, which reads or replaces the attention probabilities and values of every layer in a forward pass.
 
-transformers looks up its attention function by name in every forward pass. We register a name for the process; a
-model uses it only inside :func:`tapped`, which restores the model's own name.
+transformers looks up its attention function by name in every forward pass. We register a name for the process; a model
+uses it only inside :func:`tapped`, which restores the model's own name.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ from explainlab.errors import UnsupportedError
 NAME = "explainlab_tap"
 
 Tap = Callable[[int, nn.Module, Tensor, Tensor], tuple[Tensor, Tensor]]
-"""Called with (number of the attention call in this pass, attention module, probabilities [B, heads, N, M], values
-[B, heads, M, d_h]); the probabilities and values that it returns are used in their place, the values also of one text
-for all."""
+"""Called with (number of the attention call in this pass, attention module, probabilities [B, heads, N, M], values [B,
+heads, M, d_h]). The model continues with the probabilities and values that it returns; values of one text may serve all
+texts.
+"""
 
 _current: ContextVar[_Listener | None] = ContextVar("attention_tap", default=None)
 
@@ -40,7 +41,7 @@ class _Listener:
 
 @contextmanager
 def tapped(model: nn.Module, tap: Tap) -> Iterator[None]:
-    """Every attention of ``model`` goes through ``tap``, in the order of the calls, for one forward pass.
+    """Route every attention of ``model`` through ``tap``, in the order of the calls, for one forward pass.
 
     Raises :class:`UnsupportedError` at the end if the model never called it (its attention ignores the interface).
     """
@@ -73,7 +74,7 @@ def _attend(
     position_bias: Tensor | None = None,
     **_: Any,
 ) -> tuple[Tensor, Tensor]:
-    """Attention in transformers' convention, written out so that the probabilities pass through the tap."""
+    """Compute attention in transformers' convention; the probabilities pass through the tap."""
     groups = query.shape[1] // key.shape[1]
     if groups > 1:
         key, value = key.repeat_interleave(groups, dim=1), value.repeat_interleave(groups, dim=1)
@@ -85,7 +86,7 @@ def _attend(
     listener = _current.get()
     if listener is not None:
         probabilities, value = listener(module, probabilities, value)
-    read = torch.einsum("bhnm,bhmd->bnhd", probabilities, value)  # copies no values that many texts share
+    read = torch.einsum("bhnm,bhmd->bnhd", probabilities, value)  # copies no values that texts share
     return read.contiguous(), probabilities
 
 

@@ -1,6 +1,6 @@
-"""Model passes in batches: sized by memory, with progress, cancellable between two, halved if too big.
+"""Model passes in batches whose size fits the memory, with progress and cancelling between batches.
 
-Between two batches another thread may use the model.
+Another thread may use the model between two batches. A batch that does not fit is halved.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from explainlab.models.model import Model
 T = TypeVar("T")
 HALVED = "Memory ran out, so batches were made smaller."
 WAIT_SECONDS = 0.05
-"""How often a thread that waits for a model asks whether to stop."""
+"""Seconds between two checks of a waiting thread whether to stop."""
 
 
 class Mark(NamedTuple):
-    """A moment of a :class:`Batcher`: the ``seconds`` of a clock without its pauses, and its ``halvings`` so far."""
+    """A moment of a :class:`Batcher`: the ``seconds`` of a clock without its pauses, and the number of ``halvings``."""
 
     seconds: float
     halvings: int
@@ -45,10 +45,10 @@ def batch_size(
     on: torch.device | None = None,
     free: int | None = None,
 ) -> int:
-    """How many of ``count`` inputs of ``length`` tokens the next batch has: as many as fit, or fewer, to divide them
-    evenly. An input is ``rows`` texts; ``most`` are known to fit.
+    """Return how many of ``count`` inputs of ``length`` tokens the next batch has.
 
-    ``on`` is where the passes will run (None: where the classifier is), with so many ``free`` bytes (None: asked for).
+    These are as many as fit, or fewer so that batches have equal sizes. An input is ``rows`` texts; ``most`` are known
+    to fit. ``on`` is the device of the passes (None: the classifier's) with ``free`` bytes (None: ask the device).
     """
     if count == 1:
         return 1
@@ -75,7 +75,7 @@ def _evenly(count: int, most: int) -> int:
 
 
 class Batcher:
-    """Runs passes of a classifier in a context; remembers the batch size that memory allows.
+    """A runner of a classifier's passes in a context; it remembers the batch size that memory allows.
 
     ``passes``: how many inputs have been run, and ``recalled``: how many need not, as the context knows their answers;
     ``halvings``: how often a batch did not fit; ``paused``: the seconds in which others had the model or, between two
@@ -94,22 +94,24 @@ class Batcher:
 
     @property
     def warnings(self) -> list[str]:
-        """What a reader must know of these passes."""
+        """Warnings about these passes for the reader."""
         return [HALVED] if self.halvings else []
 
     def mark(self) -> Mark:
-        """This moment: the difference of two is what was spent between them."""
+        """Return this moment. The difference of two moments is the cost between them."""
         return Mark(time.perf_counter() - self.paused, self.halvings)
 
     def beside(self, classifier: Classifier, context: RunContext) -> Batcher:
-        """Another batcher, of a ``classifier`` around the same network, with its own counts and the same progress."""
+        """Return another batcher, of a ``classifier`` around the same network, with its own counts and the same
+        progress.
+        """
         other = copy.copy(self)
         other.classifier, other.context, other.passes, other.recalled = classifier, context, 0, 0
         return other
 
     @contextmanager
     def span(self, start: int, stop: int, total: int) -> Iterator[None]:
-        """What runs inside is the outer progress from ``start`` to ``stop`` of ``total``.
+        """Map the progress of the block onto ``start`` to ``stop`` of ``total`` of the outer progress.
 
         Spans come in order; their joint progress never goes back.
         """
@@ -132,7 +134,7 @@ class Batcher:
         rows: int = 1,
         share: float = 1.0,
     ) -> Iterator[T]:
-        """``run`` over slices of the inputs with these ``lengths`` in tokens [count], longest first.
+        """Call ``run`` with slices of the inputs of these ``lengths`` in tokens [count], longest first.
 
         An input is ``rows`` texts for the model, each ``share`` of the work of a whole pass. A batch that does not fit
         is halved, as are those after it. Progress counts from ``done`` to ``total`` (default: the inputs here). ``run``
@@ -164,15 +166,15 @@ class Batcher:
             yield result
 
     def size(self, length: int, count: int, gradients: bool, rows: int) -> int:
-        """The inputs of the next batch: see :func:`batch_size`."""
+        """Return the number of inputs of the next batch: see :func:`batch_size`."""
         return batch_size(self.classifier, length, count, gradients, rows, self._fit[gradients])
 
     def finish(self, phase: str) -> None:
-        """The rest of a ``phase`` is not needed: its progress is complete."""
+        """Complete the progress of a ``phase`` whose rest is not needed."""
         self._report(1, 1, phase)
 
     def check_cancelled(self) -> None:
-        """As the context's: raises to stop, and may run urgent work of others, which counts as a pause."""
+        """Call the context's check: it raises to stop, and may run urgent work of others, which counts as a pause."""
         with self._pause():
             self.context.check_cancelled()
 
@@ -184,7 +186,7 @@ class Batcher:
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """No other thread uses the model inside."""
+        """Keep other threads off the model during the block."""
         with self._pause():
             while not self.classifier.lock.acquire(timeout=WAIT_SECONDS):
                 self.context.check_cancelled()

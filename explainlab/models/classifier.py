@@ -1,4 +1,4 @@
-"""The classifier: text in, class scores out, whatever model is underneath.
+"""The classifier: text in, class scores out, for any model.
 
 All that methods use of a model: word embeddings, forward passes from them, rows that reach the head, attention
 probabilities. No method names an architecture.
@@ -19,11 +19,10 @@ from torch import Tensor
 from explainlab.errors import ModelError, UnsupportedError
 from explainlab.limits import DEFAULT_LIMITS, Limits
 from explainlab.models.architectures import Architecture
-from explainlab.models.inputs import Inputs, Tokens
+from explainlab.models.inputs import Cache, Inputs, Prefix, Tokens
 from explainlab.models.model import Model
 from explainlab.models.modes import own_modes, rounding
-from explainlab.models.speaking.prefix import Cache, Prefix
-from explainlab.models.stored.quantised import is_quantised
+from explainlab.models.stored.weights import is_quantised
 from explainlab.text.encoding import Encoding, panics_told
 from explainlab.text.prompt import Prompt, encode_prompted
 
@@ -47,15 +46,16 @@ class Prediction:
 class Classifier:
     """A loaded model with its tokenizer.
 
-    ``id`` is the name it was loaded by; ``digest`` identifies its files; ``max_tokens`` is its longest input;
-    ``pad_id`` the token that fills up a batch; ``prompt`` what it reads around every text: always a language model, a
-    model with a head only where it was trained so; ``pairs``: it was made here of pairs of texts; ``notes``
-    are the warnings that come with everything it says.
+    ``id`` is its name when it was loaded; ``digest`` identifies its files; ``max_tokens`` is its longest input;
+    ``pad_id`` is the token that fills up a batch. ``prompt`` is the text around every text: a language model always has
+    one, a model with a head only if its training had one. ``pairs``: its training here used pairs of texts. ``notes``
+    are warnings that accompany all its results.
 
-    Several threads may use a classifier: they take turns, pass by pass. Whoever changes the model for some passes, by a
-    hook or otherwise, holds ``lock`` until the change is undone. ``tokenizer_lock`` is that of the tokenizer, which
-    truncation changes. A pass runs in our modes (:mod:`explainlab.models.modes`), and records gradients where its
-    caller does. A classifier can be copied and pickled: a shallow copy shares model and locks with the original.
+    Several threads may use a classifier: they take turns, pass by pass. A thread that changes the model for some
+    passes, by a hook or otherwise, holds ``lock`` until it has undone the change. ``tokenizer_lock`` guards the
+    tokenizer, because truncation changes it. A pass runs in our modes (:mod:`explainlab.models.modes`), and records
+    gradients if its caller does. A classifier can be copied and pickled: a shallow copy shares model and locks with the
+    original.
     """
 
     id: str
@@ -84,7 +84,7 @@ class Classifier:
 
     @property
     def architecture(self) -> Architecture:
-        """What the model declares about itself."""
+        """Facts about the model."""
         return self.model.architecture
 
     @property
@@ -99,7 +99,7 @@ class Classifier:
 
     @property
     def rounds_to(self) -> str:
-        """The format to which torch rounds its float32 in products of matrices, as the program asked; else empty."""
+        """The format to which torch rounds float32 in matrix products, if the program asked for it; else empty."""
         return rounding(self.device) if self.dtype == torch.float32 else ""
 
     @property
@@ -109,12 +109,12 @@ class Classifier:
 
     @property
     def quantised(self) -> bool:
-        """Whether some weights are no plain numbers, but in 8 or 4 bits."""
+        """True if some weights are packed into 8 or 4 bits."""
         return is_quantised(self.model.network)
 
     @property
     def spread(self) -> bool:
-        """Whether the weights are on several devices."""
+        """True if the weights are on several devices."""
         return len({own.device for own in self.model.network.parameters()}) > 1
 
     def encode(self, text: str, text_pair: str | None = None) -> Encoding:
@@ -127,26 +127,27 @@ class Classifier:
         return whole.before_padding(self.model.padding_read)
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The text of token ids, special tokens included."""
+        """Return the text of token ids, special tokens included."""
         with self.tokenizer_lock, panics_told():
             return str(self.tokenizer.decode(list(ids)))
 
     def end_count(self, ids: np.ndarray) -> int:
-        """How many of ``ids`` [N] are the end token: a model read there needs the same number throughout a batch."""
+        """Count the end tokens in ``ids`` [N]: all texts of a batch need the same number if the model reads there."""
         end_id = self.model.end_id
         return 0 if end_id is None else int((ids == end_id).sum())
 
     def inputs(self, encodings: Sequence[Tokens]) -> Inputs:
-        """``encodings`` as one batch on this classifier's device."""
+        """Return ``encodings`` as one batch on this classifier's device."""
         return Inputs.of(encodings, self.pad_id, self.device)
 
     def embed(self, ids: Tensor) -> Tensor:
-        """Word embeddings [..., d] of token ids [...]: what the model looks up, before positions and normalisation."""
+        """Return the word embeddings [..., d] of token ids [...], before positions and normalisation."""
         with own_modes(gradients=False):
-            return self.model.word_embeddings.forward(ids)  # without hooks: those of another thread's pass
+            return self.model.word_embeddings.forward(ids)  # without hooks: another thread's pass may have set some
 
     def logits(self, inputs: Inputs, embeddings: Tensor | None = None, prefix: Prefix | None = None) -> Tensor:
-        """float32 [B, classes]: one forward pass, from ``embeddings`` [B, N, d] if any, else from the ids.
+        """Return logits float32 [B, classes] of one forward pass, from ``embeddings`` [B, N, d] if given, else from the
+        ids.
 
         Gradients flow to ``embeddings`` that require them. If all texts begin with ``prefix``, only what follows is
         run.
@@ -155,7 +156,7 @@ class Classifier:
             return self._scores(self.model.logits(inputs, embeddings, prefix))
 
     def prefix(self, ids: Tensor) -> Prefix:
-        """What a causal decoder remembers of the token ids [N] with which texts begin.
+        """Return the keys and values of the token ids [N] with which texts begin (causal decoders).
 
         Raises :class:`UnsupportedError` for any other model.
         """
@@ -164,17 +165,18 @@ class Classifier:
             return self.model.prefix(ids)
 
     def position_logits(self, inputs: Inputs, embeddings: Tensor | None = None) -> Tensor:
-        """float32 [B, N, classes]: one forward pass of a causal decoder, its head at every position.
+        """Return logits float32 [B, N, classes] of one forward pass of a causal decoder with its head at every
+        position.
 
-        At a position: the prediction for the text that ends there; at padding it is meaningless.
-        Embeddings and gradients as for :meth:`logits`. Raises :class:`UnsupportedError` for any other model.
+        At a position: the prediction for the text that ends there; at padding it is meaningless. Embeddings and
+        gradients as for :meth:`logits`. Raises :class:`UnsupportedError` for any other model.
         """
         self._require("causal decoder", "makes no intermediate predictions", "Choose a decoder, such as a GPT-2 model.")
         with self._pass():
             return self._scores(self.model.position_logits(inputs, embeddings))
 
     def next_token(self, inputs: Inputs) -> tuple[Tensor, Tensor]:
-        """The logits [B, classes] and the label share [B] of a language model, both float32.
+        """Return the logits [B, classes] and the label share [B] of a language model, both float32.
 
         The label share is the probability that the next token is one of the label words; class probabilities compare
         these words only with each other. One forward pass without gradients.
@@ -183,29 +185,31 @@ class Classifier:
             logits, share = self.model.next_token(inputs)
         return self._scores(logits), share.to(self.device)
 
-    def go_on(self, ids: Sequence[int], cache: Cache | None = None) -> tuple[np.ndarray, Cache]:
-        """A language model's logits float64 [V] of the token after ``ids``, which follow what is in ``cache``.
+    def next_token_logits(self, ids: Sequence[int], cache: Cache | None = None) -> tuple[np.ndarray, Cache]:
+        """Return a language model's logits float64 [V] of the token after ``ids``, which follow the content of
+        ``cache``.
 
         One forward pass; the cache that is returned holds the ids too. Raises :class:`UnsupportedError` for any other
         model, :class:`ModelError` for logits that are not finite.
         """
         self._require("language model", "does not go on with a text", "Choose a language model with a prompt.")
         with self._pass():
-            logits, cache = self.model.go_on(torch.tensor(ids, device=self.device), cache)
+            logits, cache = self.model.next_token_logits(torch.tensor(ids, device=self.device), cache)
         return self.finite(self._scores(logits)[None])[0], cache
 
     def label_share(self, encoding: Encoding) -> float | None:
-        """The label share of one text, in [0, 1] (see :meth:`next_token`); None without a language model."""
-        if not self.architecture.speaks:
+        """Return the label share of one text, in [0, 1] (see :meth:`next_token`); None without a language model."""
+        if not self.architecture.is_generative:
             return None
         return float(self.next_token(self.inputs([encoding]))[1][0])
 
     def attention_maps(self, inputs: Inputs, embeddings: Tensor | None = None) -> tuple[list[Tensor], Tensor]:
-        """The attention probabilities [B, heads, N, N] of every layer, bottom first, and the logits of the same pass.
+        """Return the attention probabilities [B, heads, N, N] of every layer, bottom first, and the logits of the same
+        pass.
 
-        Row i of a map says how much position i reads of every position. For an encoder-decoder these are the decoder's
-        rows over the encoder's positions. From ``embeddings`` [B, N, d] that ask for gradients, maps and logits are
-        parts of one graph. Raises :class:`UnsupportedError` for a model without attention.
+        Row i of a map has the weights by which position i reads all positions. For an encoder-decoder these are the
+        decoder's rows over the encoder's positions. From ``embeddings`` [B, N, d] that require gradients, maps and
+        logits are parts of one graph. Raises :class:`UnsupportedError` for a model without attention.
         """
         self._require("attention", "has no attention maps", "Choose a transformer.")
         with self._pass(gradients=embeddings is not None):
@@ -213,7 +217,7 @@ class Classifier:
         return maps, self._scores(logits)
 
     def head_rows(self, encoding: Encoding) -> np.ndarray:
-        """float64 [N]: the weight with which each row of the last layer reaches the head (sums to 1)."""
+        """Return float64 [N]: the weight with which each row of the last layer reaches the head (sums to 1)."""
         pooling, real = self.architecture.pooling, encoding.attention.nonzero()[0]
         weights = np.zeros(len(encoding))
         if pooling == "mean":
@@ -223,12 +227,12 @@ class Classifier:
         return weights
 
     def filler_id(self, baseline: str) -> int:
-        """The token id that stands for "no information": see :func:`filler_id`."""
+        """Return the token id that stands for "no information": see :func:`filler_id`."""
         with self.tokenizer_lock:
             return filler_id(self.tokenizer, self.id, baseline)
 
     def prediction(self, logits: np.ndarray) -> Prediction:
-        """What float64 [classes] ``logits`` predict; raises :class:`ModelError` if they are not finite."""
+        """Return the prediction of ``logits`` float64 [classes]; raises :class:`ModelError` if they are not finite."""
         if not np.isfinite(logits).all():
             raise ModelError(f"{self.id} returned scores that are not finite numbers.", self._diagnosis())
         shifted = np.exp(logits - logits.max())
@@ -238,7 +242,7 @@ class Classifier:
         return Prediction(index, self.labels[index], named)
 
     def finite(self, logits: Tensor) -> np.ndarray:
-        """float64 [B, classes] of ``logits`` [B, classes]; raises :class:`ModelError` if one is not finite."""
+        """Return ``logits`` [B, classes] as float64; raises :class:`ModelError` if one is not finite."""
         scores: np.ndarray = logits.cpu().double().numpy()
         broken = ~np.isfinite(scores).all(axis=-1)
         if broken.any():
@@ -246,13 +250,13 @@ class Classifier:
         return scores
 
     def predict(self, encoding: Encoding) -> Prediction:
-        """One forward pass over one text."""
+        """Run one forward pass over one text."""
         with torch.no_grad():
             return self.prediction(self.logits(self.inputs([encoding]))[0].cpu().double().numpy())
 
     @contextmanager
     def _pass(self, gradients: bool | None = None) -> Iterator[None]:
-        """Gives the model to this thread alone, in our modes; None records ``gradients`` where the caller does."""
+        """Give the model to this thread alone, in our modes; None records ``gradients`` if the caller does."""
         with own_modes(torch.is_grad_enabled() if gradients is None else gradients), self.lock:
             yield
 
@@ -273,7 +277,7 @@ class Classifier:
 
 
 def filler_id(tokenizer: PreTrainedTokenizerBase, model_id: str, baseline: str) -> int:
-    """The token id that stands for "no information": ``mask``, ``pad`` or ``unk``.
+    """Return the token id that stands for "no information": ``mask``, ``pad`` or ``unk``.
 
     A tokenizer without a mask token uses the first sentinel (T5) or the last id of ' ...' (decoders). Raises
     :class:`UnsupportedError` where the tokenizer has no such token.

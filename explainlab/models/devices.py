@@ -1,4 +1,4 @@
-"""Which device runs the model, and how many tokens it takes at once."""
+"""The device of a model, and the number of tokens that it takes at once."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from safetensors import SafetensorError
 from explainlab.errors import ExplainLabError, MemoryShortage, RequestError
 
 CPU_BATCH_TOKENS = 1024
-"""On a CPU, larger batches only fall out of the caches (measured by `bench`)."""
+"""Tokens of a batch on a CPU: larger batches exceed the caches (measured by ``benchmarks``)."""
 MOST_WORK, MOST_BYTES = 2e11, 2**30
 """The most floating-point operations and bytes of a part of a training's step on a CPU: two seconds on two cores.
 
 A step by the usual settings takes less.
 """
 _OF_CORE, _OF_GPU = 5e10, 1e13
-"""The floating-point operations in a second of training, of a core and of a GPU."""
+"""Floating-point operations of a training per second, of a core and of a GPU."""
 _LITTLE = 2**26
-"""So many bytes a CPU always has."""
+"""Bytes assumed free on a CPU."""
 _OUT_OF_MEMORY = (
     "out of memory",
     "can't allocate memory",
@@ -34,11 +34,11 @@ _OUT_OF_MEMORY = (
     "ALLOC_FAILED",
     "bad_alloc",
 )
-"""What errors of torch, of the system and of safetensors say where memory ran out."""
+"""Parts of the messages by which torch, the system and safetensors report that memory ran out."""
 
 
 def choose_device(name: str | None = None) -> torch.device:
-    """The device called ``name``, or the best one here: cuda, else mps, else cpu. Raises :class:`RequestError`."""
+    """Return the device called ``name``, or the best one: cuda, else mps, else cpu. Raises :class:`RequestError`."""
     if name is None:
         if torch.cuda.is_available():
             return torch.device("cuda")
@@ -58,10 +58,10 @@ def batch_tokens(
     free: int | None = None,
     on_cpu: int = CPU_BATCH_TOKENS,
 ) -> int:
-    """Tokens that a batch may hold on ``device`` when a token needs ``bytes_per_token``: as many as ``wanted``.
+    """Return the number of tokens that a batch may hold on ``device`` when a token needs ``bytes_per_token``.
 
-    If 0 are wanted, half of the free memory of a GPU is used; a CPU takes no more than ``on_cpu``, so that the batch
-    stays small enough for its caches and for a quick cancel. ``free`` bytes are known, or asked for.
+    These are at most ``wanted``. If 0 are wanted, half of the free memory of a GPU is used; a CPU takes no more than
+    ``on_cpu``, so that the batch fits its caches and stops quickly. ``free``: the free bytes (None: ask the device).
     """
     if wanted:
         return wanted
@@ -77,7 +77,7 @@ def training_seconds(device: torch.device, work: float) -> float:
 
 
 def free_memory(device: torch.device) -> int:
-    """Bytes that are free on a GPU, what torch keeps for itself included; elsewhere those of the machine."""
+    """Return the free bytes of a GPU, including those that torch caches; elsewhere those of the machine."""
     if device.type != "cuda":
         return int(psutil.virtual_memory().available)
     free = torch.cuda.mem_get_info(device)[0] + torch.cuda.memory_reserved(device)
@@ -85,14 +85,14 @@ def free_memory(device: torch.device) -> int:
 
 
 def whole_memory(device: torch.device) -> int:
-    """Bytes of a GPU, elsewhere of the machine."""
+    """Return the bytes of a GPU, elsewhere of the machine."""
     if device.type != "cuda":
         return int(psutil.virtual_memory().total)
     return int(torch.cuda.get_device_properties(device).total_memory)
 
 
 def is_out_of_memory(error: BaseException | None) -> bool:
-    """Whether ``error``, or its cause, means that memory ran out: of Python, the system, a GPU or torch's kernels."""
+    """Tell whether ``error``, or its cause, is a lack of memory: of Python, the system, a GPU or torch's kernels."""
     if isinstance(error, MemoryError | MemoryShortage | torch.cuda.OutOfMemoryError):
         return True
     if isinstance(error, ExplainLabError):
@@ -102,13 +102,13 @@ def is_out_of_memory(error: BaseException | None) -> bool:
 
 
 def empty_cache() -> None:
-    """Give back what torch keeps of a GPU for itself."""
+    """Give back the GPU memory that torch caches."""
     if torch.cuda.is_available():
         torch.cuda.empty_cache()
 
 
 def free_cached() -> None:
-    """Give back unused memory, also that which torch and C's allocator keep for themselves; takes up to a second."""
+    """Give back unused memory, including the caches of torch and of C's allocator; takes up to a second."""
     gc.collect()
     empty_cache()
     if sys.platform == "linux":

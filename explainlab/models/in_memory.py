@@ -1,4 +1,4 @@
-"""A classifier of a network and a tokenizer that are in memory already, and that stay as they were."""
+"""Classifiers of a network and a tokenizer that are in memory already, and that stay unchanged."""
 
 from __future__ import annotations
 
@@ -20,17 +20,16 @@ from explainlab.models.architectures import Architecture
 from explainlab.models.classifier import Classifier
 from explainlab.models.inputs import Unpadded
 from explainlab.models.model_types import model_type_of
-from explainlab.models.stored.building import BUILDING
+from explainlab.models.modes import BUILDING
 from explainlab.models.stored.directory import doubled_in
-from explainlab.models.stored.quantised import is_quantised
 from explainlab.models.stored.tokenizer import ask_for_segments, most_tokens
-from explainlab.models.stored.weights import first_line
+from explainlab.models.stored.weights import first_line, is_quantised
 from explainlab.models.transformer import drop_hooks
 from explainlab.request import Dtype
 from explainlab.request import digest as digest_of_all
 
 PREFIX = "memory:"
-"""Begins the ids of models that were given in memory."""
+"""Prefix of the ids of models that were given in memory."""
 SOURCE = "memory"
 _LEFT_BY_CHECKPOINTING = "make_inputs_require_grads"
 """The hook of transformers that checkpoints of activations leave on the word embeddings; it changes no number."""
@@ -39,7 +38,7 @@ _TEXT = "One text, of several different words."
 
 
 def own_copy(network: PreTrainedModel) -> PreTrainedModel:
-    """The modules of ``network`` once more, in evaluation mode, around the same numbers, which need no gradients.
+    """Return new modules in evaluation mode around the same numbers as ``network``, without gradients.
 
     Nothing of ``network`` is changed: its modes, hooks, gradients and flags are those of other objects. Tied weights
     stay tied. Hooks that it has are part of what it computes, and are called here too. Those on the way back are not:
@@ -63,7 +62,7 @@ def own_copy(network: PreTrainedModel) -> PreTrainedModel:
 
 
 def own_tokenizer(tokenizer: Any) -> PreTrainedTokenizerBase:
-    """A copy of ``tokenizer`` that pads on the right.
+    """Return a copy of ``tokenizer`` that pads on the right.
 
     Raises :class:`ModelError` for what is no tokenizer of transformers, or keeps no character offsets.
     """
@@ -149,7 +148,8 @@ def require_as_called(classifier: Classifier) -> None:
 
 
 def classifier_of(network: PreTrainedModel, tokenizer: Any, limits: Limits, labels: tuple[str, ...]) -> Classifier:
-    """The classifier of a ``network`` of transformers with these ``labels``, and its ``tokenizer``, on its own device.
+    """Return the classifier of a ``network`` of transformers with these ``labels``, and its ``tokenizer``, on its own
+    device.
 
     The weights are shared, not copied: where they are trained on, load the model again, as its digest is that of now.
     The network is one that :func:`require_usable` accepts. Raises as :func:`own_tokenizer`.
@@ -187,7 +187,7 @@ def _as_built(network: PreTrainedModel) -> bool:
 
 
 def _undecomposed(architecture: Architecture) -> Architecture:
-    """The same, whose blocks cannot be taken apart: they are not as the model type has them."""
+    """Return the same facts without decomposable blocks: these blocks are not the usual ones of the model type."""
     if architecture.anatomy is None or not isinstance(architecture.anatomy.parts, PostNorm):
         return architecture
     parts = "its modules or their calls were changed in memory"
@@ -195,7 +195,7 @@ def _undecomposed(architecture: Architecture) -> Architecture:
 
 
 def digest_of(network: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> str:
-    """SHA-256 over the configuration, the weights and the vocabulary: what identifies a model in memory."""
+    """Return SHA-256 over the configuration, the weights and the vocabulary: the identity of a model in memory."""
     total = hashlib.sha256(network.config.to_json_string(use_diff=False).encode())
     for name, tensor in sorted(network.state_dict().items()):
         total.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())

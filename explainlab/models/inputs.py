@@ -1,4 +1,4 @@
-"""A batch of tokenised texts, as models read it."""
+"""Batches of tokenised texts as models read them, and beginnings that texts share."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 import torch
+import transformers
 from torch import Tensor
 
 
@@ -75,7 +76,7 @@ class Inputs:
         return self.attention.sum(dim=1) - 1
 
     def repeat(self, *counts: int) -> Inputs:
-        """Each of the B texts repeated ``counts`` [B] times; a single text without copying."""
+        """Repeat each of the B texts ``counts`` [B] times; a single text without copying."""
         if len(counts) == 1:
             return self._with(lambda tensor: tensor.expand(counts[0], -1))
         each = torch.tensor(counts, device=self.ids.device)
@@ -92,3 +93,30 @@ def embeds_segments(config: Any) -> bool:
     """
     segments = getattr(config, "type_vocab_size", 0)
     return isinstance(segments, int) and segments > 1
+
+
+Cache = transformers.DynamicCache
+"""A decoder's keys and values of the tokens that it has read."""
+
+LEAST_PREFIX = 16
+"""Fewest common tokens for which reading them separately pays."""
+FEWEST_TEXTS = 4
+"""Fewest texts for which reading their common tokens separately pays."""
+
+
+@dataclass(frozen=True, eq=False)
+class Prefix:
+    """The first ``length`` tokens of a text: keys and values [1, heads, length, d_h] of every layer, bottom first."""
+
+    length: int
+    layers: tuple[tuple[Tensor, Tensor], ...]
+
+    def cache(self, size: int) -> transformers.DynamicCache:
+        """Return the cache from which ``size`` texts with this beginning start; nothing is copied."""
+        cache = transformers.DynamicCache()  # without the configuration: the mask handles a sliding window
+        for keys, values in self.layers:
+            layer = transformers.cache_utils.DynamicLayer()
+            layer.lazy_initialization(keys, values)
+            layer.keys, layer.values = keys.expand(size, -1, -1, -1), values.expand(size, -1, -1, -1)
+            cache.layers.append(layer)
+        return cache

@@ -1,4 +1,4 @@
-"""Loading a model: embedded, from a directory, or from the hub; safetensors only, no remote code."""
+"""Loading of models: embedded, from a directory, or from the hub; safetensors only, no remote code."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from explainlab.models.devices import choose_device, is_out_of_memory
 from explainlab.models.in_memory import SOURCE, classifier_of, require_as_called, require_usable
 from explainlab.models.model_types import model_type_of
 from explainlab.models.modes import own_modes
-from explainlab.models.speaking.completion import PREFIX as COMPLETION
-from explainlab.models.speaking.completion import answer_tokens, split_id, take_head
-from explainlab.models.speaking.templates import Template, template_parts
+from explainlab.models.prompting.completion import PREFIX as COMPLETION
+from explainlab.models.prompting.completion import answer_tokens, split_id, take_head
+from explainlab.models.prompting.templates import Template, template_parts
 from explainlab.models.stored.directory import (
     OF_PAIRS,
     activation_in,
@@ -37,7 +37,7 @@ from explainlab.models.stored.directory import (
     prompt_in,
     read_config,
 )
-from explainlab.models.stored.places import PREFIX, Stamp, files_here, files_of, locate, stamp
+from explainlab.models.stored.places import EMBEDDED, Stamp, files_here, files_of, locate, stamp
 from explainlab.models.stored.tokenizer import most_tokens, read_tokenizer
 from explainlab.models.stored.weights import (
     Files,
@@ -58,11 +58,11 @@ _digests: dict[Stamp, str] = {}
 
 
 def model_name(model_id: str) -> str:
-    """What readers call a model: its id without prefix and folders, the name of its template in brackets."""
+    """Return a model's name for readers: its id without prefix and folders, the name of its template in brackets."""
     if model_id.startswith(COMPLETION):
         template, _, model = model_id.removeprefix(COMPLETION).partition(":")
         return f"{model_name(model)} ({template_parts(template)[0]})"
-    name = model_id.removeprefix(PREFIX)
+    name = model_id.removeprefix(EMBEDDED)
     is_path = name.startswith((".", "~", os.sep)) or name.count("/") > 1
     return Path(name).name or name if is_path else name
 
@@ -79,7 +79,7 @@ class ModelCard:
 
 
 def describe(model_id: str) -> ModelCard | None:
-    """The card of a model that is here; None for a hub model that would first have to be fetched.
+    """Return the card of a model that is on this machine; None for a hub model that is not.
 
     Raises :class:`ModelError` for a name that can be no model and for a model that is no supported classifier.
     """
@@ -91,7 +91,7 @@ def describe(model_id: str) -> ModelCard | None:
 
 
 def model_digest(model_id: str) -> str:
-    """What identifies the model's files: the hub's revision, or SHA-256 over all files that are read.
+    """Return the digest of a model's files: the hub's revision, or SHA-256 over all files that are read.
 
     Includes the content of its template and the files of its adapter, if any.
     """
@@ -109,16 +109,16 @@ def load_model(
 ) -> Classifier:
     """Load ``embedded:NAME``, a directory, a hub id, or any of them with a template (``completion:TEMPLATE:MODEL``).
 
-    It goes onto ``device`` (default: the best here) in ``dtype`` (default: float32), and accepts no more than
-    ``limits``. ``model`` may also be a classifier of transformers in memory, with its ``tokenizer``: it is explained as
-    in evaluation mode, on its own device and in its own number format, and nothing of it is changed. Its weights are
-    shared: where it is trained on, load it again.
+    ``device``: default the best one here. ``dtype``: default float32. ``limits``: sizes that are accepted. ``model``
+    may also be a classifier of transformers in memory, with its ``tokenizer``: its passes run in evaluation mode, on
+    its device and in its number format, and nothing of it is changed. Both share the weights: after more training, load
+    it again.
 
     Raises :class:`ModelError` for a model that does not exist, has no safetensors, no tokenizer or no classification
-    head, is of an unsupported type, or cannot be fetched, for label words that it cannot answer with, and for one in
-    memory that is quantised, in float64, spread over devices, whose tokenizer keeps no offsets, or that is called in
-    another way than it is explained; :class:`RequestError` for an unknown device or dtype, or one that is not that of a
-    model in memory.
+    head, is of an unsupported type, or cannot be fetched; for label words that it cannot answer with; and for a model
+    in memory that is quantised, in float64 or spread over devices, whose tokenizer keeps no offsets, or whose own call
+    gives other scores than our passes. Raises :class:`RequestError` for an unknown device or dtype, or one that a
+    model in memory does not have.
     """
     if not isinstance(model, str):
         return _in_memory(model, tokenizer, device, dtype, limits)
@@ -129,9 +129,11 @@ def load_model(
         raise RequestError(f"There is no dtype '{dtype}'.", f"Use {', '.join(get_args(Dtype))}.")
     files = files_of(model_id)
 
-    def weighted(config: PreTrainedConfig, speaks: bool) -> tuple[PreTrainedModel, torch.device]:
+    def weighted(config: PreTrainedConfig, is_generative: bool) -> tuple[PreTrainedModel, torch.device]:
         own = getattr(torch, dtype)
-        return load_weights(model_id, files, config, language_model=speaks, dtype=own, device=choose_device(device))
+        return load_weights(
+            model_id, files, config, language_model=is_generative, dtype=own, device=choose_device(device)
+        )
 
     classifier = _assembled(model_id, files, limits, weighted, _digest_of(files, split_id(model_id)[0]))
     _require_working(classifier)
@@ -139,10 +141,10 @@ def load_model(
 
 
 def outline(model_id: str, dtype: str = "float32", limits: Limits = DEFAULT_LIMITS) -> Classifier | None:
-    """A model that is here without its weights, to plan with: it tokenises texts, and its passes are those of torch's
-    ``meta`` device, which have shapes and no numbers. It has no digest, and no thread may change it.
+    """Return a model without its weights, to plan with; None for a hub model that is not on this machine.
 
-    None for a hub model that would first have to be fetched. Raises as :func:`load_model` for a model that cannot be.
+    It tokenises texts. Its passes run on torch's ``meta`` device, so results have shapes and no numbers. It has no
+    digest, and no thread may change it. Raises as :func:`load_model` for a model that cannot be loaded.
     """
     files = files_here(model_id)
     if files is None:
@@ -157,10 +159,10 @@ def outline(model_id: str, dtype: str = "float32", limits: Limits = DEFAULT_LIMI
 def _outline(
     model_id: str, files: Files, template: str | None, stamps: tuple[Stamp, ...], dtype: str, limits: Limits
 ) -> Classifier:
-    """The outline of the files as they are now."""
+    """Return the outline of the files in their present state."""
 
-    def empty(config: PreTrainedConfig, speaks: bool) -> tuple[PreTrainedModel, torch.device]:
-        return empty_network(files, config, speaks, getattr(torch, dtype)), torch.device("meta")
+    def empty(config: PreTrainedConfig, is_generative: bool) -> tuple[PreTrainedModel, torch.device]:
+        return empty_network(files, config, is_generative, getattr(torch, dtype)), torch.device("meta")
 
     return _assembled(model_id, files, limits, empty, "")
 
@@ -172,13 +174,13 @@ def _assembled(
     read: Callable[[PreTrainedConfig, bool], tuple[PreTrainedModel, torch.device]],
     model_digest: str,
 ) -> Classifier:
-    """The classifier of ``files`` around the network that ``read`` makes, with the device of its inputs.
+    """Return the classifier of ``files`` around the network that ``read`` makes, with the device of its inputs.
 
-    ``read`` gets the configuration, and whether the network answers in words.
+    ``read`` gets the configuration, and True if the network answers in words.
     """
     template, _ = split_id(model_id)
     config = _config(model_id, files, template)
-    model_type = model_type_of(config, speaks=template is not None)
+    model_type = model_type_of(config, is_generative=template is not None)
     activation = activation_in(files.configured, config)
     labels = tuple(template.labels) if template else _labels(model_id, config, activation)
     tokenizer, notes = read_tokenizer(model_id, files, config)
@@ -215,11 +217,11 @@ def _in_memory(network: Any, tokenizer: Any, device: str | None, dtype: str | No
 
 
 def in_dtype(classifier: Classifier, dtype: Dtype) -> Classifier:
-    """The model of a loaded ``classifier`` in another number format, beside it on its device: as if asked for by that.
+    """Load the model of ``classifier`` again in another number format, on the same device.
 
-    It is read from the files again, and is gone when it is forgotten. Raises :class:`UnsupportedError` for weights that
-    are quantised or spread over several devices, :class:`ModelError` for files that are not those of ``classifier`` or
-    that cannot be computed with in ``dtype``, and :class:`MemoryShortage` where there is no room.
+    The copy is read from the files and freed with its last reference. Raises :class:`UnsupportedError` for weights that
+    are quantised or spread over several devices, :class:`ModelError` for files that are not the ones of ``classifier``
+    or that torch cannot compute with in ``dtype``, and :class:`MemoryShortage` if there is no room.
     """
     name = classifier.id
     if classifier.source == SOURCE:
@@ -247,10 +249,10 @@ def in_dtype(classifier: Classifier, dtype: Dtype) -> Classifier:
 
 
 def answer_pieces(template: Template, model_id: str) -> dict[str, str] | None:
-    """The token by which a language model would answer each label of ``template``, as its tokenizer spells it.
+    """Return a language model's next token for each label of ``template``, as its tokenizer spells it.
 
-    No weights are read; None for a hub model that would first have to be fetched. Raises :class:`ModelError` for a
-    model or words that :func:`load_model` would refuse.
+    Reads no weights. Returns None for a hub model that is not on this machine. Raises :class:`ModelError` for a model
+    or words that :func:`load_model` refuses.
     """
     files = files_here(model_id)
     if files is None:
@@ -262,10 +264,10 @@ def answer_pieces(template: Template, model_id: str) -> dict[str, str] | None:
 
 
 def known_digest(model_id: str, read: bool = False) -> str | None:
-    """:func:`model_digest`, if it is known; None for a hub model that would first have to be fetched.
+    """Return :func:`model_digest` if it is known; None for a hub model that is not on this machine.
 
-    None also for a directory whose files have not been read as they are now, unless ``read``. Raises
-    :class:`ModelError` for a name that can be no model.
+    Also returns None for a directory whose files have changed since they were read, unless ``read``. Raises
+    :class:`ModelError` for a name that cannot be a model.
     """
     files = files_here(model_id)
     if files is None:
@@ -275,7 +277,7 @@ def known_digest(model_id: str, read: bool = False) -> str | None:
 
 
 def changed_model(model_id: str, fetch: bool = False) -> str | None:
-    """The id of the model that an adapter changes; None for any other model.
+    """Return the id of the model that an adapter changes; None for any other model.
 
     An adapter of the hub is fetched, without the model that it changes, or None without ``fetch``. Raises as
     :func:`load_model` for a model that does not exist or cannot be fetched.
@@ -295,7 +297,7 @@ def _digest_in(directory: Path, source: str) -> str:
 
 
 def _stamps(files: Files) -> list[tuple[str, Stamp]]:
-    """Of the files of a model, and of its adapter: their source and their stamp."""
+    """Return the source and the stamp of the files of a model, and of its adapter."""
     return [(part.source, stamp(part.directory)) for part in (files, files.adapter) if part]
 
 
@@ -307,14 +309,14 @@ def _config(model_id: str, files: Files, template: Template | None) -> PreTraine
             f"The configuration of {model_id} names no architecture.", "Write a list of names into architectures."
         )
     head = heads[0]
-    speaks = head.endswith(_LANGUAGE_MODELS)
-    if template and not (speaks and model_type_of(config).architecture.causal):
+    is_generative = head.endswith(_LANGUAGE_MODELS)
+    if template and not (is_generative and model_type_of(config).architecture.causal):
         raise ModelError(
             f"{model_id} is a {head or config.model_type}, not a language model that goes on with a text.",
             "Give a decoder that was trained as one, for example a LlamaForCausalLM.",
         )
     if not template and head and not head.endswith("ForSequenceClassification"):
-        remedy = f"Ask it with a prompt, as {COMPLETION}TEMPLATE:{model_id}." if speaks else ""
+        remedy = f"Ask it with a prompt, as {COMPLETION}TEMPLATE:{model_id}." if is_generative else ""
         raise ModelError(
             f"{model_id} is a {head}, not a classifier{', and its adapter brings no head' if files.adapter else ''}.",
             remedy or "Give a model that was fine-tuned for sequence classification.",
@@ -324,12 +326,12 @@ def _config(model_id: str, files: Files, template: Template | None) -> PreTraine
 
 @lru_cache(maxsize=64)
 def _card(model_id: str, files: Files, template_digest: str | None, stamps: tuple[Stamp, ...]) -> ModelCard:
-    """The card of the files as they are now."""
+    """Return the card of the files in their present state."""
     template, _ = split_id(model_id)
     config = _config(model_id, files, template)
     activation = activation_in(files.configured, config)
     labels = tuple(template.labels) if template else _labels(model_id, config, activation)
-    architecture = model_type_of(config, speaks=template is not None).architecture
+    architecture = model_type_of(config, is_generative=template is not None).architecture
     return ModelCard(model_id, (files.adapter or files).source, architecture, labels, count_weights(files))
 
 

@@ -1,4 +1,4 @@
-"""The protocol between a classifier and a network, from transformers or not."""
+"""The protocol between a classifier and a network, of transformers or not."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from explainlab.models.anatomy import Block, Head, Unit
 from explainlab.models.architectures import Architecture
 from explainlab.models.attention import Tap
 from explainlab.models.devices import CPU_BATCH_TOKENS
-from explainlab.models.inputs import Inputs
-from explainlab.models.speaking.prefix import Cache, Prefix
+from explainlab.models.inputs import Cache, Inputs, Prefix
 
 
 class Model(Protocol):
@@ -47,7 +46,7 @@ class Model(Protocol):
 
     @abstractmethod
     def logits(self, inputs: Inputs, embeddings: Tensor | None = None, prefix: Prefix | None = None) -> Tensor:
-        """[B, classes]: one forward pass, from ``embeddings`` [B, N, d] if any, else from the ids.
+        """Return logits [B, classes] of one forward pass, from ``embeddings`` [B, N, d] if given, else from the ids.
 
         A text's logits do not depend on its padding. Gradients flow to ``embeddings`` that require them. ``prefix``,
         for causal decoders only, is the common beginning of all texts; only what follows it is run.
@@ -55,7 +54,7 @@ class Model(Protocol):
 
     @abstractmethod
     def bytes_per_token(self, length: int, gradients: bool) -> int:
-        """A cautious estimate of the activations per token of a text of ``length`` tokens in a batch."""
+        """Estimate, cautiously, the bytes of activations per token of a text of ``length`` tokens in a batch."""
 
     def work_per_token(self, length: int) -> int:
         """Estimate the floating-point operations per token of a text of ``length`` tokens in a pass with gradients.
@@ -67,12 +66,12 @@ class Model(Protocol):
 
     @property
     def cpu_batch_tokens(self) -> int:
-        """With how many tokens a batch is the fastest on a CPU."""
+        """Number of tokens of the fastest batches on a CPU."""
         return CPU_BATCH_TOKENS
 
     @property
     def padding_read(self) -> int | None:
-        """The token that the head takes for padding wherever it ends a text (None: there is none)."""
+        """The token that the head takes for padding at the end of a text (None: there is none)."""
         return None
 
     # Some networks --------------------------------------------------------------------------------------------------
@@ -94,12 +93,12 @@ class Model(Protocol):
 
     @property
     def depth(self) -> int:
-        """How many layers a pass runs: a layer that is shared counts each time."""
+        """Number of layers of a pass: a shared layer counts each time."""
         return len(self.layers)
 
     @property
     def units(self) -> Sequence[Unit]:
-        """What the network is made of, top first; every parameter is in exactly one. Unknown parts: a single unit."""
+        """Parts of the network, top first; every parameter is in exactly one. Unknown parts: a single unit."""
         return (Unit("model", (self.network,)),)
 
     @property
@@ -113,7 +112,7 @@ class Model(Protocol):
         raise self._lacks()
 
     def fresh(self, seed: int) -> nn.Module:
-        """A network of this kind with new weights on the CPU, drawn from ``seed`` by its own initialisers.
+        """Return a network of this kind with new weights on the CPU, drawn from ``seed`` by its own initialisers.
 
         Torch's random states stay as they are. Raises :class:`UnsupportedError` where no network can be built anew.
         """
@@ -122,33 +121,35 @@ class Model(Protocol):
         )
 
     def tapped(self, tap: Tap) -> AbstractContextManager[None]:
-        """All attention goes through ``tap`` for one forward pass (``replaceable attention``)."""
+        """Route all attention through ``tap`` for one forward pass (``replaceable attention``)."""
         raise self._lacks()
 
     def attention_maps(self, inputs: Inputs, embeddings: Tensor | None = None) -> tuple[list[Tensor], Tensor]:
-        """Attention probabilities [B, heads, N, N] of every layer, and logits [B, classes] (``attention``).
+        """Return the attention probabilities [B, heads, N, N] of every layer, and logits [B, classes] (``attention``).
 
         Gradients of the logits flow to the probabilities, each on the device of its layer.
         """
         raise self._lacks()
 
     def position_logits(self, inputs: Inputs, embeddings: Tensor | None = None) -> Tensor:
-        """[B, N, classes]: the head at every position (``causal decoder``)."""
+        """Return logits [B, N, classes] with the head at every position (``causal decoder``)."""
         raise self._lacks()
 
     def prefix(self, ids: Tensor) -> Prefix:
-        """What a causal decoder remembers of the token ids [N] with which texts begin (``causal decoder``)."""
+        """Return the keys and values of the token ids [N] with which texts begin (``causal decoder``)."""
         raise self._lacks()
 
     def next_token(self, inputs: Inputs) -> tuple[Tensor, Tensor]:
-        """The logits [B, classes], and the share [B] of the next token that the label words together hold.
+        """Return the logits [B, classes], and the share [B] of the next token that the label words together hold.
 
-        Only for a language model whose head has the rows of label words (:mod:`explainlab.models.speaking.completion`).
+        Only for a language model whose head has the rows of label words
+        (:mod:`explainlab.models.prompting.completion`).
         """
         raise self._lacks()
 
-    def go_on(self, ids: Tensor, cache: Cache | None) -> tuple[Tensor, Cache]:
-        """The logits [V] of the token after ``ids`` [N], and the ``cache``, which they follow and then are part of.
+    def next_token_logits(self, ids: Tensor, cache: Cache | None) -> tuple[Tensor, Cache]:
+        """Return the logits [V] of the token after ``ids`` [N], and the ``cache``; the ids follow its content and join
+        it.
 
         Capability ``language model``.
         """

@@ -1,8 +1,9 @@
-"""The supported model types of transformers, and ours: a row each; no other code names a model type."""
+"""The supported model types of transformers, and ours, with a row each; no other code names a model type."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cache
 
 import transformers
 
@@ -69,8 +70,9 @@ MODEL_TYPES: dict[str, ModelType] = {
 }
 
 
-def model_type_of(config: transformers.PreTrainedConfig, speaks: bool = False) -> ModelType:
-    """Return the row for a configuration, with its own pooling and quantisation; ``speaks``: it classifies by a prompt.
+def model_type_of(config: transformers.PreTrainedConfig, is_generative: bool = False) -> ModelType:
+    """Return the row for a configuration, with its pooling and quantisation; ``is_generative``: it classifies by a
+    prompt.
 
     A package that is installed beside this one may have rows for other types: see
     :func:`explainlab.declared.installed`.
@@ -83,7 +85,7 @@ def model_type_of(config: transformers.PreTrainedConfig, speaks: bool = False) -
             f"Models of type '{config.model_type}' are not supported.",
             f"Supported types: {', '.join(sorted(MODEL_TYPES))}.",
         )
-    architecture = replace(row.architecture, speaks=speaks)
+    architecture = replace(row.architecture, is_generative=is_generative)
     if getattr(config, "classifier_pooling", "cls") == "mean":
         architecture = replace(architecture, pooling="mean")
     if quantised := getattr(config, "quantization_config", None):
@@ -91,3 +93,23 @@ def model_type_of(config: transformers.PreTrainedConfig, speaks: bool = False) -
         parts = replace(architecture.anatomy, parts="its weights are quantised")
         architecture = replace(architecture, anatomy=parts, rounds=bool(quantised.get("load_in_8bit")))
     return replace(row, architecture=architecture)
+
+
+OURS = "explainlab_"
+"""Prefix of the names of our model types."""
+
+
+@cache
+def register_networks() -> None:
+    """Make our model types known to transformers. The imports are in the function because they take a second."""
+    from transformers import AutoConfig, AutoModelForSequenceClassification
+
+    from explainlab.models.networks import bilstm_attention, t5_encoder
+
+    networks = (
+        (t5_encoder.T5EncoderConfig, t5_encoder.T5EncoderForSequenceClassification),
+        (bilstm_attention.BiLSTMAttentionConfig, bilstm_attention.BiLSTMAttentionForSequenceClassification),
+    )
+    for config, network in networks:
+        AutoConfig.register(config.model_type, config)
+        AutoModelForSequenceClassification.register(config, network)

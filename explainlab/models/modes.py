@@ -1,13 +1,20 @@
-"""The modes in which models run: ours, whatever those of the program are that asks."""
+"""The modes of torch in which models run: ours, not those of the calling program."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 import torch
 
-from explainlab.models.stored.building import BUILDING
+BUILDING = threading.RLock()
+"""Held while a network is made or read: transformers changes its own classes and torch's default dtype meanwhile.
+
+Both are the whole process's. Two threads that restore them in the wrong order would leave every later model's weights
+untied, or in another dtype.
+"""
+
 
 _KINDS = ("cpu", "cuda", "mps")
 """The kinds of devices on which models run."""
@@ -17,13 +24,13 @@ _ROUNDING = ("tf32", "bf16")
 
 @contextmanager
 def own_modes(gradients: bool = True) -> Iterator[None]:
-    """Computes inside as torch does where no program has changed its modes, and puts these back.
+    """Run the block in torch's default modes, and restore the program's modes afterwards.
 
     Nothing is made as in ``torch.inference_mode``, no autocast rounds, and what names neither dtype nor device is
     float32 on the CPU. Without ``gradients`` none are recorded, as in ``torch.no_grad``.
     """
     with ExitStack() as changed:
-        changed.enter_context(torch.inference_mode(False))  # it has gradients recorded
+        changed.enter_context(torch.inference_mode(False))  # this also records gradients
         if not gradients:
             changed.enter_context(torch.no_grad())
         for kind in _KINDS:
@@ -38,7 +45,7 @@ def own_modes(gradients: bool = True) -> Iterator[None]:
 
 @contextmanager
 def _float32_by_default() -> Iterator[None]:
-    with BUILDING:  # the default is the whole process's, and a thread that reads a network puts back what it found
+    with BUILDING:  # the default is global, and a thread that reads a network restores the one that it found
         usual = torch.get_default_dtype()
         torch.set_default_dtype(torch.float32)
         try:
@@ -48,9 +55,10 @@ def _float32_by_default() -> Iterator[None]:
 
 
 def rounding(device: torch.device) -> str:
-    """The format to which torch rounds float32 on ``device`` before it multiplies matrices: ``tf32`` or ``bf16``.
+    """Return the format to which torch rounds float32 on ``device`` before it multiplies matrices: ``tf32`` or
+    ``bf16``.
 
-    Empty where it does not, as long as no program asks for it by ``torch.set_float32_matmul_precision``.
+    Empty if it does not round, as no program asked for it by ``torch.set_float32_matmul_precision``.
     """
     backend = torch.backends.cuda if device.type == "cuda" else torch.backends.mkldnn
     asked = str(backend.matmul.fp32_precision)

@@ -1,4 +1,4 @@
-"""Many texts at once: tokenised together, run in batches of similar length, without data for explanations."""
+"""Many texts at once: tokenised together and run in batches of similar length, without data for explanations."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Reading(Unpadded):
 
 
 def read_all(classifier: Classifier, texts: Sequence[Text]) -> list[Reading | TextError]:
-    """The ids of every text as by :meth:`Classifier.encode`, or the error that it raises."""
+    """Tokenise every text as :meth:`Classifier.encode` does; return its ids, or the error that this raises."""
     if classifier.prompt:
         return [_alone(classifier, text) for text in texts]
     errors = [_refusal(text, classifier.limits) for text in texts]
@@ -47,10 +47,10 @@ def read_all(classifier: Classifier, texts: Sequence[Text]) -> list[Reading | Te
 
 
 def logits_of(batcher: Batcher, texts: Sequence[Tokens], phase: str, done: int, total: int) -> np.ndarray:
-    """float64 [n, classes]: one forward pass per text, in batches of similar length, the longest first.
+    """Return logits float64 [n, classes] of one forward pass per text, in batches of similar length, the longest first.
 
-    Progress counts from ``done`` to ``total``. Raises :class:`explainlab.errors.ResourceError` for a text that does
-    not fit into the memory, :class:`explainlab.errors.ModelError` for scores that are not finite.
+    Progress counts from ``done`` to ``total``. Raises :class:`explainlab.errors.ResourceError` for a text that does not
+    fit into the memory, :class:`explainlab.errors.ModelError` for scores that are not finite.
     """
     classifier = batcher.classifier
     logits = np.empty((len(texts), len(classifier.labels)))
@@ -66,12 +66,12 @@ def logits_of(batcher: Batcher, texts: Sequence[Tokens], phase: str, done: int, 
 def next_tokens_of(
     batcher: Batcher, texts: Sequence[Tokens], phase: str, done: int, total: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """As :func:`logits_of`, with the label shares float64 [n]; NaN where the model is no language model.
+    """Return :func:`logits_of` and the label shares float64 [n]; NaN if the model is no language model.
 
     See :meth:`Classifier.next_token`: it computes the logits of the whole vocabulary.
     """
     classifier, shares = batcher.classifier, np.full(len(texts), np.nan)
-    if not classifier.architecture.speaks:
+    if not classifier.architecture.is_generative:
         return logits_of(batcher, texts, phase, done, total), shares
     logits = np.empty((len(texts), len(classifier.labels)))
 
@@ -91,7 +91,7 @@ def _longest_first(
     done: int,
     total: int,
 ) -> None:
-    """``run`` on every batch of ``texts``: their places, int64 [B], and the batch.
+    """Call ``run`` with every batch of ``texts``: their places, int64 [B], and the batch.
 
     The texts of a batch have the same number of end tokens: see :meth:`Classifier.end_count`.
     """
@@ -131,7 +131,7 @@ def _refusal(text: Text, limits: Limits) -> TextError | None:
 
 
 def _tokenised(classifier: Classifier, texts: Sequence[Text]) -> list[Reading | TextError]:
-    """Readable texts, all with a second text or all without."""
+    """Tokenise readable texts, all with a second text or all without."""
     if not texts:
         return []
     limit = classifier.max_tokens
@@ -147,7 +147,7 @@ def _tokenised(classifier: Classifier, texts: Sequence[Text]) -> list[Reading | 
 
 
 def _read(classifier: Classifier, texts: Sequence[Text], **options: Any) -> tuple[list[Reading], list[int]]:
-    """The texts up to the token that the head reads last, and the number of tokens that the tokenizer made of each."""
+    """Return the texts up to the token that the head reads last, and the number of tokens of each whole text."""
     first, second = (list(column) for column in zip(*texts, strict=True))
     with classifier.tokenizer_lock, panics_told():
         tokens = classifier.tokenizer(

@@ -1,4 +1,4 @@
-"""Replay: the logits of a text with one layer's attention replaced; only what changes is run.
+"""Replay of a text with one layer's attention replaced; only the changed layers run.
 
 The layers below the replaced layer are skipped: their outputs were recorded. Where the head reads a single row, the
 last layer computes that row only: its attention to all values, its projection, its feed-forward part.
@@ -34,11 +34,11 @@ class Layer:
 
 
 class _Reached(Exception):
-    """Stops a pass at the attention of the last layer."""
+    """The signal that stops a pass at the attention of the last layer."""
 
 
 def record(classifier: Classifier, inputs: Inputs) -> tuple[list[Layer], Tensor]:
-    """All layers in one pass of B texts, bottom first, and its logits float32 [B, classes].
+    """Record all layers in one pass of B texts, bottom first, and its logits float32 [B, classes].
 
     Raises :class:`UnsupportedError` where attention cannot be tapped.
     """
@@ -55,7 +55,9 @@ def record(classifier: Classifier, inputs: Inputs) -> tuple[list[Layer], Tensor]
 
 
 def rows_read(architecture: Architecture, layer: int, depth: int, length: int) -> slice:
-    """The rows of the attention of ``layer``, of ``depth``, that reach the head, for a text of ``length`` tokens."""
+    """Return the rows of the attention of ``layer``, of ``depth``, that reach the head, for a text of ``length``
+    tokens.
+    """
     row = {"first": 0, "last": length - 1}.get(architecture.pooling)
     return slice(0, length) if row is None or layer < depth else slice(row, row + 1)
 
@@ -87,15 +89,15 @@ class Replay:
         return len(self._layers)
 
     def attention(self, layer: int) -> Tensor:
-        """[heads, N, N]: the recorded attention probabilities of ``layer``."""
+        """Return [heads, N, N]: the recorded attention probabilities of ``layer``."""
         return self._layers[layer - 1].probabilities[0].to(self._classifier.device)
 
     def rows(self, layer: int) -> slice:
-        """The rows of ``layer``'s attention that reach the head: a single row of the last layer, or all N."""
+        """Return the rows of ``layer``'s attention that reach the head: a single row of the last layer, or all N."""
         return rows_read(self._classifier.architecture, layer, self.depth, self._inputs.ids.shape[1])
 
     def logits(self, layer: int, probabilities: Tensor) -> Tensor:
-        """float32 [B, classes] with ``probabilities`` [B, heads, rows, N] for the attention of ``layer``.
+        """Return logits float32 [B, classes] with ``probabilities`` [B, heads, rows, N] as the attention of ``layer``.
 
         Their rows are those of :meth:`rows`, or all N. Gradients flow to ``probabilities`` only. They are used
         unchanged: a position that the model masks may have weight.
@@ -114,12 +116,16 @@ class Replay:
         return self._last_row(last.state[:, self.rows(layer)], probabilities, last.values)
 
     def _from(self, layer: int, size: int, tap: Tap) -> Tensor:
-        """The logits of ``size`` texts from the recorded input of ``layer`` on, with all attention through ``tap``."""
+        """Return the logits of ``size`` texts from the recorded input of ``layer`` on, with all attention through
+        ``tap``.
+        """
         state = self._layers[layer - 1].state.expand(size, -1, -1)
         return self._run(self._inputs.repeat(size), layer, state, tap)
 
     def _below_last(self, layer: int, probabilities: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """State [B, 1, d], probabilities [B, heads, 1, N], values [B, heads, N, d_h] of the last layer's single row."""
+        """Return state [B, 1, d], probabilities [B, heads, 1, N] and values [B, heads, N, d_h] of the last layer's
+        single row.
+        """
         rows, replace = self.rows(self.depth), _replacing(probabilities)
         reached: list[tuple[Tensor, Tensor]] = []
 
@@ -134,7 +140,7 @@ class Replay:
         return entered[-1][1][:, rows], *reached[0]
 
     def _last_row(self, state: Tensor, probabilities: Tensor, values: Tensor) -> Tensor:
-        """The logits from the last layer's single row, run as a text of one token: both the first and the last."""
+        """Return the logits from the last layer's single row, run as a text of one token, first and last in one."""
         size = len(probabilities)
         inputs = _part(self._inputs, self.rows(self.depth)).repeat(size)
         own = (probabilities.to(values.device), values)
@@ -155,18 +161,18 @@ class Replay:
 
 
 def _part(inputs: Inputs, rows: slice) -> Inputs:
-    """Real tokens of a text as a text of their own."""
+    """Return real tokens of a text as a text of their own."""
     return Inputs(inputs.ids[:, rows], inputs.types[:, rows], inputs.attention[:, rows], padded=False)
 
 
 def _replacing(probabilities: Tensor) -> Tap:
-    """The tap that puts ``probabilities`` into the first attention of a pass."""
+    """Return the tap that puts ``probabilities`` into the first attention of a pass."""
     return lambda call, _, own, values: (own if call else probabilities.to(own.device), values)
 
 
 @contextmanager
 def _diverted(modules: Iterable[nn.Module], forward: Callable[..., Tensor]) -> Iterator[None]:
-    """Calls of ``modules`` go to ``forward(module, its own forward, hidden_states, ...)``."""
+    """Redirect calls of ``modules`` to ``forward(module, its own forward, hidden_states, ...)``."""
     before = {module: vars(module).get("forward") for module in modules}
     try:
         for module in before:
@@ -181,7 +187,7 @@ def _diverted(modules: Iterable[nn.Module], forward: Callable[..., Tensor]) -> I
 
 @contextmanager
 def _entering(modules: Iterable[nn.Module]) -> Iterator[list[tuple[nn.Module, Tensor]]]:
-    """The list of all calls of ``modules``, each with its hidden state [B, N, d], as they come."""
+    """Yield the list of all calls of ``modules``, each with its hidden state [B, N, d]; it grows with the calls."""
     entered: list[tuple[nn.Module, Tensor]] = []
 
     def enter(module: nn.Module, own: Callable[..., Tensor], hidden_states: Tensor, *rest: Any, **named: Any) -> Tensor:

@@ -1,4 +1,4 @@
-"""What the layers of a model hand on of a text toward its head."""
+"""Hidden states of a model's layers at the rows that its head reads."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ from explainlab.models.inputs import Inputs
 
 
 def head_states(classifier: Classifier, inputs: Inputs, embeddings: Tensor | None = None) -> Tensor:
-    """float32 [B, layers, d] on the CPU: of every block's output the row that the head reads, the bottom block first.
+    """Return float32 [B, layers, d] on the CPU: the row of every block's output that the head reads, bottom block
+    first.
 
-    That is the first token's, the last one's, or the mean of all (:class:`Architecture`). One forward pass without
-    gradients, from ``embeddings`` [B, N, d] if any, else from the ids. Raises :class:`UnsupportedError` for a network
-    of which it is not known where its blocks are.
+    This is the row of the first token, of the last one, or the mean of all (:class:`Architecture`). Runs one forward
+    pass without gradients, from ``embeddings`` [B, N, d] if given, else from the ids. Raises :class:`UnsupportedError`
+    for a network whose blocks are unknown.
     """
     anatomy, pooling = classifier.architecture.anatomy, classifier.architecture.pooling
     if anatomy is None:
@@ -49,7 +50,7 @@ def head_states(classifier: Classifier, inputs: Inputs, embeddings: Tensor | Non
 
 @contextmanager
 def _heard(blocks: Sequence[nn.Module], hear: Callable[[Tensor], None]) -> Iterator[None]:
-    """Passes hand to ``hear`` the states [B, N, d] that each of ``blocks`` gives, in the order of their calls."""
+    """Call ``hear`` with the states [B, N, d] of each of ``blocks``, in the order of their calls."""
 
     def forward(_: nn.Module, __: Any, output: Any) -> None:
         states = output if isinstance(output, Tensor) else output[0]

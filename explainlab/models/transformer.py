@@ -29,16 +29,15 @@ from explainlab.models.anatomy import (
 from explainlab.models.architectures import Architecture
 from explainlab.models.attention import Tap, tapped
 from explainlab.models.devices import CPU_BATCH_TOKENS
-from explainlab.models.inputs import Inputs, embeds_segments
+from explainlab.models.inputs import Cache, Inputs, Prefix, embeds_segments
 from explainlab.models.model import Model
-from explainlab.models.speaking.completion import answers_of, take_head
-from explainlab.models.speaking.prefix import Cache, Prefix
-from explainlab.models.stored.building import BUILDING
+from explainlab.models.modes import BUILDING
+from explainlab.models.prompting.completion import answers_of, take_head
 
 Replace = Callable[[nn.Module, Any, Tensor], Tensor]
 
 _HAS_RECORDERS = "_output_capturing_hooks_installed"
-"""The mark of a network in which transformers has registered its recording hooks."""
+"""The attribute of a network in which transformers has registered its recording hooks."""
 
 
 def drop_hooks(network: nn.Module, dropped: Callable[[Any], bool]) -> None:
@@ -133,13 +132,15 @@ class TransformerModel(Model):
         return post_norm_head(self.network, self._anatomy)
 
     def fresh(self, seed: int) -> nn.Module:
-        speaks = self.architecture.speaks
-        factory: Any = transformers.AutoModelForCausalLM if speaks else transformers.AutoModelForSequenceClassification
+        is_generative = self.architecture.is_generative
+        factory: Any = (
+            transformers.AutoModelForCausalLM if is_generative else transformers.AutoModelForSequenceClassification
+        )
         with BUILDING, torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(seed)  # torch.manual_seed would change the GPUs' too
             network: transformers.PreTrainedModel
             network = factory.from_config(copy.deepcopy(self.network.config), dtype=torch.float32)
-            if speaks:
+            if is_generative:
                 take_head(network, answers_of(self.network), torch.device("cpu"))
         return network
 
@@ -166,12 +167,12 @@ class TransformerModel(Model):
 
     @cached_property
     def _tables(self) -> list[nn.Module]:
-        """Every module that looks up word embeddings: some networks hold a table twice."""
+        """Return every module that looks up word embeddings: some networks hold a table twice."""
         shared = self.word_embeddings.weight.data_ptr()
         return [m for m in self.network.modules() if isinstance(m, nn.Embedding) and m.weight.data_ptr() == shared]
 
     def _is_read(self, attention: nn.Module) -> bool:
-        """Whether this attention module is a layer that :meth:`attention_maps` returns."""
+        """Tell whether this attention module is a layer that :meth:`attention_maps` returns."""
         return True
 
     def _arguments(self, inputs: Inputs) -> dict[str, Tensor | None]:
@@ -181,7 +182,7 @@ class TransformerModel(Model):
 
     @contextmanager
     def _embedded(self, embeddings: Tensor | None) -> Iterator[None]:
-        """The network uses ``embeddings`` instead of its own table, wherever it embeds the text."""
+        """Make the network use ``embeddings`` instead of its own table, wherever it embeds the text."""
         with ExitStack() as hooks:
             if embeddings is not None:
                 for table in self._tables:
@@ -189,12 +190,12 @@ class TransformerModel(Model):
             yield
 
     def _replacing(self, table: nn.Module, embeddings: Tensor) -> Replace:
-        """The hook that puts ``embeddings`` in place of what ``table`` returns."""
+        """Return the hook that puts ``embeddings`` in place of the output of ``table``."""
         return lambda *_: embeddings
 
 
 class OutputAttentionModel(TransformerModel):
-    """An encoder whose attention is not called through transformers' interface: DeBERTa. It can only be read."""
+    """An encoder whose attention bypasses transformers' interface, such as DeBERTa. It can only be read."""
 
     def attention_maps(self, inputs: Inputs, embeddings: Tensor | None = None) -> tuple[list[Tensor], Tensor]:
         with self._embedded(embeddings):
@@ -203,7 +204,7 @@ class OutputAttentionModel(TransformerModel):
 
 
 class RecurrentModel(TransformerModel):
-    """A recurrent network that averages its states by one attention: what every row of its only map is."""
+    """A recurrent network that averages its states by one attention: every row of its only map holds these weights."""
 
     def logits(self, inputs: Inputs, embeddings: Tensor | None = None, prefix: Prefix | None = None) -> Tensor:
         return self._output(inputs, embeddings)[0]
@@ -230,7 +231,9 @@ class RecurrentModel(TransformerModel):
         return 1
 
     def _output(self, inputs: Inputs, embeddings: Tensor | None) -> tuple[Tensor, Tensor]:
-        """Logits [B, classes] and attention [B, N]. cuDNN has no gradients of a recurrent layer in evaluation mode."""
+        """Return logits [B, classes] and attention [B, N]. cuDNN has no gradients of a recurrent layer in evaluation
+        mode.
+        """
         plain = self.device.type == "cuda" and torch.is_grad_enabled()
         with self._embedded(embeddings), torch.backends.cudnn.flags(enabled=False) if plain else nullcontext():
             output = self.network(**self._arguments(inputs))
@@ -252,7 +255,7 @@ class DecoderModel(TransformerModel):
     def padding_read(self) -> int | None:
         config: Any = self.network.config
         padding: int | None = config.get_text_config().pad_token_id
-        return None if self.architecture.speaks else padding
+        return None if self.architecture.is_generative else padding
 
     def logits(self, inputs: Inputs, embeddings: Tensor | None = None, prefix: Prefix | None = None) -> Tensor:
         return self._head(self._last_state(inputs, embeddings, prefix))
@@ -275,14 +278,14 @@ class DecoderModel(TransformerModel):
         share = (logits.float().logsumexp(dim=-1) - whole.float().logsumexp(dim=-1)).exp()
         return logits, share.clamp(max=1)  # rounding may exceed 1
 
-    def go_on(self, ids: Tensor, cache: Cache | None) -> tuple[Tensor, Cache]:
+    def next_token_logits(self, ids: Tensor, cache: Cache | None) -> tuple[Tensor, Cache]:
         cache, vocabulary = Cache() if cache is None else cache, cast(nn.Linear, self.network.get_output_embeddings())
         with torch.no_grad():
             state = self.body(input_ids=ids[None], past_key_values=cache, use_cache=True).last_hidden_state[0, -1]
             return vocabulary(state.to(vocabulary.weight.device)), cache
 
     def _last_state(self, inputs: Inputs, embeddings: Tensor | None = None, prefix: Prefix | None = None) -> Tensor:
-        """[B, d]: the last layer at the last real position."""
+        """Return [B, d]: the last layer at the last real position."""
         known = prefix.length if prefix else 0
         with self._embedded(embeddings if embeddings is None else embeddings[:, known:]):
             states = self._states(inputs, prefix)
@@ -292,13 +295,13 @@ class DecoderModel(TransformerModel):
         return states[rows, (inputs.last - known).to(states.device)]
 
     def _head(self, states: Tensor) -> Tensor:
-        """[..., classes] from states [..., d] of the last layer."""
+        """Return [..., classes] from states [..., d] of the last layer."""
         head: nn.Module = getattr(self.network, SCORE)
         logits: Tensor = head(states.to(self.device))
         return logits
 
     def _states(self, inputs: Inputs, prefix: Prefix | None = None) -> Tensor:
-        """[B, N, d]: the last layer; only what follows ``prefix``."""
+        """Return [B, N, d]: the last layer of the tokens after ``prefix``."""
         arguments: dict[str, Any] = {**self._arguments(inputs), "use_cache": prefix is not None}
         if prefix:
             arguments |= {"input_ids": inputs.ids[:, prefix.length :], "past_key_values": prefix.cache(len(inputs.ids))}

@@ -13,7 +13,7 @@ from explainlab.analyses.registry import complete, read_result
 from explainlab.attribution.records import Completeness, Target
 from explainlab.errors import RequestError
 from explainlab.models.classifier import Prediction
-from explainlab.request import Dtype, Output, Unit, checked
+from explainlab.request import Dtype, Output, Unit, validated
 from explainlab.result import VERDICT, Result
 from explainlab.settings import settings
 
@@ -163,7 +163,7 @@ def _result(form: type[BaseModel], body: dict[str, Any]) -> Result:
     if "skipped_rows" in body:  # the command line counts them in ``skipped``
         body = {**body, "skipped": body["skipped_rows"]}
     try:
-        result = read_result(checked(form, **body).model_dump(mode="json"))
+        result = read_result(validated(form, **body).model_dump(mode="json"))
     except (ValueError, KeyError, TypeError) as error:
         raise RequestError(
             f"The result is in another form than ours: {error}.", "Choose a file exported here."

@@ -12,14 +12,13 @@ from typing import Any
 
 from explainlab.analyses import registry
 from explainlab.analyses.base import ModelFree
-from explainlab.attribution.registry import MEMBERS, parse_members, parse_method
+from explainlab.attribution.registry import MEMBERS, parse_members, parse_spec
 from explainlab.data.examples import PREFIX as EMBEDDED
 from explainlab.data.uploads import PREFIX as UPLOADED
 from explainlab.errors import DataError, ModelError, RequestError, TextError
 from explainlab.models.loading import changed_model
-from explainlab.models.speaking.completion import PREFIX as COMPLETION
-from explainlab.models.stored.made import PREFIX as MADE
-from explainlab.models.stored.places import resolved_id
+from explainlab.models.prompting.completion import PREFIX as COMPLETION
+from explainlab.models.stored.places import MADE, resolved_id
 from explainlab.request import CompleteRequest, Request
 from explainlab.service.store.made import makes, require_own, require_room, require_training
 from explainlab.service.templates import require_template
@@ -153,7 +152,7 @@ def _named_in(value: Any, name: str = "") -> Iterator[str]:
     elif isinstance(value, str) and value and name in _FILES_ALONE:
         yield from () if _is_number(value) else (value,)
     elif isinstance(value, str) and any(file in value for file in _FILES):  # methods with their options
-        for method in parse_members(value) if name == MEMBERS else [parse_method(value)]:
+        for method in parse_members(value) if name == MEMBERS else [parse_spec(value)]:
             yield from _named_in(method.parameters.model_dump(mode="json"))
 
 

@@ -6,10 +6,10 @@ import hashlib
 from contextlib import suppress
 from pathlib import Path
 
-from explainlab.declared import named
+from explainlab.declared import lookup
 from explainlab.errors import ModelError, RequestError, ResourceError
 from explainlab.limits import MAX_TEMPLATE_KB, MAX_TEMPLATES
-from explainlab.models.speaking.templates import (
+from explainlab.models.prompting.templates import (
     Template,
     save_template,
     template_folder,
@@ -39,7 +39,7 @@ def readable_templates(user_id: str) -> dict[str, str]:
 def require_template(each: str, user_id: str) -> None:
     """Raise :class:`ModelError` for a template that does not exist or that this user may not read."""
     try:
-        named("template", each, readable_templates(user_id))
+        lookup("template", each, readable_templates(user_id))
     except RequestError as error:
         raise ModelError(error.problem, error.remedy) from None
 
@@ -47,7 +47,7 @@ def require_template(each: str, user_id: str) -> None:
 def save_own(template: Template, user: User) -> str:
     """Save a template of ``user``, in place of one of the same name; returns its id.
 
-    Raises as :func:`explainlab.models.speaking.templates.save_template`, and :class:`RequestError` for one that is too
+    Raises as :func:`explainlab.models.prompting.templates.save_template`, and :class:`RequestError` for one that is too
     large or one too many.
     """
     each = own_id(template.name, user)

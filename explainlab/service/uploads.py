@@ -14,7 +14,7 @@ from explainlab.data.plant import ENDING, VERSION, Planting, planted_files, stan
 from explainlab.data.uploads import delete_upload, origin_path, touch_upload, upload_path
 from explainlab.errors import DataError
 from explainlab.files import write_file
-from explainlab.models.stored.made import made_folder
+from explainlab.models.stored.places import made_folder
 from explainlab.reader import Reader
 from explainlab.request import Request, digest
 from explainlab.service.users import User

@@ -13,15 +13,14 @@ from explainlab.attribution.subject import Subject
 from explainlab.declared import parse
 from explainlab.errors import UnsupportedError
 from explainlab.metrics.evaluate import Case, MetricResult, evaluate
-from explainlab.metrics.metric import AnyMetric, Comparing, Repeating
-from explainlab.metrics.registry import MetricRequest, parse_metric
+from explainlab.metrics.metric import AnyMetric, PlausibilityMetric, StabilityMetric
+from explainlab.metrics.registry import MetricSpec, parse_metric
 from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
 from explainlab.testing.exact import assert_equal, exact
 from explainlab.testing.observation import unchanged, watched
-from explainlab.text.rationale import Absence, marked_features
-from explainlab.text.units import group
+from explainlab.text.units import Absence, group, marked_features
 
 TEXTS = ("I did not like this film at all. It isn't funny!", "a good film", "film")
 METHODS = ("occlusion", "random", "occlusion")
@@ -38,12 +37,12 @@ def check_metric(metric: AnyMetric, classifier: Classifier, **parameters: Any) -
     A metric that does not support the classifier must refuse it. Raises :class:`AssertionError` with what is wrong.
     """
     try:
-        _check(MetricRequest(metric.id, parse(metric, parameters)), metric, classifier)
+        _check(MetricSpec(metric.id, parse(metric, parameters)), metric, classifier)
     except AssertionError as error:
         raise AssertionError(f"{metric.id} on {classifier.id}: {error}") from error
 
 
-def _check(request: MetricRequest, metric: AnyMetric, classifier: Classifier) -> None:
+def _check(request: MetricSpec, metric: AnyMetric, classifier: Classifier) -> None:
     assert parse_metric(request.name) == request, f"the name {request.name} reads back as another request"
     json.dumps(request.facts, allow_nan=False)
     assert metric.definition(request.parameters).strip(), "it has no definition"
@@ -56,7 +55,7 @@ def _check(request: MetricRequest, metric: AnyMetric, classifier: Classifier) ->
             results = _results(classifier, request, cases)
     _has_its_shape(request, metric, classifier, results, passes.forward)
     _is_independent_of_batches(request, classifier)
-    if isinstance(metric, Comparing):
+    if isinstance(metric, PlausibilityMetric):
         _compares(request, metric, classifier, cases)
 
 
@@ -72,7 +71,7 @@ def _case(classifier: Classifier, text: str, padding: int = 0) -> Case:
     return Case(encoding, units, logits, int(logits.argmax()), scores, rationale)
 
 
-def _results(classifier: Classifier, request: MetricRequest, cases: list[Case]) -> list[list[MetricResult]]:
+def _results(classifier: Classifier, request: MetricSpec, cases: list[Case]) -> list[list[MetricResult]]:
     """Results by text and attribution."""
     batcher = Batcher(classifier, RunContext())
     subjects = [Subject(classifier, case.encoding, batcher=batcher) for case in cases]
@@ -86,7 +85,7 @@ def _values(results: list[list[MetricResult]]) -> np.ndarray:
     return np.nan_to_num([[result.value for result in rows] for rows in results], nan=_NO_VALUE)
 
 
-def _refuses(request: MetricRequest, classifier: Classifier) -> None:
+def _refuses(request: MetricSpec, classifier: Classifier) -> None:
     with watched(classifier) as passes:
         try:
             _results(classifier, request, [])
@@ -97,15 +96,15 @@ def _refuses(request: MetricRequest, classifier: Classifier) -> None:
 
 
 def _has_its_shape(
-    request: MetricRequest, metric: AnyMetric, classifier: Classifier, results: list[list[MetricResult]], passes: int
+    request: MetricSpec, metric: AnyMetric, classifier: Classifier, results: list[list[MetricResult]], passes: int
 ) -> None:
     values = np.array([[result.value for result in rows] for rows in results])
     assert values.shape == (len(TEXTS), 3), "there is not a value for each attribution"
-    repeats = isinstance(metric, Repeating)  # then a text of one word may have no value
+    repeats = isinstance(metric, StabilityMetric)  # then a text of one word may have no value
     assert np.isfinite(values[:1] if repeats else values).all(), "a value is not finite"
     lengths = [len(classifier.encode(text)) for text in TEXTS]
     most = sum(3 * metric.inputs(request.parameters, length) for length in lengths)
-    if isinstance(metric, Repeating):  # a version takes as many passes as tokens, and two, by occlusion
+    if isinstance(metric, StabilityMetric):  # a version takes as many passes as tokens, and two, by occlusion
         most += sum(3 * metric.explanations(request.parameters) * (length + 2) for length in lengths)
     assert passes <= most, f"{passes} texts are run, more than the {most} that it declares"
     for rows in results:
@@ -116,7 +115,7 @@ def _has_its_shape(
             assert all(0 <= step.level <= 100 for step in result.steps), "a level is no percentage"
 
 
-def _is_independent_of_batches(request: MetricRequest, classifier: Classifier) -> None:
+def _is_independent_of_batches(request: MetricSpec, classifier: Classifier) -> None:
     """Values are the same for a text and an attribution alone, and for padded texts one by one (in float64)."""
     with exact(classifier) as twin:
         cases = [_case(twin, text) for text in TEXTS]
@@ -129,7 +128,7 @@ def _is_independent_of_batches(request: MetricRequest, classifier: Classifier) -
         assert_equal(single, together[:2], "the values from padded texts run one by one", terms=1e2)
 
 
-def _compares(request: MetricRequest, metric: AnyMetric, classifier: Classifier, cases: list[Case]) -> None:
+def _compares(request: MetricSpec, metric: AnyMetric, classifier: Classifier, cases: list[Case]) -> None:
     """The rationale is better ranked first than last; a text without one has no value, and the reason is told."""
     ideal = [case.rationale.astype(float) for case in cases[:2] if not isinstance(case.rationale, str)]
     ranked = [replace(case, scores=np.stack([own, 1 - own])) for case, own in zip(cases[:2], ideal, strict=True)]

@@ -1,4 +1,4 @@
-"""From a text to tokens and back: ids, special tokens, and the characters of the text that each token covers."""
+"""Tokenised texts: ids, special tokens, and the characters of the text that each token covers."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ class Encoding:
         return ~self.special
 
     def part_text(self, part: int) -> str:
-        """The original text that the ``offsets`` of this ``part`` point into."""
+        """Return the original text that the ``offsets`` of this ``part`` point into."""
         return self.text if part == 0 else self.text_pair or ""
 
     def before_padding(self, pad_id: int | None) -> Encoding:
-        """The same text without the tokens ``pad_id`` at its end: see :func:`length_before`.
+        """Return the same text without the tokens ``pad_id`` at its end: see :func:`length_before`.
 
         Raises :class:`TextError` where no token to explain is left.
         """
@@ -80,7 +80,7 @@ class Encoding:
         )
 
     def padded(self, length: int, pad_id: int) -> Encoding:
-        """The same text padded on the right to ``length`` tokens (as in a batch with a longer one)."""
+        """Return the same text padded on the right to ``length`` tokens (as in a batch with a longer one)."""
         extra = length - len(self)
         if extra <= 0:
             return self
@@ -181,12 +181,12 @@ def length_before(pad_id: int | None, ids: Sequence[int] | np.ndarray) -> int:
 
 
 def markers(tokenizer: PreTrainedTokenizerBase) -> set[int]:
-    """The ids of the special tokens; an unknown token stands for a part of the text."""
+    """Return the ids of the special tokens, except the unknown token, which stands for a part of the text."""
     return set(tokenizer.all_special_ids) - {tokenizer.unk_token_id}
 
 
 def unknown_count(unknown: int | None, ids: Sequence[int], special: Sequence[bool]) -> int:
-    """How many of the token ``ids`` [N] are the ``unknown`` one (None: there is none), the ``special`` [N] apart."""
+    """Count the ``unknown`` tokens among ``ids`` [N], except the ``special`` [N] ones; ``unknown`` may be None."""
     if unknown not in ids:
         return 0
     return sum(token == unknown and not added for token, added in zip(ids, special, strict=True))

@@ -1,4 +1,4 @@
-"""A text within a prompt: both are tokenised together; offsets tell which tokens belong to the text."""
+"""Texts within a prompt. Both are tokenised together; the offsets show which tokens belong to the text."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PROMPT = -1  # the owner of a token of the prompt
 
 
 def pieces_of(form: str, second: str) -> tuple[str | int, ...]:
-    """``form`` cut at its places: 0 for ``{text}``, 1 for ``second``."""
+    """Split ``form`` at its places: 0 stands for ``{text}``, 1 for ``second``."""
     places = {"{text}": 0, second: 1}
     return tuple(places.get(piece, piece) for piece in re.split(f"({'|'.join(map(re.escape, places))})", form))
 
@@ -40,17 +40,17 @@ class Prompt:
 
     @property
     def takes_pair(self) -> bool:
-        """Whether it has a place for a second text."""
+        """True if the prompt has a place for a second text."""
         return 1 in self.pieces
 
     @property
     def goes_on(self) -> bool:
-        """Whether the prompt continues after the last text."""
+        """True if the prompt continues after the last text."""
         last = self.pieces[-1]
         return isinstance(last, str) and bool(last.strip())
 
     def rendered(self, texts: Sequence[str]) -> tuple[str, list[Span]]:
-        """The prompt with ``texts`` inserted unchanged, and the span of characters of each."""
+        """Return the prompt with ``texts`` inserted unchanged, and the span of characters of each text."""
         whole = ""
         spans: dict[int, Span] = {}
         for piece in self.pieces:
@@ -62,7 +62,7 @@ class Prompt:
 
 
 def head_prompt(form: str) -> Prompt:
-    """What a model with a head reads around its texts, from a ``form`` with the places ``{text}`` and ``{text_b}``.
+    """Return the prompt of a model with a head, from a ``form`` with the places ``{text}`` and ``{text_b}``.
 
     Raises :class:`RequestError` for a form without a place for the text, or with two for the same.
     """
@@ -83,7 +83,7 @@ class PromptTokens:
 
 
 def read_prompt(tokenizer: PreTrainedTokenizerBase, whole: str, ends: bool = False) -> PromptTokens:
-    """The tokens of a prompt; unless it ``ends``, an end token added by the tokenizer is dropped."""
+    """Tokenise a prompt; unless it ``ends``, drop the end token that the tokenizer adds."""
     tokens = tokenizer(whole, return_offsets_mapping=True, verbose=False)
     added = np.array([part is None for part in tokens.sequence_ids(0)], dtype=bool)
     length = len(added) if ends else int(np.flatnonzero(~added).max(initial=-1)) + 1
@@ -136,9 +136,9 @@ def encode_prompted(
 def ids_within(
     tokenizer: PreTrainedTokenizerBase, prompt: Prompt, text: str, text_pair: str | None, max_tokens: int
 ) -> tuple[list[int], list[bool]]:
-    """The ids of :func:`encode_prompted` for texts that go with the prompt, however long in characters.
+    """Return the ids that :func:`encode_prompted` gives, and True for each token of the texts.
 
-    Beside them which of the tokens are the texts' own.
+    The texts must fit the prompt. Their number of characters is not limited.
     """
     _, _, tokens, owners = _placed(tokenizer, prompt, text, text_pair)
     kept = _kept(owners, max_tokens, tokenizer.truncation_side)
@@ -148,7 +148,9 @@ def ids_within(
 def _placed(
     tokenizer: PreTrainedTokenizerBase, prompt: Prompt, text: str, text_pair: str | None
 ) -> tuple[str, list[Span], PromptTokens, np.ndarray]:
-    """The prompt with the texts in it, their spans, its tokens, and the text that each belongs to, int64 [N]."""
+    """Return the prompt with the texts in it, their spans, its tokens, and the text that each token belongs to, int64
+    [N].
+    """
     whole, spans = prompt.rendered([text] if text_pair is None else [text, text_pair])
     tokens = read_prompt(tokenizer, whole, prompt.ends)
     owners = np.array([_owner(whole, span, spans) for span in tokens.offsets], dtype=np.int64)
@@ -157,7 +159,7 @@ def _placed(
 
 
 def _owner(whole: str, span: np.ndarray, spans: Sequence[Span]) -> int:
-    """The text that most of a token belongs to; an empty token belongs to that of the next character."""
+    """Return the text with more than half of a token; an empty token belongs to the text of the next character."""
     start, end = trimmed(whole, *span)
     width = max(end - start, 1)
     inside = [min(start + width, last) - max(start, first) for first, last in spans]
@@ -165,7 +167,7 @@ def _owner(whole: str, span: np.ndarray, spans: Sequence[Span]) -> int:
 
 
 def _kept(owners: np.ndarray, max_tokens: int, side: str) -> np.ndarray:
-    """bool [N]: the tokens that fit into ``max_tokens`` when texts are cut on one ``side``, left or right.
+    """Return bool [N]: the tokens that fit into ``max_tokens`` when texts are cut on one ``side``, left or right.
 
     Every text keeps at least one token.
     """
@@ -184,7 +186,7 @@ def _kept(owners: np.ndarray, max_tokens: int, side: str) -> np.ndarray:
 
 
 def _within(offsets: np.ndarray, owners: np.ndarray, spans: Sequence[Span]) -> np.ndarray:
-    """int64 [N, 2]: ``offsets`` within each token's own text, clipped to it; 0 for tokens of the prompt."""
+    """Return int64 [N, 2]: ``offsets`` within each token's own text, clipped to it; 0 for tokens of the prompt."""
     relative = np.zeros_like(offsets)
     for part, (first, last) in enumerate(spans):
         own = owners == part
@@ -193,7 +195,7 @@ def _within(offsets: np.ndarray, owners: np.ndarray, spans: Sequence[Span]) -> n
 
 
 def _added_text(whole: str, tokens: PromptTokens, owners: np.ndarray) -> list[str | None]:
-    """The text that each token of the prompt adds to it, blanks included; None for the others."""
+    """Return the text that each token of the prompt adds, with blanks; None for the other tokens."""
     texts: list[str | None] = []
     reach = 0
     for (_, end), owner, added in zip(tokens.offsets.tolist(), owners, tokens.added, strict=True):

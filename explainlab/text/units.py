@@ -1,17 +1,19 @@
-"""Groups tokens into features, each with its own score: tokens, words or sentences of the original text."""
+"""Features with a score each: tokens, words or sentences of the original text, and those that a rationale marks."""
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from typing import Literal
 
 import numpy as np
 import regex
 import syntok.segmenter
 
-from explainlab.request import Unit
+from explainlab.request import Rationale, Spans, Unit
 from explainlab.text.encoding import Encoding
 
 _WORD = regex.compile(r"\b", flags=regex.WORD | regex.VERSION1)
@@ -72,7 +74,7 @@ class Units:
         return np.array([i for i, f in enumerate(self.features) if not f.prompt], dtype=np.int64)
 
     def sum_tokens(self, scores: np.ndarray) -> np.ndarray:
-        """float64 [N] token scores summed into [n_features]; the total is kept."""
+        """Sum token scores float64 [N] by feature, to [n_features]; the total stays."""
         places, features = self._real
         return np.bincount(features, scores[places], len(self.features))
 
@@ -83,26 +85,28 @@ class Units:
         return places, self.membership[places]
 
     def spread(self, scores: np.ndarray) -> np.ndarray:
-        """float64 [n_content] scores of the content features placed among all [n_features]; special ones get 0."""
+        """Place scores float64 [n_content] of the content features among all [n_features]; special features get 0."""
         full = np.zeros(len(self.features))
         full[self.content] = scores
         return full
 
     def token_mask(self, keep: np.ndarray) -> np.ndarray:
-        """bool [K, n_content] kept features -> bool [K, N] kept tokens; special tokens and padding are always kept."""
+        """Return the kept tokens bool [K, N] of kept features bool [K, n_content]; special tokens and padding stay."""
         by_feature = np.ones((len(keep), len(self.features) + 1), dtype=bool)
         by_feature[:, self.content] = keep
         return by_feature[:, self.membership]
 
 
 def words(text: str) -> list[Span]:
-    """Spans of the words of ``text`` by Unicode's word boundaries (UAX 29); punctuation marks are words too."""
+    """Return the spans of the words of ``text`` by Unicode's word boundaries (UAX 29), with punctuation marks."""
     cuts = sorted({0, len(text), *(match.start() for match in _WORD.finditer(text))})
     return [(a, b) for a, b in pairwise(cuts) if text[a:b].strip()]
 
 
 def sentences(text: str) -> list[Span]:
-    """Spans of the sentences of ``text`` (syntok); an HTML line break ends none of its words and belongs to none."""
+    """Return the spans of the sentences of ``text`` (syntok). An HTML line break does not split words; no sentence
+    includes it.
+    """
     plain = _BREAK.sub(lambda match: " " * len(match.group()), text)
     spans = []
     for paragraph in syntok.segmenter.analyze(plain):
@@ -113,10 +117,10 @@ def sentences(text: str) -> list[Span]:
 
 
 def group(encoding: Encoding, unit: Unit) -> Units:
-    """The features of ``encoding`` at ``unit``.
+    """Group the tokens of ``encoding`` into features of the kind ``unit``.
 
-    Each special token is a feature of its own. A token belongs to the segment of its first character that is not
-    blank; a token that spans several segments joins them; blanks belong to the segment that follows.
+    Each special token is a feature of its own. A token belongs to the segment of its first character that is not blank;
+    a token that spans several segments joins them; blanks belong to the segment that follows.
     """
     tokens = _Tokens(encoding)
     membership = [-1] * len(encoding)
@@ -129,7 +133,7 @@ def group(encoding: Encoding, unit: Unit) -> Units:
 
 
 class _Tokens:
-    """The tokens of an encoding as Python numbers, which are faster to read one by one than an array's."""
+    """The tokens of an encoding as Python numbers: reading arrays one by one is slower."""
 
     def __init__(self, encoding: Encoding) -> None:
         self._real = np.flatnonzero(encoding.attention).tolist()
@@ -141,7 +145,7 @@ class _Tokens:
         self._spans = [trimmed(self._texts[part], *offsets) for part, offsets in pairs]
 
     def runs(self, unit: Unit) -> list[list[int]]:
-        """The token positions of each feature, in order; padding belongs to no feature."""
+        """Return the token positions of each feature, in order; padding belongs to no feature."""
         if unit == "token":
             return [[i] for i in self._real]
         segmenter = words if unit == "word" else sentences
@@ -160,7 +164,7 @@ class _Tokens:
         return runs
 
     def feature(self, run: list[int]) -> Feature:
-        """The feature that the tokens of ``run`` make together."""
+        """Return the feature of the tokens of ``run``."""
         pieces, ids = tuple([self._pieces[i] for i in run]), tuple([self._ids[i] for i in run])
         part = self._parts[run[0]]
         if self._special[run[0]]:
@@ -178,7 +182,7 @@ class _Tokens:
 
 
 def _segments_of(token: Span, segments: list[Span]) -> Span:
-    """First and last segment that a content token overlaps; a blank token has the next segment as both."""
+    """Return the first and the last segment that a content token overlaps; for a blank token, the next one twice."""
     start, end = token
     first = min(bisect_right(segments, start, key=lambda span: span[1]), len(segments) - 1)
     last = bisect_left(segments, end, key=lambda span: span[0]) - 1
@@ -186,7 +190,47 @@ def _segments_of(token: Span, segments: list[Span]) -> Span:
 
 
 def trimmed(text: str, start: int, end: int) -> Span:
-    """The span of ``text`` without the blanks at its ends, or the span itself where it is all blank."""
+    """Return the span without the blanks at its ends, or the span itself if it is blank."""
     piece = text[start:end]
     lead, trail = piece.lstrip(), piece.rstrip()
     return (start + len(piece) - len(lead), end - len(piece) + len(trail)) if lead else (start, end)
+
+
+Absence = Literal["missing", "empty", "cut"]
+"""Why a text has no marked feature: no annotation, an annotation that marks nothing, or a marked part that was cut."""
+ABSENCES: Mapping[Absence, str] = {
+    "missing": "not annotated",
+    "empty": "nothing marked",
+    "cut": "the marked part cut by the model",
+}
+"""The reasons in words."""
+
+NO_RATIONALE: Rationale = (None, None)
+
+
+def marked_features(encoding: Encoding, units: Units, rationale: Rationale) -> np.ndarray | Absence:
+    """Return bool [n_features]: the content features with a marked character; or the reason why there are none.
+
+    Blanks do not count.
+    """
+    if rationale == NO_RATIONALE:
+        return "missing"
+    counts = [_counts(encoding.part_text(part), spans or ()) for part, spans in enumerate(rationale)]
+    if not any(count[-1] for count in counts):
+        return "empty"
+    marked = np.zeros(len(units.features), dtype=bool)
+    for i in units.content.tolist():
+        feature = units.features[i]
+        marked[i] = counts[feature.part][feature.end] > counts[feature.part][feature.start]
+    if marked.any():
+        return marked
+    return "cut" if encoding.cut else "empty"
+
+
+def _counts(text: str, spans: Spans) -> np.ndarray:
+    """Return int64 [characters + 1]: the number of marked characters of ``text`` before each place, without blanks."""
+    marked = np.zeros(len(text) + 1, dtype=np.int64)
+    for start, end in spans:
+        marked[start + 1 : end + 1] = [not character.isspace() for character in text[start:end]]
+    counts: np.ndarray = np.cumsum(marked)
+    return counts

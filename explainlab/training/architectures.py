@@ -1,4 +1,4 @@
-"""Models with random weights: how the tokenizer of each architecture is learned and its network built.
+"""Models with random weights: the tokenizer and the network of each architecture.
 
 transformers' model code takes seconds to import: only what builds a network does.
 """
@@ -24,11 +24,11 @@ _Tokenizing: TypeAlias = "Callable[[Sequence[str], TrainingSettings], PreTrained
 
 @dataclass(frozen=True)
 class NewModel:
-    """How a model of an architecture begins.
+    """The start of a model of an architecture.
 
-    ``causal``: the head reads every position, and the last position predicts; ``defaults``:
-    settings that differ from those of :class:`TrainingSettings`; ``unused``: settings of others; ``recipe``: the usual
-    one; ``version`` rises where equal settings come to begin with other weights.
+    ``causal``: the head reads every position, and the last position predicts; ``defaults``: its own values of
+    :class:`TrainingSettings`; ``unused``: settings of other architectures; ``recipe``: the usual one; ``version`` rises
+    when equal settings give other initial weights.
     """
 
     build_tokenizer: _Tokenizing
@@ -41,7 +41,7 @@ class NewModel:
 
 
 def _bert(settings: TrainingSettings, tokenizer: PreTrainedTokenizerFast, classes: dict[str, Any]) -> PreTrainedModel:
-    """A BERT with random weights; ``classes`` holds ``id2label`` and ``label2id``."""
+    """Return a BERT with random weights; ``classes`` holds ``id2label`` and ``label2id``."""
     from transformers import BertConfig, BertForSequenceClassification
 
     return BertForSequenceClassification(
@@ -62,7 +62,7 @@ def _bert(settings: TrainingSettings, tokenizer: PreTrainedTokenizerFast, classe
 
 
 def _gpt2(settings: TrainingSettings, tokenizer: PreTrainedTokenizerFast, classes: dict[str, Any]) -> PreTrainedModel:
-    """A GPT-2 with random weights; ``classes`` holds ``id2label`` and ``label2id``."""
+    """Return a GPT-2 with random weights; ``classes`` holds ``id2label`` and ``label2id``."""
     from transformers import GPT2Config, GPT2ForSequenceClassification
 
     return GPT2ForSequenceClassification(
@@ -86,7 +86,7 @@ def _gpt2(settings: TrainingSettings, tokenizer: PreTrainedTokenizerFast, classe
 def _t5_encoder(
     settings: TrainingSettings, tokenizer: PreTrainedTokenizerFast, classes: dict[str, Any]
 ) -> PreTrainedModel:
-    """T5's encoder with random weights, its heads 64 wide as T5's are; ``classes`` as for the others."""
+    """Return T5's encoder with random weights, its heads 64 wide as T5's are; ``classes`` as for the others."""
     from explainlab.models.networks.t5_encoder import T5EncoderConfig, T5EncoderForSequenceClassification
 
     return T5EncoderForSequenceClassification(
@@ -108,7 +108,8 @@ def _t5_encoder(
 def _bilstm_attention(
     settings: TrainingSettings, tokenizer: PreTrainedTokenizerFast, classes: dict[str, Any]
 ) -> PreTrainedModel:
-    """A BiLSTM with attention; of pairs if ``classes`` says so. Words with a vector in the settings' file begin there.
+    """Return a BiLSTM with attention, for pairs if ``classes`` says so. Words with a vector in the settings' file start
+    with it.
 
     The configuration has their number as ``words_with_vectors``.
     """
@@ -144,7 +145,7 @@ def _bilstm_attention(
 
 
 def _sized(train: Callable[[Sequence[str], int, int], PreTrainedTokenizerFast]) -> _Tokenizing:
-    """What learns a tokenizer of the settings' size."""
+    """Return a trainer for a tokenizer of the settings' size."""
     return lambda texts, settings: train(texts, settings.vocabulary, settings.max_tokens)
 
 
@@ -168,4 +169,4 @@ ARCHITECTURES = {
         recipe="bilstm",
     ),
 }
-"""The architectures that training can begin without weights."""
+"""The architectures of models with random weights."""

@@ -20,9 +20,9 @@ from explainlab.training.start import Start
 
 @dataclass(frozen=True)
 class Masked:
-    """Tokens in whose place is ``token``: their positions in each of the ``examples``, and of those of ``validation``.
+    """Tokens that ``token`` replaces, as positions in each of the ``examples`` and in each text of ``validation``.
 
-    No positions at all: nothing is masked.
+    Without positions nothing is masked.
     """
 
     token: int = 0
@@ -34,7 +34,7 @@ class Masked:
 class Tokens:
     """Token ids of n texts, and for pairs the segment of every token (else None); ``pad_id`` fills up a batch.
 
-    ``own``: where there is a prompt, which tokens are the texts' own (else None: all but special tokens).
+    ``own``: True for the texts' own tokens if there is a prompt (else None: all but special tokens).
     """
 
     ids: list[list[int]]
@@ -43,7 +43,7 @@ class Tokens:
     own: list[list[bool]] | None = None
 
     def masked(self, positions: Sequence[Sequence[int]], token: int) -> Tokens:
-        """The same with ``token`` at the ``positions`` of every text."""
+        """Return the same tokens with ``token`` at the ``positions`` of every text."""
         ids = [list(row) for row in self.ids]
         for row, places in zip(ids, positions, strict=bool(positions)):
             for place in places:
@@ -51,7 +51,7 @@ class Tokens:
         return replace(self, ids=ids)
 
     def batch(self, rows: Sequence[int]) -> dict[str, Tensor]:
-        """The inputs of these rows by their names in transformers, int64 [batch, longest]."""
+        """Return the inputs of these rows by their names in transformers, int64 [batch, longest]."""
         inputs, attention = padded([self.ids[row] for row in rows], self.pad_id)
         batch = {"input_ids": inputs, "attention_mask": attention}
         if self.types:
@@ -59,7 +59,7 @@ class Tokens:
         return batch
 
     def content(self, rows: Sequence[int], special: Tensor) -> Tensor:
-        """bool [batch, longest]: the texts' own tokens; the ids ``special`` are none of them."""
+        """Return bool [batch, longest]: the texts' own tokens, without the ids ``special``."""
         ids, attention = padded([self.ids[row] for row in rows], self.pad_id)
         content = ~torch.isin(ids, special) & attention.bool()
         if self.own:
@@ -68,7 +68,9 @@ class Tokens:
         return content
 
     def masked_at_random(self, special: Tensor, token: int, seed: int) -> Tokens:
-        """The same with ``token`` in place of a share of each text's own tokens, drawn between none and all."""
+        """Return the same tokens with ``token`` in place of a share of each text's own tokens, drawn between none and
+        all.
+        """
         generator = torch.Generator().manual_seed(seed)
         places = []
         for row in range(len(self.ids)):
@@ -78,9 +80,9 @@ class Tokens:
 
 
 def tokenized(model: Classifier | Start, examples: Examples) -> Tokens:
-    """The tokens of all ``examples`` as ``model`` reads them; longer ones are cut to its most.
+    """Tokenise all ``examples`` as ``model`` does; longer ones are cut to its most tokens.
 
-    Raises :class:`TextError` for a text for which a prompt leaves no room.
+    Raises :class:`TextError` for a text without room beside the prompt.
     """
     if model.prompt:
         parts = zip(examples.texts, examples.pairs or repeat(None), strict=False)
@@ -93,7 +95,9 @@ def tokenized(model: Classifier | Start, examples: Examples) -> Tokens:
 
 
 def shuffled_batches(ids: list[list[int]], size: int, generator: torch.Generator) -> Iterator[list[int]]:
-    """Batches of row numbers for one epoch: in random order, texts of similar length together to save padding."""
+    """Return batches of row numbers for one epoch: in random order, with texts of similar length together to save
+    padding.
+    """
     order = torch.randperm(len(ids), generator=generator).tolist()
     pool = 50 * size
     pools = (sorted(order[i : i + pool], key=lambda row: len(ids[row])) for i in range(0, len(order), pool))
@@ -103,7 +107,7 @@ def shuffled_batches(ids: list[list[int]], size: int, generator: torch.Generator
 
 
 def padded(ids: list[list[int]], pad: int) -> tuple[Tensor, Tensor]:
-    """Right-padded ids and attention mask, both int64 of shape [batch, longest]."""
+    """Return right-padded ids and attention mask, both int64 of shape [batch, longest]."""
     lengths = torch.tensor([len(row) for row in ids])
     inputs = pad_sequence([torch.tensor(row) for row in ids], batch_first=True, padding_value=pad)
     return inputs, (torch.arange(inputs.shape[1]) < lengths[:, None]).long()
@@ -112,7 +116,7 @@ def padded(ids: list[list[int]], pad: int) -> tuple[Tensor, Tensor]:
 def masked(
     inputs: Tensor, content: Tensor, mask: int, settings: TrainingSettings, generator: torch.Generator
 ) -> Tensor:
-    """``inputs`` [batch, n] with random ``content`` tokens replaced by ``mask``.
+    """Return ``inputs`` [batch, n] with random ``content`` tokens replaced by ``mask``.
 
     The share of masked tokens is drawn for each text: between 0 and ``mask_share``, or with probability ``heavy_mask``
     between 0 and 1. With ``masking`` it is between 0 and 1 for a random half of the texts, and 0 for the others; of an
@@ -133,7 +137,9 @@ def masked(
 
 
 def position_weights(attention: Tensor, prefix_weight: float) -> Tensor:
-    """Weights [batch, n] that sum to 1 for each text: ``prefix_weight`` over all positions, the rest on the last."""
+    """Return weights [batch, n] that sum to 1 for each text: ``prefix_weight`` over all positions, the rest on the
+    last.
+    """
     lengths = attention.sum(dim=1, keepdim=True)
     last = torch.arange(attention.shape[1]) == lengths - 1
     return prefix_weight * attention / lengths + (1 - prefix_weight) * last

@@ -1,4 +1,4 @@
-"""Checkpoints of a training: all that it needs to go on after an epoch, as safetensors with JSON in the header."""
+"""Checkpoints of a training: the whole state after an epoch, as safetensors with JSON in the header."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _NAME, _FILES = "epoch-{:04d}.safetensors", "epoch-*.safetensors"
 
 @dataclass(frozen=True)
 class Epoch:
-    """An epoch that is over: its number from 1, the mean loss of its texts, the score on validation data (or None).
+    """A finished epoch: its number from 1, the mean loss of its texts, the score on validation data (or None).
 
-    ``masked``: that on the same data with masks, where training masks half of its texts. ``seconds`` that it took.
+    ``masked``: the score on the same data with masks, if training masks half of its texts. ``seconds``: its duration.
     """
 
     epoch: int
@@ -30,14 +30,14 @@ class Epoch:
 
     @property
     def score(self) -> float | None:
-        """What decides which epoch is the best: the mean of the two."""
+        """The score that selects the best epoch: the mean of the two."""
         if self.validation is None or self.masked is None:
             return self.validation
         return (self.validation + self.masked) / 2
 
 
 class Checkpoints:
-    """The folder in which a training keeps its last epoch, and its best one.
+    """A folder with the last epoch of a training, and its best one.
 
     ``identity`` is a digest of all that decides the training: a folder of another training is refused. Files are
     written whole or not at all.
@@ -48,7 +48,7 @@ class Checkpoints:
         self._identity = identity
 
     def save(self, epochs: list[Epoch], best: int, tensors: dict[str, Tensor]) -> None:
-        """Keep the ``tensors`` after the last of ``epochs``; files of epochs that are neither last nor best go.
+        """Keep the ``tensors`` after the last of ``epochs``; delete epochs that are neither last nor best.
 
         Raises :class:`ResourceError` where they cannot be written, and then keeps what was there.
         """
@@ -71,7 +71,7 @@ class Checkpoints:
                 old.unlink()
 
     def last(self) -> tuple[list[Epoch], int, dict[str, Tensor]] | None:
-        """The epochs so far, the number of the best, and the tensors after the last; None before the first.
+        """Return the finished epochs, the number of the best, and the tensors after the last; None before the first.
 
         Raises :class:`RequestError` for the folder of another training, and for damaged files.
         """
@@ -92,7 +92,7 @@ class Checkpoints:
         return epochs, best, tensors
 
     def tensors(self, epoch: int) -> dict[str, Tensor]:
-        """The tensors that were kept after this ``epoch``, on the CPU."""
+        """Return the tensors that were kept after this ``epoch``, on the CPU."""
         with safe_open(self._folder / _NAME.format(epoch), "pt") as file:
             return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no mapping)
 
@@ -106,6 +106,6 @@ def clear(folder: Path) -> None:
 
 
 def cannot_write(path: Path, error: Exception) -> ResourceError:
-    """The error where weights cannot be written at ``path``."""
+    """Return the error for weights that cannot be written at ``path``."""
     reason = str(error).strip().rstrip(".")
     return ResourceError(f"The weights cannot be written in {path}: {reason}.", "Free some disk space, and try again.")

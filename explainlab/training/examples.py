@@ -1,4 +1,4 @@
-"""What a model learns from, or is measured on: labelled texts, single or pairs."""
+"""Labelled texts for training or measuring, single or pairs."""
 
 from __future__ import annotations
 
@@ -35,26 +35,26 @@ class Examples:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of all of it, in hexadecimal."""
+        """SHA-256 of all fields, in hexadecimal."""
         return digest([list(self.texts), [str(label) for label in self.labels], list(self.pairs)])
 
     def row(self, place: int) -> int:
-        """The number in the file of the example at ``place``, which is counted from 0."""
+        """Return the number in the file of the example at ``place``, which counts from 0."""
         return self.rows[place] if self.rows else place + 1
 
     def take(self, places: Sequence[int]) -> Examples:
-        """The examples at these places, counted from 0."""
+        """Return the examples at these places, which count from 0."""
         texts, labels, pairs = ([part[place] for place in places] if part else [] for part in self._parts)
         return Examples(texts, labels, pairs, rows=[self.row(place) for place in places])
 
     def parted(self, share: float, seed: int) -> tuple[Examples, Examples]:
-        """The examples without a random ``share`` of them, and these; the share is at least one row."""
+        """Split the examples into those without a random ``share`` and the share itself, which is at least one row."""
         order = torch.randperm(len(self), generator=torch.Generator().manual_seed(seed)).tolist()
         count = max(1, round(share * len(self)))
         return self.take(sorted(order[count:])), self.take(sorted(order[:count]))
 
     def read_as(self, names: Sequence[str], like: Examples | None = None) -> Classes:
-        """Return the reader of these labels as classes ``names``, in one column with those of ``like``."""
+        """Return the reader of these labels as classes ``names``; the labels of ``like`` share its column."""
         column = {label_of(label) for examples in (self, like) if examples for label in examples.labels}
         return Classes(names, {}, lambda: column)
 
@@ -99,7 +99,8 @@ def read_examples(
     classes: Mapping[str, str] | None = None,
     reader: Reader = ANYBODY,
 ) -> Examples:
-    """All rows of a data set (see :func:`explainlab.data.read_dataset`); labels are names, or as the file writes them.
+    """Read all rows of a data set (see :func:`explainlab.data.read_dataset`); labels are names, or as the file writes
+    them.
 
     Raises DataError for a file that cannot be read and a row without a label.
     """

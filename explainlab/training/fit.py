@@ -1,9 +1,10 @@
-"""The epochs of a training: steps, validation, the best weights, and going on where another one stopped."""
+"""The epochs of a training: steps, validation, the best weights, and continuing from a checkpoint."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 import torch
 from torch import Tensor
@@ -14,17 +15,51 @@ from explainlab.errors import ModelError
 from explainlab.text.encoding import markers
 from explainlab.training.batches import Tokens, masked, position_weights, shuffled_batches
 from explainlab.training.checkpoint import Checkpoints, Epoch
-from explainlab.training.passes import head_logits, parts
-from explainlab.training.randomness import OwnRandom
+from explainlab.training.passes import Timed, head_logits, parts
 from explainlab.training.settings import TrainingSettings
 from explainlab.training.start import Start
-from explainlab.training.timed import Timed
+
+
+class OwnRandom:
+    """A random state of torch, of the CPU and of the GPU if the training runs on one.
+
+    Random draws within :meth:`drawing` (weights, dropout) continue from the end of the last such block; nothing outside
+    changes the state, and it changes nothing outside. ``states``: uint8 tensors by kind of device.
+    """
+
+    def __init__(self, seed: int, device: torch.device) -> None:
+        self._gpu = device if device.type == "cuda" else None
+        with self._apart():
+            torch.manual_seed(seed)
+            self.states = self._current()
+
+    @contextmanager
+    def drawing(self) -> Iterator[None]:
+        """Run a block that draws from this state."""
+        with self._apart():
+            torch.set_rng_state(self.states["cpu"])
+            if self._gpu:
+                torch.cuda.set_rng_state(self.states["cuda"], self._gpu)
+            yield
+            self.states = self._current()
+
+    @contextmanager
+    def _apart(self) -> Iterator[None]:
+        with torch.random.fork_rng(devices=[self._gpu] if self._gpu else []):
+            yield
+
+    def _current(self) -> dict[str, Tensor]:
+        states = {"cpu": torch.get_rng_state()}
+        if self._gpu:
+            states["cuda"] = torch.cuda.get_rng_state(self._gpu)
+        return states
+
 
 Weights = dict[str, Tensor]
 
 
 class Diverged(ModelError):
-    """A loss or weights that are not finite numbers: in which epoch, and what to try."""
+    """The error for a loss or weights that are not finite: the epoch, and a remedy."""
 
     def __init__(self, epoch: int, kept: str = "") -> None:
         super().__init__(
@@ -87,7 +122,7 @@ class Training:
 
     @property
     def _stalled(self) -> bool:
-        """Whether the last ``patience`` epochs were no better than one before."""
+        """Tell whether the last ``patience`` epochs were no better than one before."""
         patience = self._settings.patience if self._validate else 0
         return bool(patience) and len(self.epochs) - self.best_epoch >= patience
 
@@ -111,11 +146,11 @@ class Training:
             self.best = {name: weights.detach().clone() for name, weights in self._parameters.items()}
 
     def _tell(self, report: Timed) -> None:
-        """Report the steps so far."""
+        """Report the finished steps."""
         report(self.steps, self._settings.epochs * self._epoch_steps, "training")
 
     def _step(self, rows: Sequence[int], report: Timed) -> float:
-        """One step of the optimizer; the mean loss of the texts ``rows`` before it.
+        """Take one step of the optimizer; return the mean loss of the texts ``rows`` before it.
 
         The batch is read in the parts that memory and seconds allow, with a report between two; their gradients add up.
         """
@@ -148,7 +183,7 @@ class Training:
         return loss
 
     def _rate(self) -> float:
-        """The share of the highest learning rate that the next step has."""
+        """Return the share of the highest learning rate for the next step."""
         settings, total = self._settings, self._settings.epochs * self._epoch_steps
         warmup = max(1, round(settings.warmup * total))
         if self.steps < warmup:
@@ -157,7 +192,7 @@ class Training:
         return {"constant": 1.0, "linear": 1 - done, "cosine": 0.5 * (1 + math.cos(math.pi * done))}[settings.schedule]
 
     def _state(self) -> Weights:
-        """All that changes from step to step: weights, the optimizer's state, random states."""
+        """Return the state that changes from step to step: weights, the optimizer's state, random states."""
         weights = {f"weights/{name}": weight.detach() for name, weight in self._parameters.items()}
         moments = {
             f"optimizer/{key}/{name}": value
@@ -168,7 +203,7 @@ class Training:
         return {**weights, **moments, **states, "order": self._order.get_state()}
 
     def _go_on(self, epochs: list[Epoch], best: int, state: Weights, checkpoints: Checkpoints) -> None:
-        """Put everything as it was after the last of ``epochs``."""
+        """Restore the state after the last of ``epochs``."""
         self.epochs, self.best_epoch, self.steps = epochs, best, len(epochs) * self._epoch_steps
         self.seconds = sum(epoch.seconds for epoch in epochs)
         self._put(_under("weights/", state))
@@ -195,7 +230,7 @@ def _under(prefix: str, state: Weights) -> Weights:
 
 
 def _optimizer(parameters: Mapping[str, Tensor], settings: TrainingSettings) -> Adam:
-    """AdamW without decay of biases and norms, or AMSGrad without decay of what is named attention."""
+    """Return AdamW without decay of biases and norms, or AMSGrad without decay of parameters named attention."""
     amsgrad = settings.optimizer == "amsgrad"
     decays = {name: "attention" not in name if amsgrad else p.ndim > 1 for name, p in parameters.items()}
     groups = [
@@ -209,10 +244,11 @@ def _optimizer(parameters: Mapping[str, Tensor], settings: TrainingSettings) -> 
 
 
 def _loss(logits: Tensor, targets: Tensor, teacher: Tensor | None, settings: TrainingSettings) -> Tensor:
-    """Loss [batch, positions]: cross entropy with the label, mixed with the divergence from the teacher's softened
-    probabilities (times temperature squared, which keeps the gradients' scale).
+    """Return the loss [batch, positions]: cross entropy, mixed with the divergence from the teacher's softened
+    probabilities.
 
-    ``logits`` [batch, positions, classes]; ``targets`` int64 [batch]; ``teacher``: logits [batch, classes], or None.
+    The divergence is times temperature squared, which keeps the gradients' scale. ``logits`` [batch, positions,
+    classes]; ``targets`` int64 [batch]; ``teacher``: logits [batch, classes], or None.
     """
     every = targets.to(logits.device)[:, None].expand(logits.shape[:2])
     hard = functional.cross_entropy(logits.transpose(1, 2), every, reduction="none")

@@ -1,4 +1,6 @@
-"""Low-rank adaptation (Hu et al. 2021): matrices beside the query and value projections learn, and the head."""
+"""Low-rank adaptation (Hu et al. 2021): only matrices beside the query and value projections, and the head, are
+trained.
+"""
 
 from __future__ import annotations
 
@@ -19,16 +21,17 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 _ALPHA, _DROPOUT = 2, 0.1
-"""The scale of what is learned as a multiple of the rank, and the dropout before it."""
+"""The scale of the trained matrices as a multiple of the rank, and the dropout before them."""
 _NAME = ".default"
-"""Of the adapter inside a network, which peft leaves out of files."""
+"""The name of the adapter inside a network, which peft leaves out of files."""
 
 
 @dataclass(frozen=True)
 class Adapter:
-    """What learns in a ``network``: matrices of its own, and the ``modules`` that learn whole; ``options`` are peft's.
+    """The trainable parts of a ``network``: low-rank matrices and the ``modules`` trained in full; ``options`` are
+    peft's.
 
-    Nothing else of the network has changed since it was read.
+    All other parts of the network are as they were read.
     """
 
     network: PreTrainedModel
@@ -36,7 +39,7 @@ class Adapter:
     options: dict[str, Any]
 
     def save_pretrained(self, directory: Path) -> None:
-        """Write what has learned as peft does, and the configuration of the network, which names its classes.
+        """Write the trained parts as peft does, and the configuration of the network, which names its classes.
 
         Raises OSError and SafetensorError where it cannot be written.
         """
@@ -94,7 +97,9 @@ def add_lora(base: Base, base_id: str, rank: int) -> Adapter:
 
 
 def _whole(network: PreTrainedModel, drawn: frozenset[str]) -> tuple[str, ...]:
-    """The modules that learn whole: those of the head, and those of the body that have ``drawn`` weights."""
+    """Return the modules that are trained in full: those of the head, and those of the body that have ``drawn``
+    weights.
+    """
     body = network.base_model_prefix
     head = [name for name, module in network.named_children() if name != body and list(module.parameters())]
     new = [name.rpartition(".")[0] for name in drawn if name.startswith(f"{body}.")]

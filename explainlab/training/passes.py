@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Literal, TypeAlias, cast
 
@@ -35,7 +36,7 @@ def parts(model: Model, batch: Mapping[str, Tensor], gradients: bool) -> Iterato
 
 
 def head_logits(network: nn.Module, causal: bool, batch: dict[str, Tensor]) -> Tensor:
-    """Class logits [batch, positions, classes]: at every position for a decoder, at a single one for an encoder."""
+    """Return class logits [batch, positions, classes]: every position of a decoder, a single one of an encoder."""
     device = next(network.parameters()).device
     batch = {name: tensor.to(device) for name, tensor in batch.items()}
     logits: Tensor
@@ -50,7 +51,7 @@ def head_logits(network: nn.Module, causal: bool, batch: dict[str, Tensor]) -> T
 def teacher_logits(
     teacher: Classifier, examples: Examples, names: Sequence[str], batch_size: int, report: Report
 ) -> Tensor:
-    """The teacher's logits [n, classes] for the whole texts, columns in the order of ``names``.
+    """Return the teacher's logits [n, classes] for the whole texts, columns in the order of ``names``.
 
     Raises RequestError if the teacher's classes differ from ``names`` (in any order).
     """
@@ -71,7 +72,7 @@ def teacher_logits(
 def measured_accuracy(
     classifier: Classifier, examples: Examples, targets: Tensor, batch_size: int, report: Report
 ) -> dict[float, float]:
-    """Accuracy after a share of each text's tokens: 0.25, 0.5, 0.75 and 1 for decoders, only 1 for encoders.
+    """Measure accuracy after a share of each text's tokens: 0.25, 0.5, 0.75 and 1 for decoders, only 1 for encoders.
 
     ``targets`` are class indices, int64 [n].
     """
@@ -90,7 +91,7 @@ def predictions(
     report: Report,
     shares: Sequence[float] = (1.0,),
 ) -> dict[float, Tensor]:
-    """The classes, int64 [n], that are predicted after each of ``shares`` of every text's tokens."""
+    """Return the predicted classes, int64 [n], after each of ``shares`` of every text's tokens."""
     found = {share: torch.empty(len(tokens.ids), dtype=torch.int64) for share in shares}
     for rows, logits, lengths in _read(model, causal, tokens, batch_size, phase, report):
         for share, predicted in found.items():
@@ -99,7 +100,7 @@ def predictions(
 
 
 def score(metric: Metric, predicted: Tensor, targets: Tensor) -> float:
-    """What ``metric`` says of classes that are ``predicted``, int64 [n], beside the ``targets``, int64 [n].
+    """Return the ``metric`` of ``predicted`` classes, int64 [n], against the ``targets``, int64 [n].
 
     A macro F1 is the mean over the classes that occur in either; a micro F1 of one label a text is its accuracy.
     """
@@ -111,7 +112,7 @@ def score(metric: Metric, predicted: Tensor, targets: Tensor) -> float:
 
 
 def _at_share(causal: bool, logits: Tensor, lengths: Tensor, share: float) -> Tensor:
-    """Logits [batch, classes] after a ``share`` of each text's tokens (rounded up)."""
+    """Return logits [batch, classes] after a ``share`` of each text's tokens (rounded up)."""
     if not causal:
         return logits[:, 0]
     return logits[torch.arange(len(logits)), (lengths * share).ceil().long() - 1]
@@ -120,7 +121,7 @@ def _at_share(causal: bool, logits: Tensor, lengths: Tensor, share: float) -> Te
 def _read(
     model: Model, causal: bool, tokens: Tokens, batch_size: int, phase: str, report: Report
 ) -> Iterator[tuple[list[int], Tensor, Tensor]]:
-    """Batches sorted by length: row numbers, logits [batch, positions, classes] and lengths in tokens [batch]."""
+    """Yield batches sorted by length: row numbers, logits [batch, positions, classes] and lengths in tokens [batch]."""
     order = sorted(range(len(tokens.ids)), key=lambda row: len(tokens.ids[row]))
     for start in range(0, len(order), batch_size):
         rows = order[start : start + batch_size]
@@ -129,3 +130,22 @@ def _read(
                 logits = head_logits(model.network, causal, batch).float().cpu()
             yield rows[part], logits, batch["attention_mask"].sum(dim=1)
             report(start + part.start + len(logits), len(order), phase)
+
+
+class Timed:
+    """A ``report`` whose time does not count: other jobs may have their turn inside it."""
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+        self._started = time.perf_counter()
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since it was made, without the time inside the report."""
+        return time.perf_counter() - self._started
+
+    def __call__(self, done: int, total: int, phase: str) -> None:
+        """Call the report."""
+        start = time.perf_counter()
+        self._report(done, total, phase)
+        self._started += time.perf_counter() - start

@@ -1,4 +1,4 @@
-"""Training from files: a model, or several that differ in their seed."""
+"""Training from files, of one model or several seeds."""
 
 from __future__ import annotations
 
@@ -71,5 +71,5 @@ def train_files(
 
 
 def out_directories(out: str, seeds: int) -> list[Path]:
-    """Where the models go: ``out``, or for several seeds ``out-0``, ``out-1`` and so on."""
+    """Return the directories of the models: ``out``, or for several seeds ``out-0``, ``out-1`` and so on."""
     return [Path(out)] if seeds == 1 else [Path(f"{out}-{number}") for number in range(seeds)]

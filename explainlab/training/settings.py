@@ -1,4 +1,4 @@
-"""The settings of training: fields with default, range and help; ``--set`` of the command line is checked by them."""
+"""The settings of training: fields with default, range and help; ``--set`` of the command line uses them."""
 
 from __future__ import annotations
 
@@ -62,9 +62,9 @@ RECIPES: dict[str, dict[str, Any]] = {
     },
     "masked": {"mask_share": 0.0, "heavy_mask": 0.0, "masking": True},
 }
-"""By name the settings that a recipe changes: that of the embedded models, and those that papers fine-tune with.
+"""Settings by recipe: the recipe of the embedded models, and those of papers.
 
-``masked`` changes how texts are masked, and leaves all else as the usual recipe has it.
+``masked`` changes the masks of texts, and leaves all other settings as in the usual recipe.
 """
 
 OF_WORDS = ("embedding_size", "embeddings", "min_count", "decoder")
@@ -146,8 +146,8 @@ class TrainingSettings(BaseModel):
     seeds: int = Field(1, ge=1, le=100, description="Models to train, with seeds from this one on.")
 
     @classmethod
-    def checked(cls, values: Mapping[str, object]) -> TrainingSettings:
-        """Settings from ``values``; raises RequestError naming the first that is unknown or out of range."""
+    def validated(cls, values: Mapping[str, object]) -> TrainingSettings:
+        """Return the settings of ``values``; raises RequestError naming the first that is unknown or out of range."""
         try:
             return cls.model_validate(dict(values))
         except ValidationError as error:
@@ -166,7 +166,7 @@ class TrainingSettings(BaseModel):
     @field_validator("prompt")
     @classmethod
     def _places(cls, prompt: str) -> str:
-        """Raises RequestError for a prompt without a place for the text."""
+        """Raise RequestError for a prompt without a place for the text."""
         if prompt:
             head_prompt(prompt)
         return prompt
@@ -179,7 +179,7 @@ class TrainingSettings(BaseModel):
 
     @property
     def validation_share(self) -> float | None:
-        """The share of the rows that :attr:`validation` asks for; None for a file or nothing."""
+        """The share of the rows in :attr:`validation`; None for a file or nothing."""
         try:
             share = float(self.validation)
         except ValueError:
@@ -192,5 +192,5 @@ class TrainingSettings(BaseModel):
 
     @property
     def keeps_float16(self) -> bool:
-        """Whether the weights are saved in float16, as those of the embedded models are."""
+        """True if the weights are saved in float16, as for the embedded models."""
         return self.recipe == "embedded"

@@ -1,4 +1,4 @@
-"""What a training starts from: a network with random weights and a learned tokenizer, or a base model's."""
+"""The start of a training: a network with random weights and a learned tokenizer, or a base model's."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from explainlab.errors import DataError, RequestError
 from explainlab.models.classifier import filler_id
 from explainlab.models.model_types import model_type_of
+from explainlab.models.modes import BUILDING
 from explainlab.models.stored.base import base_labels, load_base
-from explainlab.models.stored.building import BUILDING
 from explainlab.models.stored.directory import OF_MASKS, OF_PAIRS, OF_PROMPT, prompt_in
 from explainlab.text.prompt import PAIR_PLACE, Prompt, head_prompt
 from explainlab.training.architectures import ARCHITECTURES
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 class Start:
     """A network to train with its tokenizer.
 
-    ``causal``: the head reads every position, and the last one predicts. ``mask_id`` is None for a
-    tokenizer without a mask token. ``prompt`` is what stands around every text, if anything, and ``adapter`` what LoRA
-    has put into the network.
+    ``causal``: the head reads every position, and the last one predicts. ``mask_id`` is None for a tokenizer without a
+    mask token. ``prompt`` is the text around every text, if any, and ``adapter`` the parts that LoRA has put into the
+    network.
     """
 
     network: PreTrainedModel
@@ -51,10 +51,11 @@ class Start:
 
 
 def settings_for(base: str, /, **given: object) -> TrainingSettings:
-    """The settings ``given``; for the others those of the recipe, then of the architecture, then the general ones.
+    """Return the settings ``given``, completed by the recipe, the architecture, and the general defaults, in this
+    order.
 
     ``base`` is an architecture (random weights) or the id of a model. Raises RequestError for an unknown setting, a
-    value out of range, and one that cannot change a model that has weights.
+    value out of range, and one that cannot change a model with weights.
     """
     new = ARCHITECTURES.get(base)
     usual = new.recipe if new else "thesis"
@@ -66,7 +67,7 @@ def settings_for(base: str, /, **given: object) -> TrainingSettings:
         )
     if new and (unused := [name for name in new.unused if name in given]):
         raise RequestError(f"Training setting {unused[0]}: {base} has no such thing.", "Leave it out.")
-    settings = TrainingSettings.checked(
+    settings = TrainingSettings.validated(
         {
             **(new.defaults if new else {"max_tokens": 512}),
             **(RECIPES[usual] if recipe == "masked" else {}),
@@ -84,7 +85,7 @@ def settings_for(base: str, /, **given: object) -> TrainingSettings:
 
 
 def class_names(base: str, examples: Examples, settings: TrainingSettings) -> tuple[str, ...]:
-    """The classes to learn: those of the settings, else a base model's where they name all labels, else the labels."""
+    """Return the classes to learn: the settings', else a base model's if they name all labels, else the labels."""
     labels = {str(label) for label in examples.labels}
     own = () if base in ARCHITECTURES else base_labels(base)
     known = examples.read_as(own)
@@ -93,13 +94,13 @@ def class_names(base: str, examples: Examples, settings: TrainingSettings) -> tu
 
 
 def note_pairs(config: PretrainedConfig, pairs: bool) -> None:
-    """Write into ``config`` that the model is trained on ``pairs`` of texts; or no longer, where it says so."""
+    """Write into ``config`` that the model is trained on ``pairs`` of texts, or remove this note."""
     if pairs or hasattr(config, OF_PAIRS):
         setattr(config, OF_PAIRS, pairs)
 
 
 def note_masks(config: PretrainedConfig, settings: TrainingSettings) -> None:
-    """Write into ``config`` how texts are masked in training; or no longer, where it says so and they are not."""
+    """Write the settings of masks in training into ``config``, or remove this note."""
     masks = {name: getattr(settings, name) for name in ("masking", "mask_share", "heavy_mask")}
     if any(masks.values()):
         setattr(config, OF_MASKS, masks)
@@ -108,24 +109,24 @@ def note_masks(config: PretrainedConfig, settings: TrainingSettings) -> None:
 
 
 def noted_masks(config: object, embedded: bool) -> TrainingSettings | None:
-    """The settings by which the training of a model with this ``config`` masked its texts, as :func:`note_masks` wrote
-    them; None where nothing tells. Those of ``embedded`` models are the usual ones.
+    """Return the mask settings in ``config``, as :func:`note_masks` wrote them; None without a note.
 
-    Raises :class:`RequestError` for a model whose files say what cannot be.
+    The settings of ``embedded`` models are the usual ones. Raises :class:`RequestError` for a model with an impossible
+    note.
     """
     written = getattr(config, OF_MASKS, None)
     if isinstance(written, dict):
-        return TrainingSettings.checked(TrainingSettings(mask_share=0.0, heavy_mask=0.0).model_dump() | written)
+        return TrainingSettings.validated(TrainingSettings(mask_share=0.0, heavy_mask=0.0).model_dump() | written)
     return TrainingSettings() if embedded else None
 
 
 def _mask_id(tokenizer: PreTrainedTokenizerBase, base: str, settings: TrainingSettings) -> int | None:
-    """What stands for a masked token: with ``masking`` what also does so for metrics, where there is no mask token."""
+    """Return the id of the mask token; with ``masking``, of its substitute if there is none, as for metrics."""
     return filler_id(tokenizer, base, "mask") if settings.masking else tokenizer.mask_token_id
 
 
 def _prompt(base: str, config: PretrainedConfig, examples: Examples, settings: TrainingSettings) -> Prompt | None:
-    """The prompt of the ``settings``, else that of the base model; it is written into ``config``.
+    """Return the prompt of the ``settings``, else that of the base model; write it into ``config``.
 
     Raises :class:`DataError` for second texts without a place, and for a place without second texts.
     """
@@ -140,7 +141,7 @@ def _prompt(base: str, config: PretrainedConfig, examples: Examples, settings: T
 
 
 def starting_point(base: str, examples: Examples, names: Sequence[str], settings: TrainingSettings) -> Start:
-    """The network and the tokenizer that ``base`` names, with a head for the classes ``names``.
+    """Return the network and the tokenizer that ``base`` names, with a head for the classes ``names``.
 
     Random weights are drawn from torch's current random state. Raises :class:`ModelError` for a base model that cannot
     be trained.

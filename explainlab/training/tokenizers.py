@@ -30,7 +30,7 @@ def train_wordpiece(texts: Sequence[str], vocabulary: int, max_tokens: int) -> P
 
 
 def train_untyped_wordpiece(texts: Sequence[str], vocabulary: int, max_tokens: int) -> PreTrainedTokenizerFast:
-    """As :func:`train_wordpiece`, for a model that does not read which text of a pair a token belongs to."""
+    """Train as :func:`train_wordpiece`, for a model that ignores the segments of a pair."""
     tokenizer = train_wordpiece(texts, vocabulary, max_tokens)
     tokenizer.model_input_names = ["input_ids", "attention_mask"]
     return tokenizer
@@ -78,7 +78,7 @@ def train_words(texts: Sequence[str], vocabulary: int, max_tokens: int, min_coun
 
 
 def _marking(tokenizer: Tokenizer, single: str, pair: str, max_tokens: int, **marks: str) -> PreTrainedTokenizerFast:
-    """``tokenizer`` with ``marks`` around texts, as the templates of a ``single`` one and of a ``pair`` say."""
+    """Return ``tokenizer`` with ``marks`` around texts, by the templates of a ``single`` one and of a ``pair``."""
     tokenizer.post_processor = processors.TemplateProcessing(
         single=single,
         pair=pair,

@@ -1,4 +1,4 @@
-"""Train a classifier and save it: from random weights, tokenizer included, or from a base model.
+"""Training of a classifier that is saved: from random weights, tokenizer included, or from a base model.
 
 A decoder's head is trained at *every* position where the recipe says so, so that its predictions within a text are
 meaningful too, and random tokens are replaced by the mask token, so that the masked inputs of attribution methods are
@@ -29,16 +29,14 @@ from explainlab.training.architectures import ARCHITECTURES
 from explainlab.training.batches import Masked, Tokens, tokenized
 from explainlab.training.checkpoint import Checkpoints, Epoch, cannot_write
 from explainlab.training.examples import Examples
-from explainlab.training.fit import Diverged, Training
-from explainlab.training.passes import Report, measured_accuracy, predictions, score, teacher_logits
-from explainlab.training.randomness import OwnRandom
+from explainlab.training.fit import Diverged, OwnRandom, Training
+from explainlab.training.passes import Report, Timed, measured_accuracy, predictions, score, teacher_logits
 from explainlab.training.settings import TrainingSettings
 from explainlab.training.start import Start, class_names, note_masks, note_pairs, settings_for, starting_point
-from explainlab.training.timed import Timed
 from explainlab.training.vectors import vectors_digest
 
 _MEASURED = 32
-"""Texts in a batch of which only the accuracy is measured."""
+"""Texts in a batch that only measures accuracy."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +63,7 @@ class Trained:
 
 @dataclass(frozen=True)
 class _Saving:
-    """Where and how a network is saved."""
+    """The place and the format of a saved network."""
 
     out: Path
     start: Start
@@ -73,7 +71,7 @@ class _Saving:
 
     @contextmanager
     def directory(self) -> Iterator[Path]:
-        """The saved model in a temporary directory, which becomes ``out`` when the block ends without an error."""
+        """Yield the saved model in a temporary directory, which becomes ``out`` if the block ends without an error."""
         try:
             self.out.parent.mkdir(parents=True, exist_ok=True)
             with TemporaryDirectory(dir=self.out.parent, prefix=".training-") as folder:
@@ -106,21 +104,21 @@ def train(
     """Train a classifier on ``examples`` and save it as the new directory ``out``.
 
     ``base`` is an architecture (:data:`ARCHITECTURES`), which begins with random weights, or the id of a model. A label
-    is a class name or its index. Each epoch is measured on ``validation`` (or on the share of the examples that the
-    settings ask for), and the best one is saved. The accuracy on ``held_out`` is measured after saving. ``masked`` says
-    which tokens of the examples, and of ``validation``, are hidden; random weights begin as without it.
+    is a class name or its index. Each epoch is measured on ``validation`` (or on the settings' share of the examples),
+    and the best one is saved. The accuracy on ``held_out`` is measured after saving. ``masked`` selects the tokens of
+    the examples, and of ``validation``, that are hidden; random weights begin as without it.
 
     ``report(done, total, phase)`` is called after every batch; an exception from it ends the training, and no files
-    remain but the ``checkpoints``: in this folder the last epoch and the best one are kept, and a training with the
-    same arguments goes on from there, to the same weights. They stay after the end, until all that the caller makes of
-    the model is kept, too (:func:`explainlab.training.checkpoint.clear`). What runs during ``report`` changes nothing,
-    also if it draws random numbers. The same arguments and machine give the same weights.
+    remain but the ``checkpoints``. This folder keeps the last epoch and the best one, and a training with the same
+    arguments continues from there, to the same weights. They stay after the end, until the caller has stored the model
+    and clears them (:func:`explainlab.training.checkpoint.clear`). Code in ``report`` does not affect the training,
+    even if it draws random numbers. The same arguments and machine give the same weights.
 
     Raises RequestError for an ``out`` that is not empty, the checkpoints of another training, a teacher with other
     classes or more work than ``limits`` allow; ModelError for a base or a teacher that cannot be loaded; DataError for
-    missing or empty texts, unknown labels, fewer than two classes or pairs mixed with single texts; ResourceError where
-    the weights cannot be written; :class:`Diverged` for a loss that is not finite, after the best of the epochs before,
-    if any, was saved.
+    missing or empty texts, unknown labels, fewer than two classes or pairs mixed with single texts; ResourceError for
+    weights that cannot be written; :class:`Diverged` for a loss that is not finite, after the best of the epochs
+    before, if any, was saved.
     """
     report = Timed(report)
     settings, out = settings or settings_for(base), Path(out)
@@ -183,7 +181,7 @@ def train(
 
 
 def stored_accuracy(model_id: str, examples: Examples, device: str | None, report: Report) -> float:
-    """The share of ``examples`` whose class a stored model predicts; raises as :func:`train`."""
+    """Return the share of ``examples`` whose class a stored model predicts; raises as :func:`train`."""
     classifier = load_model(model_id, device)
     return measured_accuracy(classifier, examples, examples.classes(classifier.labels), _MEASURED, report)[1.0]
 
@@ -196,9 +194,10 @@ def training_digest(
     validation: Examples | None = None,
     masked: Masked | None = None,
 ) -> str:
-    """Return the digest of all that decides the weights of a training on one machine.
+    """Return the digest of everything that decides the weights of a training on one machine.
 
-    The data, the files of the base, the settings, and the format to which torch rounds products on the ``device``.
+    This is the data, the files of the base, the settings, and the format to which torch rounds products on the
+    ``device``.
     """
     body = settings.model_dump(mode="json", exclude={"evaluate", "seeds", "validation", "embeddings"})
     if settings.embeddings:
@@ -217,7 +216,7 @@ def training_digest(
 
 
 def _new_name(architecture: str) -> str:
-    """What tells the random weights of an architecture from those of its earlier versions."""
+    """Return the name of an architecture's random weights, which differs from the names of earlier versions."""
     version = ARCHITECTURES[architecture].version
     return architecture if version == 1 else f"{architecture} {version}"
 
@@ -225,9 +224,10 @@ def _new_name(architecture: str) -> str:
 def _validator(
     start: Start, examples: Examples, targets: Tensor, hidden: Masked, settings: TrainingSettings, report: Report
 ) -> Callable[[], tuple[float, float | None]]:
-    """The function that measures the network as it is on the examples, by the settings' metric.
+    """Return the function that measures the network in its current state on the examples, by the settings' metric.
 
-    Where half of the training's texts are masked it does so on both: as they are, and masked by the settings' seed.
+    If half of the training's texts are masked, it measures both: the texts as they are, and masked by the settings'
+    seed.
     """
     tokens = tokenized(start, examples)
     tokens = tokens.masked(hidden.validation, hidden.token)

@@ -1,4 +1,4 @@
-"""Word vectors from a text file, which a model of whole words may begin with."""
+"""Word vectors from a text file, as initial weights of a model of whole words."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _REMEDY = "Write a word and its numbers a line, as many numbers in every line, i
 
 
 def read_vectors(path: str, words: Collection[str]) -> dict[str, np.ndarray]:
-    """The vectors, float32 [d], that the file has of these ``words``; of a word that is there twice the first.
+    """Return the vectors, float32 [d], of these ``words`` in the file; of a repeated word the first.
 
     A line is a word and d numbers, with blanks between; a first line of two whole numbers is left out (fastText and
     word2vec write the count and d there). Raises :class:`DataError` for a file that cannot be read, and with its number
@@ -35,7 +35,7 @@ def read_vectors(path: str, words: Collection[str]) -> dict[str, np.ndarray]:
 
 
 def vectors_digest(path: str) -> str:
-    """SHA-256 of the file, in hexadecimal; raises :class:`DataError` where it cannot be read."""
+    """Return SHA-256 of the file, in hexadecimal; raises :class:`DataError` if it cannot be read."""
     try:
         with Path(path).expanduser().open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
@@ -44,7 +44,7 @@ def vectors_digest(path: str) -> str:
 
 
 def _lines(path: str, file: TextIO) -> Iterator[tuple[int, str, list[str]]]:
-    """Of every line its number, counted from 1, its word, and its numbers as they are written."""
+    """Yield of every line its number, counted from 1, its word, and its numbers as written."""
     width = 0
     for number, line in enumerate(file, start=1):
         parts = line.rstrip().split(" ")

@@ -18,7 +18,7 @@ from explainlab.analyses.layer_randomisation.result import (
 from explainlab.analyses.path_gradients.result import PathGradientsText
 from explainlab.analyses.records import Interval
 from explainlab.analyses.summary import quartiles
-from explainlab.attribution.quadrature import nodes
+from explainlab.attribution.path import nodes
 
 WORDS = ["The", "first", "act", "drags", ",", "<b>but</b>", "the", "ending", "is", "beautiful", "."]
 RULES = ("right", "left", "midpoint", "trapezoid", "gauss_legendre")

@@ -11,7 +11,7 @@ from reprlib import repr as quote
 from typing import Any
 
 from explainlab.analyses.registry import complete, require_bounded, studies
-from explainlab.attribution.registry import methods, parse_method
+from explainlab.attribution.registry import methods, parse_spec
 from explainlab.errors import ExplainLabError
 from explainlab.limits import Limits
 from explainlab.metrics.registry import metrics, parse_metric
@@ -57,7 +57,7 @@ def attack_all(pipe: Connection) -> None:
             for name in owner.Parameters.model_fields:
                 for value in HOSTILE:
                     attacks.append(attack(f"{question}.{name}", value, partial(ask, question, about, name, value)))
-    for owners, parse in ((methods(), parse_method), (metrics(), parse_metric)):
+    for owners, parse in ((methods(), parse_spec), (metrics(), parse_metric)):
         for id, owner in owners.items():
             for name in owner.Parameters.model_fields:
                 for value in HOSTILE:

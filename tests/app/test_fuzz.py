@@ -20,11 +20,11 @@ from explainlab.analyses.integration.page import view as integration_view
 from explainlab.analyses.registry import analyses, complete, get_analysis, new_request
 from explainlab.app.runs.opening import page_of
 from explainlab.app.view import AnalysisView
-from explainlab.attribution.registry import methods, parse_method
+from explainlab.attribution.registry import methods, parse_spec
 from explainlab.declared import ParameterSpec, specs
 from explainlab.errors import ExplainLabError
 from explainlab.metrics.registry import evaluation_passes, metrics, parse_metric
-from explainlab.request import Request, checked
+from explainlab.request import Request, validated
 from explainlab.service.limits import named_files, require_allowed, require_bounded
 from explainlab.service.resolved import request_json, resolve, subject_key
 from explainlab.settings import settings
@@ -139,7 +139,7 @@ def ask(request: Request) -> None:
     analysis.work(parameters, 60, 4)
     analysis.adaptive(parameters)
     for method in analysis.method_requests(parameters):
-        assert accepted(lambda: parse_method(method.name)) == method  # noqa: B023 (called at once)
+        assert accepted(lambda: parse_spec(method.name)) == method  # noqa: B023 (called at once)
         assert len(method.label) < 1_000
     if whole.data is None or whole.data.startswith("embedded:"):
         assert resolve(whole).key == resolve(whole).key
@@ -151,7 +151,7 @@ def ask(request: Request) -> None:
 def look(view: AnalysisView) -> None:
     """What a page does with a view, and its link."""
     body = json.loads(json.dumps(view.model_dump(mode="json"), allow_nan=False))
-    assert accepted(lambda: checked(type(view), **body)) == view
+    assert accepted(lambda: validated(type(view), **body)) == view
     view.line()
     view.shown_requests()
 
@@ -195,8 +195,8 @@ def test_requests_are_bounded_or_refused(record: dict[str, Any]) -> None:
 @inputs(250)
 def test_written_options_are_read_or_refused(text: str) -> None:
     with bounded(), suppress(ExplainLabError):
-        request = parse_method(text)
-        assert accepted(lambda: parse_method(request.name)) == request
+        request = parse_spec(text)
+        assert accepted(lambda: parse_spec(request.name)) == request
         assert len(request.label) < 1_000
     with bounded(), suppress(ExplainLabError):
         metric = parse_metric(text)
@@ -215,7 +215,7 @@ def test_links_open_or_are_refused(view: AnalysisView, first: list, second: list
     for path, change, value in [*first, *second[: len(first) % 2]]:
         changed(body, path, change, value)
     with bounded(), suppress(ExplainLabError):
-        opened = checked(type(view), **body)
+        opened = validated(type(view), **body)
         requests = opened.requests()
         look(opened)
         for request in requests:

@@ -11,7 +11,7 @@ from explainlab.analyses.errors.page.view import first_view as errors_view
 from explainlab.analyses.evaluation.page.view import first_view as benchmark_view
 from explainlab.analyses.registry import complete
 from explainlab.app.runs.opening import page_of
-from explainlab.request import checked
+from explainlab.request import validated
 
 DATA: dict[str, Any] = {"source": "embedded:sentiment", "rows": 3}
 READING: dict[str, Any] = {"columns": {"text": "review"}, "classes": {"good": "positive"}}
@@ -21,9 +21,9 @@ READING: dict[str, Any] = {"columns": {"text": "review"}, "classes": {"good": "p
 def test_a_link_without_a_sample_asks_for_the_first_rows(page: str) -> None:
     first = import_module(f"explainlab.analyses.{page}.page.view").first_view()
     body = first.model_dump(mode="json")
-    older = checked(type(first), **{**body, "data": DATA}).data_request()
+    older = validated(type(first), **{**body, "data": DATA}).data_request()
     assert complete(older).parameters["sample"] == "first"
-    view = checked(type(first), **{**body, "data": {**DATA, **READING, "sample": "random"}})
+    view = validated(type(first), **{**body, "data": {**DATA, **READING, "sample": "random"}})
     request = complete(view.data_request())
     assert (request.parameters["sample"], request.columns, request.classes) == ("random", *READING.values())
     opened = page_of(request)
@@ -34,7 +34,7 @@ def test_a_link_without_a_sample_asks_for_the_first_rows(page: str) -> None:
 def test_a_page_of_a_data_set_asks_for_random_rows_unless_its_link_is_older(view: Any, rows: int) -> None:
     assert view.request().parameters.items() >= {"rows": rows, "sample": "random"}.items()
     older = view.model_dump(mode="json", exclude={"sample"})
-    assert checked(type(view), **older).request().parameters["sample"] == "first"
+    assert validated(type(view), **older).request().parameters["sample"] == "first"
 
 
 @pytest.mark.parametrize("page", ["activation", "candidates", "integration", "errors"])
@@ -42,7 +42,7 @@ def test_every_model_is_asked_about_every_data_set_read_by_its_own_columns(page:
     first = import_module(f"explainlab.analyses.{page}.page.view").first_view()
     more = {**DATA, "models": ("other",), "sources": ("b.csv", "embedded:sentiment"), "readings": {"b.csv": READING}}
     body = {**first.model_dump(mode="json"), **(more if page == "errors" else {"data": more})}
-    view = checked(type(first), **body)
+    view = validated(type(first), **body)
     assert view.cells == [(model, data) for model in (view.model, "other") for data in ("embedded:sentiment", "b.csv")]
     requests = view.text_requests() if page == "errors" else view.data_requests()
     assert [(request.model, request.data) for request in requests] == view.cells

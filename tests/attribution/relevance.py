@@ -20,7 +20,7 @@ Step = Callable[[Array], Array]
 
 @dataclass(frozen=True)
 class Rules:
-    """How relevance passes attention and activations."""
+    """Rules of relevance for attention and activations."""
 
     rule: str
     activation: str

@@ -133,7 +133,7 @@ def test_a_smaller_tolerance_goes_on_from_the_same_points(encoder: Classifier) -
     assert path.evaluations == subject.backward <= spent[-1] + spent[0]
 
 
-# What it costs, and where it stops -----------------------------------------------------------------------------------
+# Costs and stops -----------------------------------------------------------------------------------------------------
 
 
 def test_every_gradient_is_counted_and_none_is_evaluated_twice(model: Classifier) -> None:

@@ -329,7 +329,7 @@ def test_a_halved_batch_stays_halved_and_is_told(
     assert HALVED in warnings
 
 
-# What is remembered --------------------------------------------------------------------------------------------------
+# Memory --------------------------------------------------------------------------------------------------------------
 
 
 def test_a_context_remembers_until_model_precision_or_data_change(

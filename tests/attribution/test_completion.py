@@ -23,7 +23,7 @@ from explainlab.declared import parse
 from explainlab.models.classifier import Classifier
 from explainlab.models.inputs import Inputs
 from explainlab.models.loading import load_model
-from explainlab.models.speaking.templates import Template, save_template
+from explainlab.models.prompting.templates import Template, save_template
 from explainlab.request import Request
 from explainlab.testing import traces
 from tests.attribution.drawn import candidates
@@ -123,7 +123,7 @@ def test_padding_changes_no_score(classifier: Classifier) -> None:
 
 
 def test_no_pass_changes_the_prompt(classifier: Classifier) -> None:
-    """Whatever a method puts in place of the word embeddings, the prompt has its own."""
+    """A method may replace any word embedding of the text; the prompt has its own."""
     encoding = classifier.encode(TEXT)
     special = torch.from_numpy(encoding.special)
     own = classifier.embed(torch.from_numpy(encoding.ids))[special]

@@ -16,7 +16,7 @@ from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
 from explainlab.models.loading import load_model
-from explainlab.models.speaking.templates import save_template
+from explainlab.models.prompting.templates import save_template
 from explainlab.testing.observation import Recorder, unchanged, watched
 from tests.attribution.speech import saying
 from tests.attribution.test_completion import STORY
@@ -29,7 +29,7 @@ DECODERS = ("gpt2", "llama", "mistral", "qwen2", "qwen3")
 
 
 def generated(classifier: Classifier, ids: list[int], most: int) -> list[int]:
-    """What ``generate`` says after ``ids``, without its end token."""
+    """Return the answer of ``generate`` after ``ids``, without its end token."""
     path = classifier.id.split(":", 2)[2]
     model = AutoModelForCausalLM.from_pretrained(path, dtype=torch.float32).eval()
     batch = torch.tensor([ids])

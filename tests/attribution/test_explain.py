@@ -1,4 +1,4 @@
-"""From a request to its record: targets, outputs, units, table, JSON, and what is told when something is wrong."""
+"""Requests and their records: targets, outputs, units, table, JSON, and error messages."""
 
 from __future__ import annotations
 
@@ -270,7 +270,7 @@ def test_the_request_is_complete(encoder: Classifier, result: Attribution) -> No
     assert np.array_equal(answer(encoder, result.request).scores, result.scores)
 
 
-# What is told --------------------------------------------------------------------------------------------------------
+# Messages ------------------------------------------------------------------------------------------------------------
 
 
 ARABIC = "هذا الفيلم جميل جدا وقصته ممتعة للغاية."

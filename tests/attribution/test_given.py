@@ -66,7 +66,7 @@ def spans_of(decoder: Classifier) -> list[dict[str, Any]]:
 
 
 def fitted(decoder: Classifier, spans: list[dict[str, Any]], unit: str = "token", text: str = BYTES) -> list[float]:
-    """Return the scores of the features of a text, by those of its ``spans``."""
+    """Return the scores of a text's features, from the scores of its ``spans``."""
     given = GivenMap.model_validate({"text": text, "features": spans})
     return given.fitted(features_of(decoder, unit, text), "maps").tolist()
 

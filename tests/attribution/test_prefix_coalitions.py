@@ -1,4 +1,4 @@
-"""What passes of progressive inference read, against enumeration of every pass, closed forms, and Shapley's axioms."""
+"""Readings of progressive inference, against enumeration of every pass, closed forms, and Shapley's axioms."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def read_mask(coalition: tuple[int, ...], n: int) -> np.ndarray:
 
 
 def per_coalition(n: int, masses: np.ndarray) -> dict[tuple[int, ...], float]:
-    """How often one pass is expected to read each coalition."""
+    """Return the expected number of readings of each coalition in one pass."""
     counts: dict[tuple[int, ...], float] = {}
     for i, j, coalition in drawn(n):
         for found in read(coalition, n):
@@ -100,7 +100,7 @@ def test_occurrences_are_those_of_all_passes(n: int) -> None:
 
 @small
 def test_the_rows_of_the_corrected_equations(n: int) -> None:
-    """Eq. 17: all i + n − j readings of (i, j), of which the full text's is not counted; Eq. 14: those up to j."""
+    """Eq. 17: all i + n − j readings of (i, j); the full text's does not count; Eq. 14: those up to j."""
     for i, j in {(i, j) for i, j, _ in drawn(n)}:
         unit = np.zeros((n - 1, n))
         unit[i - 1, j - 1] = 1 / (i + n - j)

@@ -8,7 +8,7 @@ from typing import get_args
 import numpy as np
 import pytest
 
-from explainlab.attribution.quadrature import Rule, nodes
+from explainlab.attribution.path import Rule, nodes
 from tests.failures import check_each
 
 RULES = get_args(Rule)
@@ -68,7 +68,7 @@ def test_gauss_legendre_is_exact_up_to_its_degree_and_no_further(steps: int) -> 
     alphas, weights = nodes("gauss_legendre", steps)
     for degree in range(2 * steps):
         assert weights @ alphas**degree == pytest.approx(1 / (degree + 1), abs=1e-14)
-    # what it misses of the next power is the squared norm of the monic Legendre polynomial on [0, 1]
+    # the error of the next power is the squared norm of the monic Legendre polynomial on [0, 1]
     norm = np.prod([k * k / (4 * (4 * k * k - 1)) for k in range(1, steps + 1)])
     assert 1 / (2 * steps + 1) - weights @ alphas ** (2 * steps) == pytest.approx(norm, rel=1e-6)
 

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from explainlab import explain, methods
+from explainlab.attribution import method
 from explainlab.attribution.method import SPEEDS
 from explainlab.attribution.methods.occlusion import Occlusion
-from explainlab.attribution.registry import complete, describe_methods, get_method, parse_method, swept
+from explainlab.attribution.registry import complete, describe_methods, get_method, parse_spec, swept
 from explainlab.declared import ParameterSpec, parse, require_within
 from explainlab.errors import RequestError
 from explainlab.limits import Limits
@@ -25,6 +26,11 @@ EVERY_PARAMETER = [(method, spec.name) for method in methods() for spec in get_m
 
 def spec(method: str, name: str) -> ParameterSpec:
     return next(spec for spec in get_method(method).parameter_specs() if spec.name == name)
+
+
+def test_a_renamed_public_name_works_with_a_warning() -> None:
+    with pytest.deprecated_call(match="TextSize"):
+        assert method.Extent is method.TextSize
 
 
 # Declarations --------------------------------------------------------------------------------------------------------
@@ -51,7 +57,7 @@ def test_a_method_says_all_about_itself() -> None:
 
 
 def test_two_or_three_methods_are_to_start_with() -> None:
-    assert [name for name, method in methods().items() if method.start] == [
+    assert [name for name, method in methods().items() if method.recommended] == [
         "integrated_gradients",
         "kernel_shap",
         "occlusion",
@@ -257,14 +263,14 @@ def test_a_complete_request_names_every_parameter_in_its_own_type() -> None:
     ],
 )
 def test_a_method_is_written_with_what_is_not_usual(text: str, name: str, label: str) -> None:
-    found = parse_method(text)
+    found = parse_spec(text)
     assert (found.name, found.label) == (name, label)
-    assert parse_method(found.name) == found
+    assert parse_spec(found.name) == found
 
 
 def test_a_bare_id_has_the_defaults() -> None:
     def check(method: str) -> None:
-        found = parse_method(method)
+        found = parse_spec(method)
         assert (found.name, found.parameters) == (method, get_method(method).Parameters())
 
     check_each(check, methods())
@@ -284,7 +290,7 @@ def test_a_bare_id_has_the_defaults() -> None:
 )
 def test_a_wrong_option_is_told_in_one_line(text: str, told: str) -> None:
     with pytest.raises(RequestError) as caught:
-        parse_method(text)
+        parse_spec(text)
     assert told in str(caught.value)
 
 
@@ -292,7 +298,7 @@ def test_values_joined_by_plus_are_a_method_each() -> None:
     assert swept("rpi:steps=10+20") == ["rpi:steps=10", "rpi:steps=20"]
     assert swept("lime") == ["lime"]
     both = swept("integrated_gradients:rule=left+right:steps=5 + 10")
-    assert [parse_method(spec).name for spec in both] == [
+    assert [parse_spec(spec).name for spec in both] == [
         f"integrated_gradients:rule={rule}:steps={steps}" for rule in ("left", "right") for steps in (5, 10)
     ]
     members = "ensemble:members=lime+kernel_shap:samples=16n:normalise=sum+rank"
@@ -308,4 +314,4 @@ def test_values_joined_by_plus_are_a_method_each() -> None:
 @pytest.mark.parametrize("wrong", ["rpi:steps=10+x", "rpi:steps=10++20", "rpi:steps=+"])
 def test_each_value_of_a_sweep_is_checked(wrong: str) -> None:
     with pytest.raises(RequestError):
-        [parse_method(spec) for spec in swept(wrong)]
+        [parse_spec(spec) for spec in swept(wrong)]

@@ -1,4 +1,4 @@
-"""Where the rounding of a pass shows in the scores, the result says so, and about how much."""
+"""Rounding of a pass that shows in the scores: the result reports it, and its size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a method declares of seeds is what they do: another seed gives other scores, or the same but for rounding."""
+"""Declarations of seeds match the behaviour: another seed gives other scores, or the same but for rounding."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ RANDOM = {"random", "lime", "kernel_shap", "gradient_shap", "mp_pi", "rpi", "rpi
 
 
 def declared(classifier: Classifier, text: str, method: str, parameters: dict[str, Any]) -> bool:
-    """Whether the method says that seeds matter for this text."""
+    """Tell whether the method declares that seeds matter for this text."""
     subject = Subject(classifier, classifier.encode(text))
     return get_method(method).is_random(subject, parse(get_method(method), parameters))
 
 
 def varies(classifier: Classifier, text: str, method: str, parameters: dict[str, Any]) -> bool:
-    """Whether one of five other seeds gives scores that differ by more than rounding."""
+    """Tell whether one of five other seeds gives scores that differ by more than rounding."""
     first, *others = (explain(classifier, text, method, seed=seed, **parameters).scores for seed in range(6))
     return any(not np.allclose(first, scores, rtol=0, atol=1e-6 * np.abs(first).max()) for scores in others)
 

@@ -95,7 +95,7 @@ def test_a_preset_without_timesteps_to_choose_can_be_searched(encoder: Classifie
     assert {candidate.timestep for candidate in found} == {TIMESTEPS}
 
 
-# What a metric cannot tell apart -------------------------------------------------------------------------------------
+# Ties of a metric ----------------------------------------------------------------------------------------------------
 
 
 class Flat(nn.Module):

@@ -19,12 +19,12 @@ from explainlab.errors import Cancelled
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
 from explainlab.models.loading import load_model
+from explainlab.models.prompting.templates import save_template
 from explainlab.models.reading import read_all
-from explainlab.models.speaking.templates import save_template
 from explainlab.testing.observation import Recorder, unchanged
 from tests.attribution.test_contract import cheap, supported
 from tests.conftest import Zoo, loaded
-from tests.models.speaking.test_prefix import LONG
+from tests.models.prompting.test_prefix import LONG
 from tests.tiers import full
 
 TEXTS = ("A funny film.", "It isn't a funny film but a good film and a good plot!")
@@ -41,7 +41,7 @@ def answer(classifier: Classifier, case: Case) -> dict[str, Any]:
 
 
 def in_threads(work: Callable[[int], Any], count: int = THREADS) -> list[Any]:
-    """What ``work`` returns for every number below ``count``, each in a thread of its own; all begin together."""
+    """Return the results of ``work`` for the numbers below ``count``, each in its own thread; all begin together."""
     start = threading.Barrier(count)
 
     def run(number: int) -> Any:
@@ -95,7 +95,7 @@ def test_a_prompt_that_is_being_read_stops_no_other_model(speaker_path: Callable
     reading, end = threading.Event(), threading.Event()
 
     def wait(_: nn.Module, __: tuple, named: dict[str, Any]) -> None:
-        if named.get("past_key_values") is not None:  # what is before the text, or goes on from there
+        if named.get("past_key_values") is not None:  # tokens before the text, or after it
             reading.set()
             end.wait(SECONDS)
 
@@ -113,7 +113,7 @@ def test_a_prompt_that_is_being_read_stops_no_other_model(speaker_path: Callable
 
 
 def test_texts_are_cut_in_some_threads_only(encoder: Classifier) -> None:
-    """A tokenizer is told to cut by changing it."""
+    """Truncation changes the tokenizer."""
     whole, short = encoder, replace(encoder, max_tokens=6)
     length = len(whole.encode(TEXTS[1]))
 

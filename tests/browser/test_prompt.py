@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, expect
 
-from explainlab.models.speaking.templates import Template
+from explainlab.models.prompting.templates import Template
 from tests.browser.access import has_no_violation
 from tests.browser.conftest import wait_for_run
 from tests.browser.explain_page import NEWS, map_shows, press, view
@@ -27,7 +27,7 @@ def model(app, tmp_path_factory) -> str:
     folder = app.home / "templates"
     folder.mkdir(exist_ok=True)
     (folder / "mine.json").write_text(MINE.model_dump_json(), encoding="utf-8")
-    return str(build("gpt2", tmp_path_factory.mktemp("speaker") / "gpt2", speaks=True))
+    return str(build("gpt2", tmp_path_factory.mktemp("speaker") / "gpt2", is_generative=True))
 
 
 def enter(page: Page, label: str, value: str) -> None:

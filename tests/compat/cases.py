@@ -6,7 +6,7 @@ import csv
 from collections.abc import Iterator
 from pathlib import Path
 
-from explainlab.models.speaking.templates import Template, save_template
+from explainlab.models.prompting.templates import Template, save_template
 from tests.zoo import build
 
 BERT, GPT2 = "embedded:bert-mini-sst2", "embedded:gpt2-mini-ag-news"
@@ -114,7 +114,7 @@ def make(folder: Path) -> None:
         kinds = [("dull", "0"), ("warm", "1")]
         rows = [(f"The {noun} of this film is {word}.", label) for noun in NOUNS for word, label in kinds]
         csv.writer(file).writerows([("text", "label"), *rows])
-    build("gpt2", folder / "speaker", speaks=True)
+    build("gpt2", folder / "speaker", is_generative=True)
     save_template(TEMPLATE)
 
 

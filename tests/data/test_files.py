@@ -18,7 +18,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from explainlab.data import EXAMPLES, Row, preview, read_dataset, rows_digest, source_digest, sources, survey
-from explainlab.data.files import MARKS
+from explainlab.data.files import OPTIONAL_COLUMNS
 from explainlab.errors import DataError
 from explainlab.guard import Reading, Tell, guarded
 from explainlab.limits import MAX_RECORD_BYTES, Limits
@@ -352,10 +352,10 @@ BAD_ROWS = [
 def test_bad_row_is_named_or_skipped_with_its_reason(file, line, reason):
     reader = Reader(limits=Limits(max_characters=11))
     path = file("data.jsonl", f'{{"text": "fine", "label": 1}}\n{line}\n{{"text": "also", "label": 0}}\n')
-    message = problem(path, LABELS, reader=reader, marks=MARKS)
+    message = problem(path, LABELS, reader=reader, marks=OPTIONAL_COLUMNS)
     assert message.startswith("Row 2 of data.jsonl: ")
     assert reason in message
-    dataset = read_dataset(path, LABELS, skip_bad=True, reader=reader, marks=MARKS)
+    dataset = read_dataset(path, LABELS, skip_bad=True, reader=reader, marks=OPTIONAL_COLUMNS)
     assert [row.number for row in dataset.rows] == [1, 3]
     assert [number for number, _ in dataset.skipped] == [2]
     assert dataset.skipped[0][1] in message
@@ -365,7 +365,7 @@ def test_bad_row_is_named_or_skipped_with_its_reason(file, line, reason):
 def test_a_rationale_that_no_question_needs_never_matters(file, cell):
     path = file("data.jsonl", json.dumps({"text": "fine", "label": 1, "rationale": cell, "rationale_b": cell}))
     assert read_dataset(path, LABELS).rows == (Row(1, "fine", None, "positive"),)
-    assert "Row 1 of data.jsonl: The rationale" in problem(path, LABELS, marks=MARKS)
+    assert "Row 1 of data.jsonl: The rationale" in problem(path, LABELS, marks=OPTIONAL_COLUMNS)
 
 
 @pytest.mark.parametrize("name", ["data.csv", "data.tsv", "data.jsonl", "data.parquet"])

@@ -38,7 +38,7 @@ FILES = {
 
 
 class Hub(BaseHTTPRequestHandler):
-    """As much of the hub's protocol as reading a public data set needs."""
+    """The part of the hub's protocol that reading a public data set needs."""
 
     asked: list[str]
 
@@ -75,7 +75,7 @@ class Hub(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """What a hub of our own was asked; nothing is cached yet."""
+    """The requests to a hub of our own; nothing is cached yet."""
     Hub.asked = []
     server = ThreadingHTTPServer(("127.0.0.1", 0), Hub)
     Thread(target=server.serve_forever, daemon=True).start()

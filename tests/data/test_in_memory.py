@@ -77,7 +77,7 @@ def test_a_frame_without_rows_is_told() -> None:
         read_dataset(name)
 
 
-# ---- what the library asks
+# ---- calls of the library
 
 
 @pytest.fixture(scope="module")

@@ -1,8 +1,8 @@
-"""Files of labelled texts as libraries and tools write them are read as they were written, or refused in one line.
+"""Files of labelled texts from libraries and tools: they are read as written, or refused in one line.
 
-Three kinds of file can be read in two ways, and are not written here: a text between tabs with a tab and a line end,
-each line of which has as many tabs as the others; marks that are characters where all of them enclose whole texts with
-a comma, as Excel does; and backslashes that are doubled where no mark tells it.
+Three ambiguous kinds of file are left out: a text between tabs with a tab and a line end, if all its lines have the
+same number of tabs; marks that are characters if all of them enclose whole texts with a comma, as Excel does; and
+doubled backslashes without a mark.
 """
 
 from __future__ import annotations

@@ -108,7 +108,7 @@ def test_a_column_is_read(tmp_path: Path, names: tuple[str, ...], labels: list[s
 def test_numbers_that_may_be_other_classes_are_asked_for(
     tmp_path: Path, names: tuple[str, ...], labels: list[str], meant: str
 ) -> None:
-    """Whoever pastes the line reads every row or leaves it out as was proposed; nothing is read or skipped before."""
+    """The pasted line reads or leaves out every row as proposed; without it nothing is read or skipped."""
     path = write(tmp_path / "rows.csv", labels)
     for how in ({}, {"skip_bad": True}, {"skip_bad": True, "limit": 1}, {"skip_bad": True, "limit": 2, "seed": 0}):
         with pytest.raises(DataError) as refused:
@@ -327,7 +327,7 @@ def test_labels_in_memory_are_read_by_the_same_rule() -> None:
 
 
 def test_a_base_names_the_classes_only_if_it_names_all_labels() -> None:
-    """Those of the embedded model are negative and positive."""
+    """The labels of the embedded model are negative and positive."""
     base, settings = "embedded:bert-mini-sst2", settings_for("embedded:bert-mini-sst2")
     for labels, names in (
         (["0", "1"], BINARY),

@@ -1,4 +1,4 @@
-"""Rows that are left out for their label, as was asked: in every reading, counted, and never taken for errors."""
+"""Rows that are left out for their label: in every reading, counted, and never taken for errors."""
 
 from __future__ import annotations
 

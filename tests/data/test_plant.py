@@ -1,4 +1,4 @@
-"""A planted data set: what is written, what it draws, what it counts, and what is refused."""
+"""A planted data set: its file, its draws, its counts, and its errors."""
 
 from __future__ import annotations
 

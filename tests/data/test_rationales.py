@@ -1,4 +1,4 @@
-"""Rationales as people and tools write them: forms that are read, and other units that are told or refused."""
+"""Rationales as people and tools write them: accepted forms, and other units, which are reported or refused."""
 
 from __future__ import annotations
 

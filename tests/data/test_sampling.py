@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 
 from explainlab.data import Row, read_dataset
-from explainlab.data.sampling import Sample, allocation
+from explainlab.data.rows import Sample, allocation
 from explainlab.errors import DataError
 from explainlab.limits import Limits
 from explainlab.reader import Reader

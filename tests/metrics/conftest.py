@@ -11,8 +11,7 @@ from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
 from explainlab.request import Unit
 from explainlab.text.encoding import Encoding
-from explainlab.text.rationale import Absence
-from explainlab.text.units import group
+from explainlab.text.units import Absence, group
 from tests.attribution.conftest import toys
 
 __all__ = ["toys"]
@@ -38,7 +37,7 @@ def case_of(
     padded: int = 0,
     rationale: np.ndarray | Absence = "missing",
 ) -> Case:
-    """A text with ``scores``, or with ``maps`` random ones of which the first is full of ties, zeros among them."""
+    """Return a case of a text with ``scores``, or with ``maps`` random ones; the first has many ties, also zeros."""
     encoding = classifier.encode(text, pair)
     logits = logits_of(classifier, encoding)
     encoding = encoding.padded(len(encoding) + padded, classifier.pad_id)

@@ -62,7 +62,7 @@ def slow_area(curve: list[float]) -> float:
 
 
 def terms_of(classifier: Classifier, case: Case) -> np.ndarray:
-    """What each token of an additive model adds to the target's probability over the mask token."""
+    """Return each token's contribution to the target's probability, over the mask token, in an additive model."""
     words = classifier.embed(torch.tensor(case.encoding.ids))
     filler = classifier.embed(torch.tensor(classifier.filler_id("mask")))
     terms = (words - filler) @ classifier.model.network.head.weight

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import kendalltau, spearmanr
 
-from explainlab.metrics import agreement
-from explainlab.metrics.agreement import rank_correlations, sign_conflicts, spearman
+from explainlab.metrics import comparison
+from explainlab.metrics.comparison import rank_correlations, sign_conflicts, spearman
 
 
 @pytest.mark.parametrize("decimals", [0, 9])
@@ -17,7 +17,7 @@ def test_tau_is_scipys(n: int, decimals: int, monkeypatch: pytest.MonkeyPatch) -
     tau = rank_correlations(scores)
     expected = [[kendalltau(first, second).statistic for second in scores] for first in scores]
     np.testing.assert_allclose(tau, expected, atol=1e-12)
-    monkeypatch.setattr(agreement, "_AT_ONCE", 20)
+    monkeypatch.setattr(comparison, "_AT_ONCE", 20)
     np.testing.assert_array_equal(rank_correlations(scores), tau)
 
 

@@ -23,7 +23,7 @@ from tests.failures import check_each
 
 
 def critical_difference(values: np.ndarray, higher: bool) -> CriticalDifference:
-    """That of a single metric."""
+    """Return the comparison by a single metric."""
     (tested,) = critical_differences([values], [higher])
     return tested
 
@@ -36,7 +36,7 @@ def rng(seed: int = 0) -> np.random.Generator:
 
 
 def test_the_signed_rank_test_worked_by_hand() -> None:
-    """Of the ranks 1 to 5 only that of -5 is negative; 10 of the 32 sets of ranks have a sum of at most 5."""
+    """Among the ranks 1 to 5 only that of -5 is negative; 10 of the 32 sets of ranks have a sum of at most 5."""
     assert signed_rank_p(np.array([[1.0, 2, 3, 4, -5]])) == pytest.approx(2 * 10 / 32)
     assert signed_rank_p(np.array([[1.0, 2, 3, 4, 5]])) == pytest.approx(2 / 32)
     assert signed_rank_p(np.array([[0.0, 0, 0, 2, 1]])) == pytest.approx(2 / 4), "zeros have no sign to turn"
@@ -217,7 +217,7 @@ def test_too_little_for_a_diagram_is_told(shape: tuple[int, int], why: str) -> N
 
 
 def test_pairs_are_tested_over_the_texts_that_both_have() -> None:
-    """The third method has a value of four texts: the first two are told apart all the same."""
+    """The third method has a value of four texts: the first two still differ significantly."""
     values = rng(12).normal(size=(3, 30)) + np.array([1.5, 0, 0])[:, None]
     values[2, 4:] = np.nan
     tested = critical_difference(values, True)
@@ -228,7 +228,7 @@ def test_pairs_are_tested_over_the_texts_that_both_have() -> None:
 
 
 def test_noise_tells_no_pair_apart_in_19_of_20_tables() -> None:
-    """Whatever its numbers are like: 20 tables of each kind, of several metrics, methods and few or more texts."""
+    """Tables of any numbers: 20 of each kind, with several metrics, methods, and few or more texts."""
 
     def check(case: tuple[str, tuple[int, int, int]]) -> None:
         kind, shape = case

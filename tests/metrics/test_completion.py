@@ -1,4 +1,4 @@
-"""Metrics on language models with a prompt: what is deleted and masked is the text, whatever the preset spares."""
+"""Metrics on language models with a prompt: only the text is deleted and masked, under every preset."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_special_presets_rank_all_but_the_prompt(classifier: Classifier) -> None
 
 
 def test_retokenising_reads_the_same_prompt(classifier: Classifier) -> None:
-    """ferret decodes what is left and asks again; a text of which nothing goes is asked as it was."""
+    """ferret decodes the remaining tokens and tokenises them again; a text without removals stays as it was."""
     case = case_of(classifier, TEXT)
     kept = case_of(classifier, TEXT, scores=np.ones((1, len(case.units.features))))
     assert value_of(classifier, kept, "sufficiency:preset=ferret:k=100") == pytest.approx(0, abs=1e-12)

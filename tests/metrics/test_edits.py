@@ -1,4 +1,4 @@
-"""What edits change in a text, and what they leave."""
+"""Edits: the changed words of a text, and the rest, which stays."""
 
 from __future__ import annotations
 

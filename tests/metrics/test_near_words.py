@@ -1,4 +1,4 @@
-"""Which words may be replaced, and by which: near ones of the word table, by a slow search."""
+"""Replaceable words and their replacements: near words of the word table, by a slow search."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Closed forms of the metrics, and the order in which a map ranks."""
+"""Closed forms of the metrics, and the ranking of features by a map."""
 
 from __future__ import annotations
 

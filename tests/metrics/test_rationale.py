@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 from sklearn.metrics import auc, average_precision_score, f1_score, jaccard_score, precision_recall_curve
 
-from explainlab.metrics.metric import Comparing
+from explainlab.metrics.metric import PlausibilityMetric
 from explainlab.metrics.registry import get_metric, metric_ids, parse_metric
 from explainlab.models.classifier import Classifier
 from explainlab.request import Unit
-from explainlab.text.rationale import marked_features
-from explainlab.text.units import Feature, Units, group
+from explainlab.text.units import Feature, Units, group, marked_features
 from tests.failures import check_each
 from tests.metrics.conftest import PAIR, TEXT, case_of, judged
 
@@ -22,7 +21,7 @@ ALL = metric_ids("Rationale")
 
 
 def line(first: int, second: int = 0) -> Units:
-    """So many features of a text and of its pair, with a special one at the ends and between."""
+    """Return the features of a text and of its pair, with a special one at the ends and between."""
     parts = [-1, *[0] * first, -1, *[1] * second, *([-1] if second else [])]
     features = tuple(Feature("", i, i + 1, part < 0, max(part, 0)) for i, part in enumerate(parts))
     return Units(features, np.arange(len(features)))
@@ -32,7 +31,7 @@ def values(name: str, scores: Any, rationale: Any, units: Units) -> np.ndarray:
     """The metric of ``scores`` [C, n] for the features of the text that are in G, a bool [n]; special ones score 0."""
     request = parse_metric(name)
     metric = get_metric(request.metric)
-    assert isinstance(metric, Comparing)
+    assert isinstance(metric, PlausibilityMetric)
     full = np.zeros((len(scores), len(units.features)))
     full[:, units.content] = scores
     marked = np.zeros(len(units.features), dtype=bool)
@@ -256,7 +255,7 @@ def test_where_a_run_meets_several_erasers_code_differs_and_the_definition_says_
 
 
 def test_a_run_ends_with_its_text() -> None:
-    """Of a pair, the end of the first text and the beginning of the second are no neighbours."""
+    """The end of the first text and the beginning of the second are no neighbours."""
     rationale, scores = np.array([False, True, True, False]), [[1.0, 4, 3, 2]]
     assert values("iou_f1:k=50:threshold=1", scores, rationale, line(2, 2)) == 1
     assert values("iou_f1:k=25:threshold=1", scores, rationale, line(2, 2)) == pytest.approx(2 / 3)

@@ -1,4 +1,4 @@
-"""How a metric is asked for, and what it says about itself."""
+"""Specifications of metrics, and the facts that a metric declares."""
 
 from __future__ import annotations
 

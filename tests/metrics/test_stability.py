@@ -235,7 +235,7 @@ def test_edits_that_change_the_class_do_not_count(toys: Toys) -> None:
     assert found.counted == same
 
 
-# What is asked -------------------------------------------------------------------------------------------------------
+# Arguments -----------------------------------------------------------------------------------------------------------
 
 
 def test_all_passes_are_counted_with_the_text(zoo: Zoo) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from explainlab.metrics.trust import RANDOM_MAPS, trust
+from explainlab.metrics.evaluate import RANDOM_MAPS, compare_with_random
 from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
@@ -17,7 +17,7 @@ from tests.metrics.test_perturbation import Bag
 
 def test_it_is_the_share_of_random_maps_beaten(encoder: Classifier) -> None:
     case = case_of(encoder)
-    found = trust(case, 7, Batcher(encoder, RunContext()))
+    found = compare_with_random(case, 7, Batcher(encoder, RunContext()))
     n = len(case.units.features)
     random = case_of(encoder, scores=np.random.default_rng(7).random((RANDOM_MAPS, n)))
     for column, (name, sign) in enumerate((("comprehensiveness", 1), ("sufficiency", -1))):
@@ -39,18 +39,18 @@ def test_the_best_map_beats_all_and_the_worst_none(toys: Toys) -> None:
     words = classifier.embed(torch.tensor(probe.encoding.ids))
     terms = (words @ classifier.model.network.head.weight).double().numpy() * (1 if probe.target == 0 else -1)
     case = case_of(classifier, scores=np.stack([terms, -terms]))
-    best, worst = trust(case, 0, Batcher(classifier, RunContext()))
+    best, worst = compare_with_random(case, 0, Batcher(classifier, RunContext()))
     assert [told.beaten for told in best] == [1, 1]
     assert [told.beaten for told in worst] == [0, 0]
 
 
 def test_where_nothing_can_be_removed_every_map_ties(encoder: Classifier) -> None:
-    for told in trust(case_of(encoder, "good film", maps=1), 0, Batcher(encoder, RunContext()))[0]:
+    for told in compare_with_random(case_of(encoder, "good film", maps=1), 0, Batcher(encoder, RunContext()))[0]:
         assert (told.beaten, told.metric_result.counted) == (0.5, 0)
 
 
 def test_the_seed_decides(encoder: Classifier) -> None:
     case = case_of(encoder)
     batcher = Batcher(encoder, RunContext())
-    median = [trust(case, seed, batcher)[0][0].median for seed in (0, 0, 1)]
+    median = [compare_with_random(case, seed, batcher)[0][0].median for seed in (0, 0, 1)]
     assert median[0] == median[1] != median[2]

@@ -26,7 +26,7 @@ class ByHand(nn.Module):
         token_type_ids: Tensor | None = None,
         **_: Any,
     ) -> SequenceClassifierOutput:
-        """Of ``inputs_embeds`` [1, N, d] the first and the last position are no words."""
+        """The first and the last position of ``inputs_embeds`` [1, N, d] are no words."""
         if inputs_embeds is None:
             assert input_ids is not None
             inputs_embeds = self.weights["encoder.words.weight"][input_ids]

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from explainlab.models.model_types import model_type_of
-from explainlab.models.speaking.completion import take_head
+from explainlab.models.prompting.completion import take_head
 from explainlab.models.transformer import TransformerModel
 from tests.conftest import SPEAKERS, Zoo
 from tests.toys import recurrent
@@ -47,7 +47,7 @@ def test_every_parameter_is_in_one_unit(name: str) -> None:
 @pytest.mark.parametrize("tied", [False, True])
 @pytest.mark.parametrize("name", SPEAKERS)
 def test_a_language_models_head_may_be_tied_to_its_table(name: str, tied: bool) -> None:
-    network = model_of(name, speaks=True, tie_word_embeddings=tied)
+    network = model_of(name, is_generative=True, tie_word_embeddings=tied)
     take_head(network, [3, 4], network.device)
     expected = [*BLOCKS, "embeddings and head"] if tied else ["head", *BLOCKS, "embeddings"]
     assert whole(model(network)) == expected

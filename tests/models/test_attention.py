@@ -1,4 +1,4 @@
-"""The attention tap: what is read can be put back, and nothing stays behind."""
+"""The attention tap: its readings can be put back, and it leaves nothing behind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Batches: what others do in between is no cost, and every halving of a run is told."""
+"""Batches: the time of other threads is no cost, and every halving of a run is reported."""
 
 from __future__ import annotations
 

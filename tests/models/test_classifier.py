@@ -27,7 +27,7 @@ LONG = "I did not like this film at all. It isn't funny, and it isn't good!"
 
 @pytest.fixture(params=ZOO)
 def classifier(request: pytest.FixtureRequest, zoo: Zoo) -> Iterator[Classifier]:
-    """Each tiny model in turn, in float64: what is equal by definition is equal on every processor."""
+    """Each tiny model in turn, in float64: values that are equal by definition are equal on every processor."""
     with exact(zoo(request.param)) as twin:
         yield twin
 

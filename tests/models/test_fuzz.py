@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 from explainlab.errors import ExplainLabError
 from explainlab.models.loading import answer_pieces, changed_model, describe, known_digest, load_model, model_digest
-from explainlab.models.speaking.completion import split_id
+from explainlab.models.prompting.completion import split_id
 from explainlab.settings import settings
 from explainlab.training import Examples, settings_for, starting_point
 from tests.conftest import ASKED
@@ -96,16 +96,17 @@ def _offline() -> Iterator[None]:
 
 @cache
 def seeds() -> dict[str, dict[str, bytes]]:
-    """By kind the files of a classifier, of a language model and its template, and of two adapters of the classifier.
+    """Return the files by kind: of a classifier, of a language model and its template, and of two adapters of the
+    classifier.
 
-    One of these is as training writes it: it has a head and a configuration of its own.
+    One adapter is like those of trainings: it has a head and a configuration of its own.
     """
     import peft  # takes 150 MB
 
     root = Path(mkdtemp())
     small = {"num_hidden_layers": 1, "hidden_size": 4, "num_attention_heads": 1, "intermediate_size": 4}
     classifier = model_of("bert", **small)
-    speaker = model_of("gpt2", speaks=True, n_embd=4, n_layer=1, n_head=1)
+    speaker = model_of("gpt2", is_generative=True, n_embd=4, n_layer=1, n_head=1)
     for name, model, tokenizer in (("classifier", classifier, "bert"), ("speaker", speaker, "gpt2")):
         model.save_pretrained(root / name)
         tokenizer_of(tokenizer).save_pretrained(root / name)

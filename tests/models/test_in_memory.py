@@ -209,14 +209,14 @@ def _mixed(network: Any) -> Any:
 
 
 def _quantised(network: Any) -> Any:
-    """As quantisers do: weights in whole numbers."""
+    """Convert weights to whole numbers, as quantisers do."""
     whole = network.classifier.weight.detach().to(torch.int8)
     network.classifier.weight = torch.nn.Parameter(whole, requires_grad=False)
     return network
 
 
 def _packed(network: Any, kind: type[torch.nn.Module]) -> Any:
-    """As torch quantises for the time of a pass."""
+    """Quantise for the time of a pass, as torch does."""
     ao: Any = torch.ao.quantization
     how = ao.float_qparams_weight_only_qconfig if kind is torch.nn.Embedding else ao.default_dynamic_qconfig
     return ao.quantize_dynamic(network, {kind: how}, dtype=torch.quint8)

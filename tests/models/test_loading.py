@@ -56,7 +56,7 @@ def _refused(model_id: str | Path, pattern: str) -> None:
     assert "\n" not in str(caught.value)
 
 
-# What is accepted --------------------------------------------------------------------------------------------------
+# Accepted models -----------------------------------------------------------------------------------------------------
 
 
 def test_a_directory(classifier: Classifier) -> None:

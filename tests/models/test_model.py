@@ -1,4 +1,4 @@
-"""A network that is not from transformers, behind the protocol: what it can is checked, what it cannot is refused."""
+"""A network of another library behind the protocol: its capabilities are checked, and the missing ones refused."""
 
 from __future__ import annotations
 

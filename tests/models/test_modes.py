@@ -15,11 +15,10 @@ import torch
 
 from explainlab import explain, load_model, study
 from explainlab.errors import RequestError
-from explainlab.models.caveats import caveats_of_model
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
-from explainlab.models.modes import own_modes, rounding
-from explainlab.models.stored.building import BUILDING
+from explainlab.models.modes import BUILDING, own_modes, rounding
+from explainlab.models.reading_warnings import model_warnings
 from tests.conftest import ONE_OF_EACH, Zoo
 
 TEXT = "a funny film, isn't it?"
@@ -174,7 +173,7 @@ def test_what_was_kept_of_rounded_products_is_kept_apart(zoo: Zoo) -> None:
     exact = study(zoo("bert"), "activation", **asked, context=context)
     assert len(set(context._memory) - rounded) == len(rounded)
     assert first.body.texts == again.body.texts
-    assert not caveats_of_model(zoo("bert"))
+    assert not model_warnings(zoo("bert"))
     assert not any("matmul" in line for line in exact.warnings)
 
 

@@ -14,11 +14,11 @@ from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast, pipel
 
 from explainlab.errors import TextError
 from explainlab.models.batching import Batcher
-from explainlab.models.caveats import caveats
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
 from explainlab.models.loading import load_model
 from explainlab.models.reading import Text, logits_of, read_all
+from explainlab.models.reading_warnings import reading_warnings
 from explainlab.training import Examples, settings_for, train
 from tests.tiers import first
 from tests.zoo import CORPUS, LABELS, MAX_TOKENS, ZOO, model_of, tokenizer_of
@@ -45,7 +45,7 @@ def test_a_decoder_reads_the_last_token_that_is_no_padding(tmp_path: Path) -> No
         assert classifier.encode("a good film").cut == 0, "the end token is none of the text's"
         spelled = classifier.encode(f"a good film{end}{end}")
         assert (spelled.cut, spelled.unread) == (0, 2)
-        (warning,) = caveats(classifier, spelled, None)
+        (warning,) = reading_warnings(classifier, spelled, None)
         assert f"takes the last 2 tokens of the text, “{end}”, for padding" in warning
         with pytest.raises(TextError, match="no token to explain"):
             classifier.encode(end)
@@ -164,12 +164,12 @@ def _saved(
 
 
 def _require_equal(folder: Path, texts: list[Text]) -> Classifier:
-    """Compare the probabilities of ``texts``, one by one and together, with those of transformers' pipeline."""
+    """Compare the probabilities of ``texts``, one by one and together, with the results of transformers' pipeline."""
     classifier = load_model(str(folder), device="cpu")
     by_file = PreTrainedTokenizerFast.from_pretrained(folder)  # transformers makes a Qwen2's anew, with other parts
     theirs: Any = pipeline("text-classification", model=str(folder), tokenizer=by_file, device="cpu")
     segmented = getattr(theirs.model.config, "type_vocab_size", 0) > 1
-    segments = {"return_token_type_ids": True} if segmented else {}  # it leaves them out unless it is asked
+    segments = {"return_token_type_ids": True} if segmented else {}  # it leaves them out by default
     readings = read_all(classifier, texts)
     refused = [isinstance(reading, TextError) for reading in readings]
     read = [reading for reading in readings if not isinstance(reading, TextError)]

@@ -45,21 +45,21 @@ Quantised = Callable[[str, int], Classifier]
 
 @pytest.fixture(scope="module")
 def quantised(tmp_path_factory: pytest.TempPathFactory, speaker_path: Callable[[str], Path]) -> Quantised:
-    """A tiny model by name with so many bits, saved as transformers does and loaded once; not to be changed."""
+    """Return a tiny model by name with ``bits``, saved as transformers does and loaded once; not to be changed."""
     return cache(lambda name, bits: load_model(_saved(name, bits, tmp_path_factory.mktemp("quantised")), device="cpu"))
 
 
 def _saved(name: str, bits: int, folder: Path, dtype: torch.dtype = torch.float32) -> str:
-    kind, speaks = name.removeprefix("speaking "), name == SPEAKER
-    whole = build(kind, folder / "whole", speaks)
+    kind, is_generative = name.removeprefix("speaking "), name == SPEAKER
+    whole = build(kind, folder / "whole", is_generative)
     config = BitsAndBytesConfig(
         load_in_8bit=bits == 8, load_in_4bit=bits == 4, llm_int8_skip_modules=["classifier", "score", "lm_head"]
     )
-    factory = AutoModelForCausalLM if speaks else AutoModelForSequenceClassification
+    factory = AutoModelForCausalLM if is_generative else AutoModelForSequenceClassification
     model = factory.from_pretrained(whole, quantization_config=config, device_map={"": "cpu"}, dtype=dtype)
     model.save_pretrained(folder / "quantised")
     tokenizer_of(kind).save_pretrained(folder / "quantised")
-    return f"completion:{ASKED.name}:{folder / 'quantised'}" if speaks else str(folder / "quantised")
+    return f"completion:{ASKED.name}:{folder / 'quantised'}" if is_generative else str(folder / "quantised")
 
 
 @pytest.fixture(scope="module")

@@ -73,7 +73,7 @@ def test_every_model_replays_a_layer_in_the_middle(model: Classifier) -> None:
 
 
 def compare_with_whole_passes(model: Classifier, layer: int, size: int) -> None:
-    """Compare the logits of a replay, and their gradients, with those of whole passes with the same attention."""
+    """Compare the logits of a replay, and their gradients, with whole passes under the same attention."""
     replay = Replay(model, model.encode(TEXT))
     here, there = (drawn(replay, layer, size).requires_grad_() for _ in range(2))
     found = replay.logits(layer, here)
@@ -132,7 +132,7 @@ def test_a_pair(zoo: Zoo) -> None:
                 close(replay.logits(layer, probabilities), full(twin, encoding, layer, probabilities))
 
 
-# What is run, and what stays behind ----------------------------------------------------------------------------------
+# Passes, and traces of them -------------------------------------------------------------------------------------------
 
 
 class Ran:

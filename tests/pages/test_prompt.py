@@ -13,7 +13,7 @@ from explainlab.analyses.candidates.page import view as candidates_view
 from explainlab.analyses.explain.page import view
 from explainlab.analyses.integration.page import view as integration_view
 from explainlab.app import session
-from explainlab.models.speaking.templates import read_template, save_template, template_ids
+from explainlab.models.prompting.templates import read_template, save_template, template_ids
 from explainlab.service.service import service
 from explainlab.service.templates import own_id, readable_templates
 from explainlab.service.users import LOCAL, User

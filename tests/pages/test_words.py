@@ -35,5 +35,5 @@ def test_the_guide_names_every_method_and_where_to_start() -> None:
     assert len(rows) == len(methods())
     for row, method in zip(rows, methods().values(), strict=True):
         assert f"words#{method.id.replace('_', '-')}" in row["Method"]
-        assert ("start here" in row["Method"]) == method.start
+        assert ("start here" in row["Method"]) == method.recommended
         assert (row["Adds up"] == "yes") == method.adds_up

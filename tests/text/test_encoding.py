@@ -1,4 +1,4 @@
-"""Encodings: what is special, exact offsets, pairs, truncation, padding, and texts that are refused."""
+"""Encodings: special tokens, exact offsets, pairs, truncation, padding, and texts that are refused."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_a_pair_keeps_both_texts_apart(tokenizing: Classifier) -> None:
 
 
 def _returned(classifier: Classifier) -> list[str]:
-    """The fields in which the tokenizer tells its segments apart: those of the BERT kind do."""
+    """The fields for segments in tokenizers of the BERT kind."""
     return ["token_type_ids"] if classifier.tokenizer("a", "a").get("token_type_ids", [0])[-1] else []
 
 

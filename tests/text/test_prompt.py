@@ -68,7 +68,7 @@ def test_features_are_the_texts_and_the_prompts(kind: str) -> None:
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=30).filter(str.strip))
 def test_any_text_keeps_its_place(text: str) -> None:
-    """Each content token lies in the text, in order; what the prompt says around it is never lost to the text."""
+    """Each content token lies in the text, in order; the text loses nothing to the prompt around it."""
     encoding = encoded("llama", text)
     spans = encoding.offsets[encoding.content].tolist()
     assert all(0 <= start <= end <= len(text) for start, end in spans)

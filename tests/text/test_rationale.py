@@ -6,8 +6,7 @@ import pytest
 
 from explainlab.models.classifier import Classifier
 from explainlab.request import Rationale, Unit
-from explainlab.text.rationale import marked_features
-from explainlab.text.units import group
+from explainlab.text.units import group, marked_features
 
 TEXT = "a good film, a great story"
 PAIR = "a film"
@@ -54,7 +53,7 @@ def test_a_sentence_is_marked_by_one_of_its_words_and_not_by_a_blank(encoder: Cl
 
 @pytest.mark.parametrize("unit", ["token", "word", "sentence"])
 def test_every_token_of_a_marked_word_is_marked(tokenizing: Classifier, unit: Unit) -> None:
-    """Whatever the tokenizer does to the blanks."""
+    """The tokenizer may treat blanks in any way."""
     encoding = tokenizing.encode(TEXT)
     units = group(encoding, unit)
     found = marked_features(encoding, units, (((2, 11),), None))

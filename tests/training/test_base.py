@@ -1,4 +1,4 @@
-"""Training from a model's weights: which head it gets, which recipe, what is refused; single texts and pairs."""
+"""Training from a model's weights: the head, the recipe, the errors; single texts and pairs."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from explainlab.errors import DataError, ModelError, RequestError
-from explainlab.models.caveats import caveats
 from explainlab.models.loading import load_model
+from explainlab.models.reading_warnings import reading_warnings
 from explainlab.models.stored.base import load_base
 from explainlab.training import Examples, settings_for, train
 from tests.conftest import Zoo
@@ -88,7 +88,7 @@ def test_a_language_model_gets_a_head(speaker_path: Callable[[str], Path], tmp_p
     "base", first(["bert"], ["bert", "gpt2", "t5_encoder", "embedded:bert-mini-sst2"], "trains for up to six seconds")
 )
 def test_pairs(base: str, tmp_path: Path) -> None:
-    """Check that a model learns from pairs in which the second text alone decides the class."""
+    """Check that a model learns from pairs whose second text alone decides the class."""
     given = sentences(60)
     pairs = Examples(["the film"] * 60, given.labels, given.texts)
     sizes = {"layers": 1, "width": 32, "heads": 2, "vocabulary": 300} if ":" not in base else {}
@@ -97,8 +97,8 @@ def test_pairs(base: str, tmp_path: Path) -> None:
     told = train(pairs, base, tmp_path / "out", settings, held_out=pairs)
     assert told.accuracy > 0.9
     made = load_model(str(tmp_path / "out"), "cpu")
-    assert caveats(made, made.encode("the film", given.texts[0]), None) == []
-    assert "has no second text" in caveats(made, made.encode("the film"), None)[0]
+    assert reading_warnings(made, made.encode("the film", given.texts[0]), None) == []
+    assert "has no second text" in reading_warnings(made, made.encode("the film"), None)[0]
     with pytest.raises(DataError, match="no second texts"):
         train(pairs, base, tmp_path / "b", settings, validation=given)
     with pytest.raises(DataError, match="60 texts with 59 second texts"):

@@ -1,4 +1,4 @@
-"""BiLSTM-attention models made here: their words, what they begin with, what they learn, how they go on."""
+"""BiLSTM-attention models made here: their words, their initial weights, their training, and how it continues."""
 
 from __future__ import annotations
 

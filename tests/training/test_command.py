@@ -1,4 +1,4 @@
-"""``train`` of the command line: from a file to models that explain; what it refuses."""
+"""The command ``train``: from a file to models that explain, and its errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Low-rank adaptation: what learns and what stays, the adapter on the disk and read back; going on; which bases."""
+"""Low-rank adaptation: trained and fixed parts, the adapter on the disk and read back, continuing, and bases."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_the_directory_is_small_and_names_its_base(zoo_path: Callable[[str], Pat
 
 
 def test_a_base_without_a_pooler(zoo_path: Callable[[str], Path], tmp_path: Path) -> None:
-    """What the base has no weights for learns too, and is part of the adapter."""
+    """Weights that the base lacks are trained too, and are part of the adapter."""
     base = shutil.copytree(zoo_path("bert"), tmp_path / "base")
     weights = load_file(base / "model.safetensors")
     body = {name: weight for name, weight in weights.items() if name.startswith("bert.") and "pooler" not in name}

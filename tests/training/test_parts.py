@@ -13,11 +13,9 @@ from explainlab.errors import Cancelled
 from explainlab.models import batching
 from explainlab.training import settings_for, starting_point
 from explainlab.training.batches import tokenized
-from explainlab.training.fit import Training
-from explainlab.training.passes import predictions
-from explainlab.training.randomness import OwnRandom
+from explainlab.training.fit import OwnRandom, Training
+from explainlab.training.passes import Timed, predictions
 from explainlab.training.start import Start
-from explainlab.training.timed import Timed
 from tests.training.test_train import NAMES, sentences
 
 TEXTS = 12

@@ -18,9 +18,9 @@ from explainlab.attribution.registry import get_method, methods
 from explainlab.errors import DataError, ExplainLabError, ModelError, RequestError, TextError
 from explainlab.limits import DEFAULT_LIMITS
 from explainlab.models.classifier import Classifier
+from explainlab.models.inputs import LEAST_PREFIX
 from explainlab.models.loading import load_model
 from explainlab.models.reading import Reading, read_all
-from explainlab.models.speaking.prefix import LEAST
 from explainlab.testing.methods import MethodRun, answers, batches, check_method_on_model
 from explainlab.text.prompt import head_prompt
 from explainlab.training import Examples, settings_for, train
@@ -104,7 +104,7 @@ def test_every_method_explains_an_encoder_with_a_prompt(zoo: Zoo) -> None:
 def test_a_prompt_that_is_read_once_changes_no_score(zoo: Zoo, method: str) -> None:
     """A decoder's prompt is read once for all versions of a text: the sum, the padding and the batches."""
     model = prompted(zoo, "gpt2", LONG)
-    assert int(model.encode("a").content.argmax()) >= LEAST
+    assert int(model.encode("a").content.argmax()) >= LEAST_PREFIX
     run = MethodRun(get_method(method), model, cheap(method))
     answers(run)
     batches(run)

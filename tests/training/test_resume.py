@@ -1,4 +1,4 @@
-"""A training that goes on equals an undisturbed one; what runs between its batches changes nothing in it."""
+"""A training that continues equals an undisturbed one; code that runs between its batches changes nothing in it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Training from scratch: what is saved loads, has learned, repeats itself, reads prefixes; what is refused."""
+"""Training from scratch: the saved model loads, has learned, is reproducible, reads prefixes; and errors."""
 
 from __future__ import annotations
 

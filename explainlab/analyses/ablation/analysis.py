@@ -43,16 +43,16 @@ from explainlab.analyses.summary import spelled, table
 from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.analyses.wording import ahead_on_a_text, counted
 from explainlab.attribution.baselines import data_digest
-from explainlab.attribution.method import Candidates, Extent, Method
+from explainlab.attribution.method import Candidates, Method, TextSize
 from explainlab.attribution.methods.randomized import BestOfMany
 from explainlab.attribution.passes import fix_targets
 from explainlab.attribution.random_maps import EmbeddingParameters
-from explainlab.attribution.registry import MethodRequest, get_method, member_versions
+from explainlab.attribution.registry import MethodSpec, get_method, member_versions
 from explainlab.attribution.selection import at_random, evaluate_attributions, tells_apart
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
 from explainlab.declared import parse
-from explainlab.metrics.registry import MetricRequest, evaluation_passes, get_metric, metric_ids
+from explainlab.metrics.registry import MetricSpec, evaluation_passes, get_metric, metric_ids
 from explainlab.models.context import PassCount
 from explainlab.reader import Reader
 from explainlab.request import Output, digest
@@ -97,11 +97,11 @@ class Ablation(TextAnalysis[AblationText, AblationData]):
         read = [data_digest(values, reader) for values in parameters.settings.values()]
         return digest([versions, read])
 
-    def method_requests(self, parameters: Parameters) -> list[MethodRequest]:
+    def method_requests(self, parameters: Parameters) -> list[MethodSpec]:
         """See :meth:`Analysis.method_requests`."""
         return method_requests(parameters.methods, parameters.settings)
 
-    def passes(self, parameters: Parameters, text: Extent, depth: int) -> PassCount:
+    def passes(self, parameters: Parameters, text: TextSize, depth: int) -> PassCount:
         """See :meth:`Analysis.passes`."""
         judged = evaluation_passes(metric_requests(parameters.metrics), text.features)
         total = PassCount()
@@ -111,9 +111,7 @@ class Ablation(TextAnalysis[AblationText, AblationData]):
             if isinstance(method, BestOfMany):
                 total += method.drawn(own, text, depth)[1] + judged * maps
             else:
-                total += (method_passes(MethodRequest(name, own), text, depth) + judged) * (
-                    maps if method.random else 1
-                )
+                total += (method_passes(MethodSpec(name, own), text, depth) + judged) * (maps if method.random else 1)
         return total
 
     def evaluations(self, parameters: Parameters) -> int:
@@ -305,7 +303,7 @@ def _first_draws(subject: Subject, method: BestOfMany, settings: Mapping[str, An
     return np.stack([candidate.scores for candidate in first])
 
 
-def _selection(values: np.ndarray, metrics: Sequence[MetricRequest]) -> dict[str, Selection]:
+def _selection(values: np.ndarray, metrics: Sequence[MetricSpec]) -> dict[str, Selection]:
     """The selection by every metric, from ``values`` float64 [C, metrics]."""
     columns = {request.key: values[:, i] for i, request in enumerate(metrics)}
     signs = {request.key: 1 if request.higher_is_better else -1 for request in metrics}

@@ -31,9 +31,9 @@ from explainlab.analyses.records import KnownInterval, text_fields
 from explainlab.analyses.summary import interval, table
 from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.attribution.baselines import data_digest
-from explainlab.attribution.method import Extent, Method
+from explainlab.attribution.method import Method, TextSize
 from explainlab.attribution.records import Attribution
-from explainlab.attribution.registry import MethodRequest, get_method, member_versions, parse_method
+from explainlab.attribution.registry import MethodSpec, get_method, member_versions, parse_spec
 from explainlab.attribution.selection import evaluate_attributions
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
@@ -109,11 +109,11 @@ class Activation(TextAnalysis[ActivationText, ActivationData]):
         members = [line for method in chosen for line in member_versions(method, reader)]
         return digest([[f"{part.id} {part.version}" for part in parts] + members, read])
 
-    def method_requests(self, parameters: Parameters) -> list[MethodRequest]:
+    def method_requests(self, parameters: Parameters) -> list[MethodSpec]:
         """See :meth:`Analysis.method_requests`."""
-        return [parse_method(name) for name in _computed(parameters)]
+        return [parse_spec(name) for name in _computed(parameters)]
 
-    def passes(self, parameters: Parameters, text: Extent, depth: int) -> PassCount:
+    def passes(self, parameters: Parameters, text: TextSize, depth: int) -> PassCount:
         """See :meth:`Analysis.passes`."""
         directions = [parse_metric(name) for name in DIRECTIONS.values()]
         judged = evaluation_passes(directions, text.features) * len(_computed(parameters))
@@ -127,7 +127,7 @@ class Activation(TextAnalysis[ActivationText, ActivationData]):
         for metric in metrics:
             get_metric(metric.metric).require(subjects[0].classifier, metric.parameters)
         names, batcher = _computed(parameters), subjects[0].batcher
-        chosen = [(method.method, method.parameters.model_dump(mode="json")) for method in map(parse_method, names)]
+        chosen = [(method.method, method.parameters.model_dump(mode="json")) for method in map(parse_spec, names)]
         with batcher.span(0, len(names), len(names) + 1):
             attributions = attributions_of(subjects, chosen, outputs=parameters.outputs)
         compared = len(parameters.methods)
@@ -211,7 +211,7 @@ def _scores(name: str, attribution: Attribution) -> MethodScores:
     return MethodScores(
         method=name,
         id=attribution.request.question,
-        label=parse_method(name).label,
+        label=parse_spec(name).label,
         signed=attribution.signed,
         scores=attribution.scores.tolist(),
         cost=MethodCost(**asdict(cost), passes=passes, relative=passes - 1),

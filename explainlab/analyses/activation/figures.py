@@ -21,7 +21,7 @@ from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.parameters import RANDOM
 from explainlab.analyses.wording import mean_words
 from explainlab.attribution.records import Attribution
-from explainlab.attribution.registry import methods, parse_method
+from explainlab.attribution.registry import methods, parse_spec
 from explainlab.figures.chart import Chart, add_band, layout, shown
 from explainlab.figures.cost import CostPoint, color_symbols, cost_chart
 from explainlab.figures.declared import Map, StudyFigures
@@ -217,7 +217,7 @@ def _heatmaps(result: AnalysisResult[ActivationText]) -> list[Map]:
 
 def method_attribution(request: Request, body: ActivationText, method: MethodScores) -> Attribution:
     """The scores of ``method`` in the ``body`` that answers ``request``, as an attribution."""
-    settings = parse_method(method.method).parameters.model_dump(mode="json") if method.id in methods() else {}
+    settings = parse_spec(method.method).parameters.model_dump(mode="json") if method.id in methods() else {}
     return body.attribution(method_request(request, method.id, settings), method.scores, signed=method.signed)
 
 

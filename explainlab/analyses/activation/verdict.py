@@ -6,7 +6,7 @@ from explainlab.analyses.activation.result import ActivationData, ActivationText
 from explainlab.analyses.groups import groups_of
 from explainlab.analyses.parameters import RANDOM
 from explainlab.analyses.wording import counted, joined, mean_words, quoted
-from explainlab.metrics.trust import TIE
+from explainlab.metrics.evaluate import TIE
 from explainlab.request import Unit
 
 

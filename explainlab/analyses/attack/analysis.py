@@ -40,9 +40,9 @@ from explainlab.analyses.parameters import Rows, Sample
 from explainlab.analyses.records import text_fields
 from explainlab.analyses.text_analysis import GROUP_EVALUATIONS, TextAnalysis
 from explainlab.analyses.wording import counted
-from explainlab.attribution.method import Evaluations, Extent
+from explainlab.attribution.method import Evaluations, TextSize
 from explainlab.attribution.passes import read_originals
-from explainlab.attribution.registry import MethodRequest, complete_method, get_method
+from explainlab.attribution.registry import MethodSpec, complete_method, get_method
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
 from explainlab.errors import ModelError
@@ -131,7 +131,7 @@ class Attack(TextAnalysis[AttackText, AttackData]):
         """The version of the method."""
         return digest([get_method(parameters.method).version])
 
-    def method_requests(self, parameters: Parameters) -> list[MethodRequest]:
+    def method_requests(self, parameters: Parameters) -> list[MethodSpec]:
         """See :meth:`Analysis.method_requests`."""
         own = {"rule": "gauss_legendre", "steps": parameters.nodes}
         return [complete_method(parameters.method, own if parameters.method == "integrated_gradients" else {})]
@@ -141,7 +141,7 @@ class Attack(TextAnalysis[AttackText, AttackData]):
         runs = len(objectives(parameters.objective)) * len(parameters.epsilon)
         return Maps(parameters.method, parameters.nodes).inputs * (1 + runs * (parameters.steps + 1))
 
-    def passes(self, parameters: Parameters, text: Extent, depth: int) -> PassCount:
+    def passes(self, parameters: Parameters, text: TextSize, depth: int) -> PassCount:
         """See :meth:`Analysis.passes`."""
         gradients = self.evaluations(parameters)
         return PassCount.gradients(gradients, spare=(1 - SECOND) * gradients)

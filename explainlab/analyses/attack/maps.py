@@ -11,7 +11,7 @@ from torch import Tensor
 
 from explainlab.analyses.attack.derivatives import Smooth
 from explainlab.attribution.batch import Batch
-from explainlab.attribution.quadrature import nodes
+from explainlab.attribution.path import nodes
 from explainlab.attribution.subject import Subject
 
 Method = Literal["gradient", "input_x_gradient", "integrated_gradients"]

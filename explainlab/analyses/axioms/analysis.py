@@ -17,8 +17,8 @@ from explainlab.analyses.summary import interval, table
 from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.analyses.wording import counted
 from explainlab.attribution.baselines import data_digest
-from explainlab.attribution.method import Extent
-from explainlab.attribution.registry import MethodRequest, get_method, label_of, member_versions
+from explainlab.attribution.method import TextSize
+from explainlab.attribution.registry import MethodSpec, get_method, label_of, member_versions
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
 from explainlab.models.context import PassCount
@@ -48,7 +48,7 @@ class Axioms(TextAnalysis[AxiomsText, AxiomsData]):
         outputs: Outputs = "own"
 
         @property
-        def chosen(self) -> list[MethodRequest]:
+        def chosen(self) -> list[MethodSpec]:
             """The methods with all their parameters."""
             return method_requests(self.methods, {})
 
@@ -93,11 +93,11 @@ class Axioms(TextAnalysis[AxiomsText, AxiomsData]):
             texts=texts,
         )
 
-    def method_requests(self, parameters: Parameters) -> list[MethodRequest]:
+    def method_requests(self, parameters: Parameters) -> list[MethodSpec]:
         """See :meth:`Analysis.method_requests`."""
         return parameters.chosen
 
-    def passes(self, parameters: Parameters, text: Extent, depth: int) -> PassCount:
+    def passes(self, parameters: Parameters, text: TextSize, depth: int) -> PassCount:
         """See :meth:`Analysis.passes`: a map for each function, and two passes for each that is symmetric."""
         return super().passes(parameters, text, depth) * (parameters.positions + 9)
 

@@ -18,10 +18,10 @@ from explainlab.analyses.axioms.result import Axiom, Checked
 from explainlab.analyses.parameters import Outputs
 from explainlab.attribution import passes
 from explainlab.attribution.records import Attribution
-from explainlab.attribution.registry import MethodRequest, get_method
+from explainlab.attribution.registry import MethodSpec, get_method
 from explainlab.attribution.subject import Subject
 from explainlab.models.classifier import Classifier
-from explainlab.models.networks.permuted import permuted
+from explainlab.models.networks.randomised import permuted
 from explainlab.models.networks.wrapped import around
 from explainlab.request import Output, digest
 
@@ -41,7 +41,7 @@ class Question:
     """A text whose target is known, its ``methods``, and what decides the checks; ``count`` random places are tried."""
 
     subject: Subject
-    methods: Sequence[MethodRequest]
+    methods: Sequence[MethodSpec]
     outputs: Outputs
     tolerance: float
     count: int
@@ -110,11 +110,11 @@ class Question:
         return around(classifier, model, digest([classifier.digest, type(model).__name__]))
 
 
-def looks_inside(method: MethodRequest) -> bool:
+def looks_inside(method: MethodSpec) -> bool:
     """Whether a method asks more of a model than outputs and gradients, or runs one that does."""
     chosen = get_method(method.method)
     return (
-        chosen.inside
+        chosen.uses_internals
         or not {"gradients"}.issuperset(chosen.needs)
         or any(looks_inside(member) for member in chosen.members(method.parameters))
     )

@@ -8,10 +8,9 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from explainlab.models.inputs import Inputs
+from explainlab.models.inputs import Inputs, Prefix
 from explainlab.models.model import Model
 from explainlab.models.networks.wrapped import Wrapped
-from explainlab.models.speaking.prefix import Prefix
 
 
 class Function(Wrapped):

@@ -22,14 +22,14 @@ from explainlab.analyses.records import MetricFacts, text_fields
 from explainlab.analyses.summary import spelled, table
 from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.attribution.diffusion import Candidate
-from explainlab.attribution.method import Extent
+from explainlab.attribution.method import TextSize
 from explainlab.attribution.methods.randomized import BestOfMany
 from explainlab.attribution.random_maps import AttentionParameters
 from explainlab.attribution.registry import get_method
 from explainlab.attribution.selection import adaptively, evaluate_attributions
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
-from explainlab.metrics.registry import MetricRequest, evaluation_passes, get_metric, metric_ids, parse_metric
+from explainlab.metrics.registry import MetricSpec, evaluation_passes, get_metric, metric_ids, parse_metric
 from explainlab.models.context import PassCount
 from explainlab.reader import Reader
 from explainlab.request import Output, digest
@@ -56,7 +56,7 @@ class RpiCandidates(TextAnalysis[CandidatesText, CandidatesData]):
     Candidates are in draw order: the first draw of every layer, from the top layer down, then the second; those of an
     adaptive search in the order of the search. Of equal values that of the lowest layer wins, and there the first draw,
     as in the method itself; a metric that cannot tell the candidates apart chooses none. Metrics go by their keys
-    (:attr:`explainlab.metrics.registry.MetricRequest.key`).
+    (:attr:`explainlab.metrics.registry.MetricSpec.key`).
 
     The best of many by the metric that is reported is an oracle. So ``selection`` also has the ``first`` candidate, the
     ``mean`` of all, and the candidates that another metric chooses, or the same metric at another k (``held_out``).
@@ -100,7 +100,7 @@ class RpiCandidates(TextAnalysis[CandidatesText, CandidatesData]):
         levels = sum(get_metric(request.metric).inputs(request.parameters, USUAL_TOKENS) for request in metrics)
         return parameters.samples * layers * (paths * parameters.steps + levels)
 
-    def passes(self, parameters: Parameters, text: Extent, depth: int) -> PassCount:
+    def passes(self, parameters: Parameters, text: TextSize, depth: int) -> PassCount:
         """See :meth:`Analysis.passes`."""
         method = get_method(parameters.family)
         assert isinstance(method, BestOfMany)
@@ -151,19 +151,19 @@ class RpiCandidates(TextAnalysis[CandidatesText, CandidatesData]):
         return [table(rows)]
 
 
-def _reported(parameters: RpiCandidates.Parameters) -> dict[str, MetricRequest]:
+def _reported(parameters: RpiCandidates.Parameters) -> dict[str, MetricSpec]:
     """The metrics that were requested, by their keys."""
     return {request.key: request for request in map(parse_metric, parameters.metrics)}
 
 
-def _metrics(parameters: RpiCandidates.Parameters) -> dict[str, MetricRequest]:
+def _metrics(parameters: RpiCandidates.Parameters) -> dict[str, MetricSpec]:
     """The metrics that were requested, and those that choose for them at another k."""
     reported = _reported(parameters)
     others = [other for request in reported.values() for other in _at_other_k(request)]
     return reported | {other.key: other for other in others}
 
 
-def _at_other_k(request: MetricRequest) -> list[MetricRequest]:
+def _at_other_k(request: MetricSpec) -> list[MetricSpec]:
     """The same metric at another k; a mean over several k has none."""
     own = getattr(request.parameters, "k", None)
     others = [k for k in OTHER_K if own is not None and k != own]

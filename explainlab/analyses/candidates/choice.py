@@ -9,7 +9,7 @@ import numpy as np
 from explainlab.analyses.candidates.result import HeldOut, MeanSelection, Selection
 from explainlab.analyses.summary import interval
 from explainlab.analyses.too_short import long_enough
-from explainlab.metrics.trust import TIE
+from explainlab.metrics.evaluate import TIE
 
 
 def selection(

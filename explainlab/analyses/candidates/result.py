@@ -12,7 +12,7 @@ from pydantic import Field
 from explainlab.analyses.base import Record
 from explainlab.analyses.records import Interval, MetricFacts, TextBody
 from explainlab.analyses.too_short import long_enough
-from explainlab.metrics.trust import TIE
+from explainlab.metrics.evaluate import TIE
 
 V = TypeVar("V", float, Interval)
 LayerSets = Literal["alone", "top_down", "bottom_up"]

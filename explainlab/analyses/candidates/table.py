@@ -14,7 +14,7 @@ from explainlab.analyses.candidates.result import TOP, Agreement, BestOfDraws, C
 from explainlab.attribution.diffusion import Candidate
 from explainlab.attribution.selection import tells_apart, winner_of
 from explainlab.metrics.evaluate import MetricResult
-from explainlab.metrics.registry import MetricRequest
+from explainlab.metrics.registry import MetricSpec
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +26,7 @@ class Table:
     """
 
     candidates: Sequence[Candidate]
-    metrics: Mapping[str, MetricRequest]
+    metrics: Mapping[str, MetricSpec]
     reported: Sequence[str]
     results: Sequence[Sequence[MetricResult]]
 

@@ -12,7 +12,7 @@ from explainlab.analyses.groups import groups_of
 from explainlab.analyses.records import MetricFacts, metric_of
 from explainlab.analyses.summary import interval
 from explainlab.analyses.wording import counted, interval_words
-from explainlab.metrics.trust import TIE
+from explainlab.metrics.evaluate import TIE
 
 _LITTLE = 0.1
 _ALONE = "that is by the very metric that chose, and there is no other to hold it against"

@@ -27,13 +27,13 @@ from explainlab.analyses.errors.verdict import verdict
 from explainlab.analyses.numbers import Measure, Number
 from explainlab.analyses.parameters import Sample
 from explainlab.analyses.records import Interval, as_interval
-from explainlab.attribution.method import Extent
+from explainlab.attribution.method import TextSize
 from explainlab.data import Row
 from explainlab.errors import RequestError, TextError
 from explainlab.models.batching import Batcher
-from explainlab.models.caveats import caveats_of_rows, is_unreadable
 from explainlab.models.context import FORWARD, PassCount
 from explainlab.models.reading import next_tokens_of, read_all
+from explainlab.models.reading_warnings import is_unreadable, row_warnings
 from explainlab.request import digest
 from explainlab.spill import Chosen
 
@@ -113,7 +113,7 @@ class Predictions(DataAnalysis[PredictionsData]):
     def evaluations(self, parameters: Parameters) -> int:
         return 1
 
-    def passes(self, parameters: Parameters, text: Extent, depth: int) -> PassCount:
+    def passes(self, parameters: Parameters, text: TextSize, depth: int) -> PassCount:
         """See :meth:`Analysis.passes`: one, forward."""
         return PassCount(1)
 
@@ -203,7 +203,7 @@ def predicted(subject: DataSubject, following: float = 0.0) -> Predicted:
     kept = np.flatnonzero(read.tokens >= 0)
     if not len(kept):
         raise RequestError("The model can read no text of this data set.", f"Row {rows[0].number}: {read.refused[0]}")
-    subject.warnings += caveats_of_rows(len(kept), read.unreadable, read.shares[kept])
+    subject.warnings += row_warnings(len(kept), read.unreadable, read.shares[kept])
     return Predicted(Chosen(rows, kept), read.logits[kept], read.tokens[kept], read.cut[kept])
 
 

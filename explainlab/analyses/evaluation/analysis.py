@@ -54,9 +54,9 @@ from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.analyses.wording import counted
 from explainlab.attribution.baselines import data_digest
 from explainlab.attribution.given import given_name, read_given
-from explainlab.attribution.method import Extent
+from explainlab.attribution.method import TextSize
 from explainlab.attribution.records import Attribution
-from explainlab.attribution.registry import MethodRequest, get_method, member_versions, parse_method
+from explainlab.attribution.registry import MethodSpec, get_method, member_versions, parse_spec
 from explainlab.attribution.selection import evaluate_attributions
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row, source_digest
@@ -66,7 +66,7 @@ from explainlab.models.classifier import Classifier
 from explainlab.models.context import PassCount, RunContext
 from explainlab.reader import Reader
 from explainlab.request import CompleteRequest, digest
-from explainlab.text.rationale import ABSENCES
+from explainlab.text.units import ABSENCES
 
 EVALUATIONS = 2_000
 """About how many gradients a text costs, before its length is known."""
@@ -114,13 +114,13 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
             return {f"{REVERSED}{name}": name for name in self.names if name != RANDOM}
 
         @property
-        def chosen(self) -> list[MethodRequest]:
+        def chosen(self) -> list[MethodSpec]:
             """The methods with all their parameters."""
             return method_requests(self.methods, self.settings)
 
         @model_validator(mode="after")
         def _of_methods(self) -> Evaluation.Parameters:
-            ids = {parse_method(name).method for name in self.methods}
+            ids = {parse_spec(name).method for name in self.methods}
             for name in self.settings:
                 if name not in ids:
                     raise PydanticCustomError("settings", "{name} is not among the methods", {"name": name})
@@ -233,11 +233,11 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
             failed={name: count for name, count in zip(parameters.methods, silent, strict=False) if count},
         )
 
-    def method_requests(self, parameters: Parameters) -> list[MethodRequest]:
+    def method_requests(self, parameters: Parameters) -> list[MethodSpec]:
         """See :meth:`Analysis.method_requests`."""
         return parameters.chosen
 
-    def passes(self, parameters: Parameters, text: Extent, depth: int) -> PassCount:
+    def passes(self, parameters: Parameters, text: TextSize, depth: int) -> PassCount:
         """See :meth:`Analysis.passes`; the text as it is is read once for all metrics."""
         metrics = metric_requests(parameters.metrics)
         evaluated = len(parameters.names) + len(parameters.reversed)

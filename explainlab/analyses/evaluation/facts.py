@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from explainlab.analyses.evaluation.result import EvaluationText
-from explainlab.metrics.agreement import rank_correlations, sign_conflicts
+from explainlab.metrics.comparison import rank_correlations, sign_conflicts
 from explainlab.spill import Table
-from explainlab.text.rationale import ABSENCES
+from explainlab.text.units import ABSENCES
 
 Facts = Table
 """Of T texts, with the fields of :func:`facts_dtype`."""

@@ -23,7 +23,7 @@ from explainlab.analyses.parameters import RANDOM
 from explainlab.analyses.planted.figures import accuracies
 from explainlab.analyses.records import KnownInterval
 from explainlab.analyses.wording import joined
-from explainlab.attribution.registry import parse_method, signed_of
+from explainlab.attribution.registry import parse_spec, signed_of
 from explainlab.figures.chart import BLUE, GREY, Chart, error_bars, layout, name_rows, shown
 from explainlab.figures.cost import CostPoint, cost_chart
 from explainlab.figures.declared import Map, StudyFigures, keyed
@@ -143,7 +143,7 @@ def _files(result: AnalysisResult[EvaluationData]) -> dict[str, str]:
 def _heatmaps(result: AnalysisResult[EvaluationText]) -> list[Map]:
     chosen, drawings = result.request.parameters, []
     for name, scores in result.body.scores.items():
-        ours = parse_method(name, chosen["settings"]) if name in chosen["methods"] else None
+        ours = parse_spec(name, chosen["settings"]) if name in chosen["methods"] else None
         method, settings = (ours.method, ours.parameters.model_dump(mode="json")) if ours else (name, {})
         request = method_request(result.request, method, settings)
         drawn = heatmap(result.body.attribution(request, scores, signed=signed_of(method, settings, scores)))

@@ -11,7 +11,7 @@ from explainlab.analyses.evaluation.texts import EvaluatedTexts, Values
 from explainlab.analyses.planted.result import PlantedData
 from explainlab.analyses.records import Interval, MetricFacts, Passes, TextBody
 from explainlab.result import Cost
-from explainlab.text.rationale import ABSENCES, Absence
+from explainlab.text.units import ABSENCES, Absence
 
 REVERSED = "reversed:"
 """Begins the name of a control: the scores of the method after it, with the opposite sign."""

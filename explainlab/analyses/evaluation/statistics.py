@@ -25,7 +25,7 @@ from explainlab.analyses.evaluation.result import (
 )
 from explainlab.data import Row
 from explainlab.metrics.comparison import Comparison, Means, compare, means_of
-from explainlab.metrics.registry import MetricRequest
+from explainlab.metrics.registry import MetricSpec
 
 FEW = 20
 """A slice with fewer texts is too small to lean on."""
@@ -38,18 +38,18 @@ Columns = Mapping[str, np.ndarray]
 """By metric with its options, float64 [names, texts]; NaN where the metric is undefined."""
 
 
-def columns(metrics: Sequence[MetricRequest], values: np.ndarray) -> Columns:
+def columns(metrics: Sequence[MetricSpec], values: np.ndarray) -> Columns:
     """The ``values`` float64 [texts, names, metrics] of all texts."""
     return {request.name: column for request, column in zip(metrics, values.T, strict=True)}
 
 
-def compared(candidates: int, metrics: Sequence[MetricRequest], values: Columns) -> list[Comparison]:
+def compared(candidates: int, metrics: Sequence[MetricSpec], values: Columns) -> list[Comparison]:
     """The comparison by every metric; the first ``candidates`` are no reversed controls."""
     return compare([*values.values()], [metric.higher_is_better for metric in metrics], candidates)
 
 
 def method_rows(
-    names: Sequence[str], metrics: Sequence[MetricRequest], comparisons: Sequence[Comparison], texts: Facts
+    names: Sequence[str], metrics: Sequence[MetricSpec], comparisons: Sequence[Comparison], texts: Facts
 ) -> list[MethodMetric]:
     """The table, by method and then by metric."""
     facts = [metric.facts for metric in metrics]
@@ -73,7 +73,7 @@ def method_rows(
 
 
 def ranked(
-    names: Sequence[str], metrics: Sequence[MetricRequest], comparisons: Sequence[Comparison]
+    names: Sequence[str], metrics: Sequence[MetricSpec], comparisons: Sequence[Comparison]
 ) -> tuple[list[Rank], list[CriticalDifferences]]:
     """The average ranks of the methods ``names`` by every metric, and which of them it does not tell apart."""
     ranks, critical = [], []
@@ -139,7 +139,7 @@ def _agreed(means: Means, pair: int) -> Agreed:
 
 def slices(
     names: Sequence[str],
-    metrics: Sequence[MetricRequest],
+    metrics: Sequence[MetricSpec],
     values: Columns,
     rows: Sequence[Row],
     texts: Facts,

@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 from explainlab.analyses.evaluation.result import EvaluationData, MethodMetric
 from explainlab.analyses.evaluation.table import metric_row
 from explainlab.analyses.parameters import RANDOM
-from explainlab.attribution.registry import MethodRequest, get_method, parse_method
+from explainlab.attribution.registry import MethodSpec, get_method, parse_spec
 from explainlab.errors import RequestError
 from explainlab.figures.chart import COLORS, GREY, SYMBOLS, Chart, error_bars, layout, log_steps, shown
 from explainlab.figures.heatmap import number
@@ -49,7 +49,7 @@ def sweeps(names: Sequence[str]) -> list[Sweep]:
         kept = {rest: sorted(points) for rest, points in by_rest.items() if len(points) > 1}
         if kept:
             swept = [requests[name].parameters for points in kept.values() for _, name in points]
-            idle = all(parameter in get_method(method).idle(own) for own in swept)
+            idle = all(parameter in get_method(method).ineffective_parameters(own) for own in swept)
             found.append(Sweep(method, parameter, kept, idle))
     return found
 
@@ -97,10 +97,10 @@ def _chart(sweep: Sweep, means: dict[str, MethodMetric], facts: MethodMetric) ->
     return Chart(f"sweep-{sweep.method}-{sweep.parameter}", title, f"{title}: {listed}.", figure, rows, notes)
 
 
-def _read(name: str) -> MethodRequest | None:
+def _read(name: str) -> MethodSpec | None:
     """The method of ``name``; None for a control or a file."""
     try:
-        return parse_method(name)
+        return parse_spec(name)
     except RequestError:
         return None
 
@@ -115,7 +115,7 @@ def _amount(value: Any) -> float | None:
         return None
 
 
-def _rest(request: MethodRequest, parameter: str) -> str:
+def _rest(request: MethodSpec, parameter: str) -> str:
     """The other options that differ from their defaults, in words; budgets by feature are apart from plain ones."""
     usual = type(request.parameters)()
     others = {name: value for name, value in request.parameters if name != parameter and value != getattr(usual, name)}

@@ -13,7 +13,7 @@ from pydantic_core import CoreSchema, core_schema
 from explainlab.analyses.base import Record
 from explainlab.request import Spans
 from explainlab.spill import Floats, Lazy, Spilled
-from explainlab.text.rationale import Absence
+from explainlab.text.units import Absence
 
 Values = dict[str, dict[str, float | None]]
 """By the name of what is evaluated, then by metric with its options; None where the metric is undefined.

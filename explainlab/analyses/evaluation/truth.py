@@ -9,7 +9,7 @@ from typing import Literal
 from explainlab.analyses.base import AnalysisResult, Record
 from explainlab.analyses.evaluation.result import EvaluationData, MethodMetric
 from explainlab.analyses.planted.verdict import reasons, verdict
-from explainlab.metrics.registry import MetricRequest, metric_ids
+from explainlab.metrics.registry import MetricSpec, metric_ids
 
 Kind = Literal["faithfulness", "plausibility", "ground_truth"]
 """What a metric tells; the last two compare with rationales, which people have marked or ``plant`` has."""
@@ -32,7 +32,7 @@ def kind_of(body: EvaluationData, metric: str) -> Kind:
     return "plausibility" if body.planted is None else "ground_truth"
 
 
-def said_by(body: EvaluationData, metric: MetricRequest | MethodMetric) -> str:
+def said_by(body: EvaluationData, metric: MetricSpec | MethodMetric) -> str:
     """The label of ``metric``, with what it is compared with."""
     compared = {"faithfulness": "", "plausibility": ", agreement with people", "ground_truth": ", ground truth"}
     return f"{metric.label}{compared[kind_of(body, metric.metric)]}"

@@ -16,8 +16,8 @@ from explainlab.analyses.numbers import Measure, Number
 from explainlab.analyses.parameters import RANDOM
 from explainlab.analyses.wording import ahead_on_a_text, counted, joined, mean_words
 from explainlab.attribution.registry import chosen_by, label_of
-from explainlab.metrics.registry import MetricRequest, parse_metric
-from explainlab.text.rationale import ABSENCES
+from explainlab.metrics.registry import MetricSpec, parse_metric
+from explainlab.text.units import ABSENCES
 
 
 def shown_name(name: str) -> str:
@@ -40,7 +40,7 @@ def headline_numbers(body: EvaluationData) -> list[Number]:
     ]
 
 
-def text_verdict(body: EvaluationText, metric: MetricRequest) -> str:
+def text_verdict(body: EvaluationText, metric: MetricSpec) -> str:
     """Name the methods with the best value of a text, beside random."""
     values = {
         shown_name(name): value
@@ -80,7 +80,7 @@ def metric_groups(body: EvaluationData, metric: str, of: int = 1, without: Colle
     )
 
 
-def data_verdict(body: EvaluationData, metric: MetricRequest) -> str:
+def data_verdict(body: EvaluationData, metric: MetricSpec) -> str:
     """Name the groups of methods; a single best one has its mean and its difference to random.
 
     Methods that pick their map by this very metric are named, and where one of them is among the first, so are the
@@ -93,7 +93,7 @@ def data_verdict(body: EvaluationData, metric: MetricRequest) -> str:
     return f"{_best(body, metric.name, groups)}{_flattered(body, metric, groups, chosen) if chosen else ''}"
 
 
-def _flattered(body: EvaluationData, metric: MetricRequest, groups: Groups, chosen: Sequence[str]) -> str:
+def _flattered(body: EvaluationData, metric: MetricSpec, groups: Groups, chosen: Sequence[str]) -> str:
     names = joined([shown_name(name) for name in chosen])
     words = f"; {names} {'picks its map' if len(chosen) == 1 else 'pick their maps'} by this very metric"
     others = metric_groups(body, metric.name, without=chosen)

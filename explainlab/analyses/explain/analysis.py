@@ -9,9 +9,9 @@ from explainlab.analyses.base import Analysis
 from explainlab.analyses.explain.verdict import verdict
 from explainlab.attribution import explain
 from explainlab.attribution.baselines import data_digest
-from explainlab.attribution.method import BatchedMethod, Extent, Method
+from explainlab.attribution.method import BatchedMethod, Method, TextSize
 from explainlab.attribution.records import Attribution
-from explainlab.attribution.registry import MethodRequest, member_versions, methods
+from explainlab.attribution.registry import MethodSpec, member_versions, methods
 from explainlab.declared import parse
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import PassCount, RunContext
@@ -43,7 +43,7 @@ class Explain(Analysis):
         """The method's own."""
         return self.method.default_output(parameters)
 
-    def method_requests(self, parameters: Any) -> Sequence[MethodRequest]:
+    def method_requests(self, parameters: Any) -> Sequence[MethodSpec]:
         """The methods that this one runs."""
         return self.method.members(parameters)
 
@@ -51,7 +51,7 @@ class Explain(Analysis):
         """Methods check what they cost themselves: 0."""
         return 0
 
-    def passes(self, parameters: Any, text: Extent, depth: int) -> PassCount:
+    def passes(self, parameters: Any, text: TextSize, depth: int) -> PassCount:
         """The method's own."""
         return self.method.passes(parameters, text, depth)
 
@@ -83,7 +83,7 @@ class Explain(Analysis):
         body = {name: value for name, value in request.to_json("attribution").items() if name != "model"}
         versions = {"method_version": self.version, "record_version": RECORD_VERSION}
         read = data_digest(request.parameters, reader)
-        members = member_versions(MethodRequest(self.id, parse(self, request.parameters)), reader)
+        members = member_versions(MethodSpec(self.id, parse(self, request.parameters)), reader)
         more = {"data_digest": read, "members": members}
         return digest({**body, **versions, **{name: value for name, value in more.items() if value}})
 

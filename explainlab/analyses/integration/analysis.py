@@ -32,10 +32,9 @@ from explainlab.analyses.summary import interval, quartiles, spelled, table
 from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.analyses.wording import counted
 from explainlab.attribution.adaptive import Refinement, refine
-from explainlab.attribution.method import BASELINE_HELP, Baseline, BaselineData, Extent
+from explainlab.attribution.method import BASELINE_HELP, Baseline, BaselineData, TextSize
 from explainlab.attribution.methods.paths import CANCELLING, IntegratedGradients
-from explainlab.attribution.path import Path, evaluate
-from explainlab.attribution.quadrature import Rule, nodes
+from explainlab.attribution.path import Path, Rule, evaluate, nodes
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
 from explainlab.models.context import PassCount
@@ -79,7 +78,7 @@ class IntegrationError(TextAnalysis[IntegrationErrorText, IntegrationErrorData])
         shared = len(_points(plain))
         return shared + (sum(parameters.steps) if "gauss_legendre" in parameters.rules else 0)
 
-    def passes(self, parameters: Parameters, text: Extent, depth: int) -> PassCount:
+    def passes(self, parameters: Parameters, text: TextSize, depth: int) -> PassCount:
         """See :meth:`Analysis.passes`: adaptive integration and doubling are beside the fixed rules."""
         return PassCount.gradients(self.evaluations(parameters) + 2 * ADAPTIVE)
 

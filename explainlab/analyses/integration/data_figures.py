@@ -8,7 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from explainlab.analyses.integration.result import IntegrationErrorData
-from explainlab.attribution.quadrature import Rule
+from explainlab.attribution.path import Rule
 from explainlab.figures.chart import (
     BLUE,
     GREY,

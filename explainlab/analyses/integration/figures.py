@@ -17,7 +17,7 @@ from explainlab.analyses.integration.data_figures import (
 )
 from explainlab.analyses.integration.result import Doubling, IntegrationErrorData, IntegrationErrorText
 from explainlab.analyses.integration.step_morph import step_morph
-from explainlab.attribution.quadrature import Rule
+from explainlab.attribution.path import Rule
 from explainlab.figures.chart import STYLES, Chart, layout, limit_line, log_percent, log_steps, shown
 from explainlab.figures.declared import Map, StudyFigures, keyed
 from explainlab.figures.heatmap import heatmap

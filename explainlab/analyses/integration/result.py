@@ -8,7 +8,7 @@ import numpy as np
 
 from explainlab.analyses.base import Record
 from explainlab.analyses.records import Interval, TextBody
-from explainlab.attribution.quadrature import Rule
+from explainlab.attribution.path import Rule
 from explainlab.attribution.records import Attribution, Completeness
 from explainlab.request import Request
 

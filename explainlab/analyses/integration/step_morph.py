@@ -13,7 +13,7 @@ import pandas as pd
 
 from explainlab.analyses.integration.result import IntegrationErrorText, within
 from explainlab.analyses.integration.verdict import text_verdict
-from explainlab.attribution.quadrature import Rule, nodes
+from explainlab.attribution.path import Rule, nodes
 from explainlab.figures.chart import STYLES, percent
 from explainlab.figures.export import component_file, inert, render
 from explainlab.figures.frames import FrameToken, Record

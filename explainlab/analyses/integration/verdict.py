@@ -9,7 +9,7 @@ import numpy as np
 
 from explainlab.analyses.integration.result import IntegrationErrorData, IntegrationErrorText
 from explainlab.analyses.wording import capital, counted, interval_words
-from explainlab.attribution.quadrature import Rule
+from explainlab.attribution.path import Rule
 
 STILL = 0.05
 """Colours stand still where no score is further than this share of the largest from the adaptive rule's."""

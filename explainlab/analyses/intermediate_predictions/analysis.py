@@ -24,7 +24,7 @@ from explainlab.analyses.records import text_fields
 from explainlab.analyses.summary import interval, table
 from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.analyses.wording import counted
-from explainlab.attribution.method import Extent
+from explainlab.attribution.method import TextSize
 from explainlab.attribution.methods.progressive import prompt_warning
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
@@ -56,7 +56,7 @@ class IntermediatePredictions(TextAnalysis[IntermediatePredictionsText, Intermed
     def evaluations(self, parameters: Parameters) -> int:
         return MASKED_TEXTS if parameters.masked else 1
 
-    def passes(self, parameters: Parameters, text: Extent, depth: int) -> PassCount:
+    def passes(self, parameters: Parameters, text: TextSize, depth: int) -> PassCount:
         """See :meth:`Analysis.passes`."""
         return PassCount(text.features if parameters.masked else 1)
 

@@ -14,12 +14,12 @@ from explainlab.analyses.judged_map.result import EvaluatedMetric, JudgedData, J
 from explainlab.analyses.parameters import PerturbingMetrics, listed, metric_requests
 from explainlab.analyses.records import perturbed_texts, text_fields
 from explainlab.analyses.text_analysis import TextAnalysis
-from explainlab.attribution.method import Extent
+from explainlab.attribution.method import TextSize
 from explainlab.attribution.selection import evaluate_attributions
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
 from explainlab.metrics.evaluate import MetricResult
-from explainlab.metrics.registry import MetricRequest, evaluation_passes, get_metric, metric_ids
+from explainlab.metrics.registry import MetricSpec, evaluation_passes, get_metric, metric_ids
 from explainlab.models.context import PassCount
 from explainlab.reader import Reader
 from explainlab.request import digest
@@ -62,7 +62,7 @@ class EvaluatedAttribution(TextAnalysis[JudgedText, JudgedData]):
             for request in metric_requests(parameters.metrics)
         )
 
-    def passes(self, parameters: Parameters, text: Extent, depth: int) -> PassCount:
+    def passes(self, parameters: Parameters, text: TextSize, depth: int) -> PassCount:
         """See :meth:`Analysis.passes`."""
         return evaluation_passes(metric_requests(parameters.metrics), text.features)
 
@@ -102,6 +102,6 @@ def _lines(metric: EvaluatedMetric) -> list[str]:
     return [f"{metric.label}: {metric.value:.4f}", *steps]
 
 
-def _metric(request: MetricRequest, result: MetricResult, subject: Subject) -> EvaluatedMetric:
+def _metric(request: MetricSpec, result: MetricResult, subject: Subject) -> EvaluatedMetric:
     steps = perturbed_texts(subject.units.features, result)
     return EvaluatedMetric(**request.facts, value=result.value, counted=result.counted, steps=steps)

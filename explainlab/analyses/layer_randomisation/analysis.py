@@ -40,9 +40,9 @@ from explainlab.analyses.summary import interval, spelled, table
 from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.analyses.wording import interval_words
 from explainlab.attribution.explain import request_for
-from explainlab.attribution.method import USUAL_LAYERS, USUAL_TEXT, Extent
+from explainlab.attribution.method import USUAL_LAYERS, USUAL_TEXT, TextSize
 from explainlab.attribution.passes import read_originals
-from explainlab.attribution.registry import MethodRequest, parse_method
+from explainlab.attribution.registry import MethodSpec, parse_spec
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
 from explainlab.errors import RequestError
@@ -109,11 +109,11 @@ class LayerRandomisation(TextAnalysis[RandomisationText, RandomisationData]):
         """The versions of all methods, and the data that they read."""
         return fingerprint_of(self.method_requests(parameters), reader)
 
-    def method_requests(self, parameters: Parameters) -> list[MethodRequest]:
+    def method_requests(self, parameters: Parameters) -> list[MethodSpec]:
         """See :meth:`Analysis.method_requests`."""
-        return [parse_method(name) for name in parameters.methods]
+        return [parse_spec(name) for name in parameters.methods]
 
-    def passes(self, parameters: Parameters, text: Extent, depth: int) -> PassCount:
+    def passes(self, parameters: Parameters, text: TextSize, depth: int) -> PassCount:
         """See :meth:`Analysis.passes`; a model's units are taken to be its layers, the head and the embeddings."""
         return super().passes(parameters, text, depth) * (1 + _most_models(parameters, depth))
 
@@ -242,7 +242,7 @@ def _most_models(parameters: LayerRandomisation.Parameters, depth: int) -> int:
 
 
 def _originals(
-    subjects: Sequence[Subject], methods: Sequence[MethodRequest], parameters: LayerRandomisation.Parameters
+    subjects: Sequence[Subject], methods: Sequence[MethodSpec], parameters: LayerRandomisation.Parameters
 ) -> list[Original]:
     """The maps of the model itself: those of a text by every method, then those of the next."""
     classifier, reader = subjects[0].classifier, subjects[0].context.reader

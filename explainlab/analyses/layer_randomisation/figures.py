@@ -19,7 +19,7 @@ from explainlab.analyses.layer_randomisation.result import (
 from explainlab.analyses.layer_randomisation.states import MODES
 from explainlab.analyses.parameters import RANDOM
 from explainlab.attribution.records import Attribution
-from explainlab.attribution.registry import methods, parse_method
+from explainlab.attribution.registry import methods, parse_spec
 from explainlab.figures.chart import GREY, Chart, add_band, layout, shown
 from explainlab.figures.cost import color_symbols
 from explainlab.figures.declared import Map, StudyFigures
@@ -141,7 +141,7 @@ def attribution_of(
     request: Request, body: RandomisationText, method: OriginalMap, scores: Sequence[float]
 ) -> Attribution:
     """``scores`` [n_features] by ``method`` in the ``body`` that answers ``request``, as an attribution."""
-    settings = parse_method(method.method).parameters.model_dump(mode="json") if method.id in methods() else {}
+    settings = parse_spec(method.method).parameters.model_dump(mode="json") if method.id in methods() else {}
     return body.attribution(method_request(request, method.id, settings), scores, signed=method.signed)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from explainlab.analyses.layer_randomisation.result import Control, RandomisationText
 from explainlab.analyses.records import Interval
 from explainlab.analyses.summary import interval
-from explainlab.metrics.agreement import spearman
+from explainlab.metrics.comparison import spearman
 
 RANDOM_MAPS = 100
 

@@ -11,10 +11,10 @@ from explainlab.analyses.base import Record, method_passes
 from explainlab.analyses.layer_randomisation.result import Mode
 from explainlab.analyses.layer_randomisation.similarity import rho
 from explainlab.attribution.explain import attribute_subjects
-from explainlab.attribution.method import Extent
+from explainlab.attribution.method import TextSize
 from explainlab.attribution.passes import fix_targets
 from explainlab.attribution.records import Attribution
-from explainlab.attribution.registry import MethodRequest, get_method
+from explainlab.attribution.registry import MethodSpec, get_method
 from explainlab.attribution.subject import Subject
 from explainlab.errors import ModelError, RequestError
 from explainlab.models.anatomy import Unit
@@ -78,7 +78,7 @@ class Original:
     """The map of a text by a method on the model itself, and the request that it answers."""
 
     subject: Subject
-    method: MethodRequest
+    method: MethodSpec
     request: CompleteRequest
     key: str
     attribution: Attribution
@@ -87,7 +87,7 @@ class Original:
     def work(self) -> float:
         """The work that a map like it is expected to take."""
         tokens = len(self.subject.encoding)
-        return tokens * method_passes(self.method, Extent(tokens, tokens), self.subject.classifier.model.depth).work
+        return tokens * method_passes(self.method, TextSize(tokens, tokens), self.subject.classifier.model.depth).work
 
     def compared(self, found: Attribution | str, keep: bool) -> Compared:
         """Beside ``found``, or the reason why there is no such map; its scores are kept only if asked."""

@@ -40,7 +40,7 @@ from explainlab.analyses.masked_distribution.versions import (
 from explainlab.analyses.numbers import Measure, Number
 from explainlab.analyses.parameters import Counts, Sample, listed, split
 from explainlab.analyses.summary import interval, table
-from explainlab.attribution.method import Extent
+from explainlab.attribution.method import TextSize
 from explainlab.errors import RequestError, TextError, UnsupportedError
 from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier
@@ -153,7 +153,7 @@ class MaskedDistribution(DataAnalysis[MaskedDistributionData]):
         """See :meth:`Analysis.evaluations`: forward passes, of which three count as a gradient."""
         return round(_versions(parameters) * FORWARD)
 
-    def passes(self, parameters: Parameters, text: Extent, depth: int) -> PassCount:
+    def passes(self, parameters: Parameters, text: TextSize, depth: int) -> PassCount:
         """See :meth:`Analysis.passes`: half of the texts are read once, as the reference."""
         return PassCount((1 + _versions(parameters)) / 2)
 

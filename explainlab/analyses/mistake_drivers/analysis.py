@@ -30,9 +30,9 @@ from explainlab.analyses.parameters import Sample, method_spec
 from explainlab.analyses.summary import interval
 from explainlab.analyses.wording import mean_words
 from explainlab.attribution.baselines import data_digest
-from explainlab.attribution.method import Extent
+from explainlab.attribution.method import TextSize
 from explainlab.attribution.passes import masked
-from explainlab.attribution.registry import MethodRequest, get_method, member_versions, parse_method
+from explainlab.attribution.registry import MethodSpec, get_method, member_versions, parse_spec
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
 from explainlab.metrics.comparison import LEVEL, holm, signed_rank_p
@@ -58,7 +58,7 @@ Scores = dict[Key, list[tuple[int, float]]]
 
 def _signed(name: str) -> str:
     name = method_spec(name)
-    method = parse_method(name)
+    method = parse_spec(name)
     if not get_method(method.method).is_signed(method.parameters):
         problem = "The scores of {name} have no sign: they push toward no class"
         raise PydanticCustomError("signed", problem, {"name": method.label})
@@ -127,7 +127,7 @@ class MistakeDrivers(DataAnalysis[MistakeDriversData]):
 
     def fingerprint(self, parameters: Parameters, reader: Reader) -> str:
         """The method's version, and the data that it reads."""
-        method = parse_method(parameters.method)
+        method = parse_spec(parameters.method)
         read = data_digest(method.parameters.model_dump(mode="json"), reader)
         version = get_method(method.method).version
         return " ".join([f"{method.method} {version} {read}", *member_versions(method, reader)])
@@ -136,16 +136,16 @@ class MistakeDrivers(DataAnalysis[MistakeDriversData]):
         """Logits: where the model is sure, the gradient of a probability vanishes, and sure mistakes with it."""
         return "logit"
 
-    def method_requests(self, parameters: Parameters) -> list[MethodRequest]:
+    def method_requests(self, parameters: Parameters) -> list[MethodSpec]:
         """See :meth:`Analysis.method_requests`."""
-        return [parse_method(parameters.method)]
+        return [parse_spec(parameters.method)]
 
     def evaluations(self, parameters: Parameters) -> int:
         return 1
 
-    def passes(self, parameters: Parameters, text: Extent, depth: int) -> PassCount:
+    def passes(self, parameters: Parameters, text: TextSize, depth: int) -> PassCount:
         """See :meth:`Analysis.passes`: those of a map."""
-        method = parse_method(parameters.method)
+        method = parse_spec(parameters.method)
         return get_method(method.method).passes(method.parameters, text, depth)
 
     def expected_tokens(self, row: Row, tokens: int) -> float:
@@ -153,7 +153,7 @@ class MistakeDrivers(DataAnalysis[MistakeDriversData]):
         return tokens_of(row)
 
     def of_data(self, subject: DataSubject, parameters: Parameters) -> MistakeDriversData:
-        method = parse_method(parameters.method)
+        method = parse_spec(parameters.method)
         get_method(method.method).require(subject.classifier, method.parameters)
         predictions = predicted(subject, following=reading_work(subject.rows))
         wrong, right = _selected(predictions, subject, parameters.right)
@@ -205,9 +205,7 @@ def _selected(predictions: Predicted, subject: DataSubject, sampled: int) -> tup
     return wrong, [(predictions.rows[i], label) for i in sorted(drawn.tolist()) for label in targets]
 
 
-def _attributions(
-    subject: DataSubject, method: MethodRequest, targets: Sequence[RowTarget]
-) -> Iterator[WordAttribution]:
+def _attributions(subject: DataSubject, method: MethodSpec, targets: Sequence[RowTarget]) -> Iterator[WordAttribution]:
     """The attributions in their order, of :data:`TOGETHER` rows at a time."""
     batcher = Batcher(subject.classifier, subject.context)
     parts = [targets[start : start + TOGETHER] for start in range(0, len(targets), TOGETHER)]
@@ -221,7 +219,7 @@ def _attributions(
     _add_warnings(subject, batcher)
 
 
-def _work(subject: DataSubject, method: MethodRequest, targets: Sequence[RowTarget]) -> float:
+def _work(subject: DataSubject, method: MethodSpec, targets: Sequence[RowTarget]) -> float:
     """The expected work of explaining ``targets``."""
     depth, tokens = subject.classifier.model.depth, [tokens_of(row) for row, _ in targets]
     return sum(get_method(method.method).work(method.parameters, int(n), depth) * n for n in tokens)
@@ -234,7 +232,7 @@ def _tested_work(targets: Sequence[RowTarget], count: int) -> float:
 
 
 def _word_scores(
-    subject: DataSubject, method: MethodRequest, targets: Sequence[RowTarget], batcher: Batcher
+    subject: DataSubject, method: MethodSpec, targets: Sequence[RowTarget], batcher: Batcher
 ) -> Iterator[WordAttribution]:
     """The words of all features of every row (empty: no word), their scores, and the warnings of its attribution."""
     subject.context.check_cancelled()

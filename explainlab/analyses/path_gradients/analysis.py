@@ -23,8 +23,7 @@ from explainlab.analyses.summary import interval, table
 from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.analyses.wording import counted
 from explainlab.attribution.method import BASELINE_HELP, Baseline, BaselineData
-from explainlab.attribution.path import Path, evaluate
-from explainlab.attribution.quadrature import Rule, nodes
+from explainlab.attribution.path import Path, Rule, evaluate, nodes
 from explainlab.attribution.records import cancels
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row

@@ -13,7 +13,7 @@ import plotly.graph_objects as go
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.path_gradients.result import PathGradientsData, PathGradientsText
 from explainlab.analyses.path_gradients.verdict import mean_verdict
-from explainlab.attribution.quadrature import nodes
+from explainlab.attribution.path import nodes
 from explainlab.attribution.records import Attribution
 from explainlab.figures.chart import BLUE, GREY, RED, STYLES, Chart, error_bars, layout, percent, shortened, shown
 from explainlab.figures.declared import Map, StudyFigures

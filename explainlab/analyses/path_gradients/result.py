@@ -5,7 +5,7 @@ from __future__ import annotations
 from explainlab.analyses.base import Record
 from explainlab.analyses.integration.result import IntegralBody
 from explainlab.analyses.records import Interval
-from explainlab.attribution.quadrature import Rule
+from explainlab.attribution.path import Rule
 
 
 class SampledPath(Record):

@@ -25,8 +25,7 @@ from explainlab.models.context import RunContext
 from explainlab.models.inputs import Unpadded
 from explainlab.models.reading import logits_of
 from explainlab.request import CompleteRequest, Request, digest
-from explainlab.text.rationale import marked_features
-from explainlab.text.units import group
+from explainlab.text.units import group, marked_features
 
 CHECKED = 5_000
 """Most rows on which a model is checked before another study shows a truth: so many that chance hardly decides."""

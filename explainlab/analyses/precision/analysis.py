@@ -38,10 +38,10 @@ from explainlab.analyses.precision.verdict import verdict
 from explainlab.analyses.records import text_fields
 from explainlab.analyses.summary import interval, spelled, table
 from explainlab.analyses.text_analysis import TextAnalysis
-from explainlab.attribution.method import USUAL_LAYERS, USUAL_TOKENS, Extent
+from explainlab.attribution.method import USUAL_LAYERS, USUAL_TOKENS, TextSize
 from explainlab.attribution.passes import read_originals
 from explainlab.attribution.records import Attribution
-from explainlab.attribution.registry import MethodRequest, get_method, parse_method
+from explainlab.attribution.registry import MethodSpec, get_method, parse_spec
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
 from explainlab.errors import ModelError, RequestError
@@ -105,11 +105,11 @@ class Precision(TextAnalysis[PrecisionText, PrecisionData]):
         """The versions of all methods, and the data that they read."""
         return fingerprint_of(self.method_requests(parameters), reader)
 
-    def method_requests(self, parameters: Parameters) -> list[MethodRequest]:
+    def method_requests(self, parameters: Parameters) -> list[MethodSpec]:
         """See :meth:`Analysis.method_requests`."""
-        return [parse_method(name) for name in parameters.methods]
+        return [parse_spec(name) for name in parameters.methods]
 
-    def passes(self, parameters: Parameters, text: Extent, depth: int) -> PassCount:
+    def passes(self, parameters: Parameters, text: TextSize, depth: int) -> PassCount:
         """See :meth:`Analysis.passes`: every method in every number format, and with other draws where it draws."""
         formats = len(parameters.dtypes)
         methods = self.method_requests(parameters)
@@ -240,14 +240,14 @@ class Precision(TextAnalysis[PrecisionText, PrecisionData]):
         return [table(rows), "", table(controls)]
 
 
-def _draws(method: MethodRequest) -> bool:
+def _draws(method: MethodSpec) -> bool:
     """Whether another seed can give another map."""
     return get_method(method.method).random
 
 
 def _controls(
     subjects: Sequence[Subject],
-    methods: Sequence[MethodRequest],
+    methods: Sequence[MethodSpec],
     chosen: Sequence[Chosen],
     originals: Sequence[Sequence[Attribution]],
     outputs: Outputs,
@@ -275,7 +275,7 @@ def _controls(
 
 def _body(
     subject: Subject,
-    methods: Sequence[MethodRequest],
+    methods: Sequence[MethodSpec],
     left_out: list[str],
     originals: Sequence[Attribution],
     controls: list[Held],
@@ -324,13 +324,11 @@ def _body(
     )
 
 
-def _pairs(
-    methods: Sequence[MethodRequest], originals: Sequence[Attribution]
-) -> list[tuple[MethodRequest, Attribution]]:
+def _pairs(methods: Sequence[MethodSpec], originals: Sequence[Attribution]) -> list[tuple[MethodSpec, Attribution]]:
     return list(zip(methods, originals, strict=True))
 
 
-def _facts(method: MethodRequest, own: Attribution) -> MethodFacts:
+def _facts(method: MethodSpec, own: Attribution) -> MethodFacts:
     return MethodFacts(
         method=method.name, id=method.method, label=method.label, signed=own.signed, draws=_draws(method)
     )

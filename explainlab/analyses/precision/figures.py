@@ -14,7 +14,7 @@ from explainlab.analyses.precision.result import MethodFacts, PrecisionData, Pre
 from explainlab.analyses.precision.verdict import Body, verdict
 from explainlab.analyses.records import Interval
 from explainlab.attribution.records import Attribution
-from explainlab.attribution.registry import methods, parse_method
+from explainlab.attribution.registry import methods, parse_spec
 from explainlab.figures.chart import COLORS, GREY, SYMBOLS, Chart, error_bars, layout, name_rows
 from explainlab.figures.declared import Map, StudyFigures
 from explainlab.figures.heatmap import heatmap, limit
@@ -150,7 +150,7 @@ def _maps(result: AnalysisResult[PrecisionText]) -> Iterator[Map]:
 
 
 def _attribution(request: Request, body: PrecisionText, own: MethodFacts, scores: Sequence[float]) -> Attribution:
-    settings = parse_method(own.method).parameters.model_dump(mode="json") if own.id in methods() else {}
+    settings = parse_spec(own.method).parameters.model_dump(mode="json") if own.id in methods() else {}
     return body.attribution(method_request(request, own.id, settings), scores, signed=own.signed)
 
 

@@ -18,7 +18,7 @@ from explainlab.analyses.precision.result import (
 )
 from explainlab.analyses.summary import interval
 from explainlab.attribution.records import Attribution
-from explainlab.metrics.agreement import spearman
+from explainlab.metrics.comparison import spearman
 from explainlab.request import Dtype
 
 TOP = 5

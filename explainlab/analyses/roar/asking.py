@@ -16,7 +16,7 @@ from explainlab.analyses.roar.parameters import RoarParameters
 from explainlab.analyses.training.making import Making
 from explainlab.analyses.wording import counted
 from explainlab.attribution.methods.paths import IntegratedGradients
-from explainlab.attribution.registry import MethodRequest, get_method, member_versions
+from explainlab.attribution.registry import MethodSpec, get_method, member_versions
 from explainlab.errors import DataError, RequestError
 from explainlab.models.context import RunContext
 from explainlab.reader import Reader
@@ -40,7 +40,7 @@ class GridQuestion(Making):
         except DataError:  # the run then fails with the reason
             return ""
 
-    def method_requests(self, parameters: RoarParameters) -> list[MethodRequest]:
+    def method_requests(self, parameters: RoarParameters) -> list[MethodSpec]:
         """See :meth:`Analysis.method_requests`."""
         return parameters.requests
 

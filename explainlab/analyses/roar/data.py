@@ -20,7 +20,7 @@ from explainlab.models.context import RunContext
 from explainlab.models.devices import choose_device
 from explainlab.models.loading import changed_model
 from explainlab.models.model_types import model_type_of
-from explainlab.models.stored.places import PREFIX
+from explainlab.models.stored.places import EMBEDDED
 from explainlab.reader import Reader
 from explainlab.request import CompleteRequest
 from explainlab.training import (
@@ -53,7 +53,7 @@ class Untrained:
     def of(cls, base: str, start: Start) -> Untrained:
         """Those that begin as ``start``."""
         config = start.network.config
-        masks = noted_masks(config, base.startswith(PREFIX)) is not None
+        masks = noted_masks(config, base.startswith(EMBEDDED)) is not None
         return cls(base, model_type_of(config).architecture, start.tokenizer, masks)
 
     def filler_id(self, baseline: str) -> int:
@@ -127,7 +127,7 @@ def files_of(parameters: RoarParameters, reader: Reader) -> list[str]:
 def _share(part: str, source: str) -> float | None:
     """The share of the training data that is held out as this part; None where ``source`` is a data set."""
     try:
-        return TrainingSettings.checked({"validation": source}).validation_share
+        return TrainingSettings.validated({"validation": source}).validation_share
     except RequestError as error:
         raise RequestError(f"{part}={source} is no share of the rows.", "Use 0.2, or a data set.") from error
 

@@ -13,8 +13,8 @@ from explainlab import declared
 from explainlab.analyses.parameters import RANDOM, Counts, JoinedMethods, split
 from explainlab.analyses.training.analysis import training_settings
 from explainlab.attribution.methods.paths import IntegratedGradients
-from explainlab.attribution.registry import MethodRequest, get_method, parse_method
-from explainlab.declared import refused
+from explainlab.attribution.registry import MethodSpec, get_method, parse_spec
+from explainlab.declared import as_validation_error
 
 WHOLE = 100
 """The last ratio: all tokens masked."""
@@ -49,7 +49,7 @@ def _counts(counts: list[int]) -> list[int]:
 
 def _measures(names: list[str]) -> list[str]:
     """All but random, which is always compared with."""
-    named = [name for name in names if parse_method(name).method != RANDOM]
+    named = [name for name in names if parse_spec(name).method != RANDOM]
     if not named:
         raise PydanticCustomError("measures", "Give a measure beside random, as in gradient:norm=one_hot")
     return named
@@ -68,9 +68,9 @@ def _absolute(folder: str) -> str:
     return os.path.abspath(os.path.expanduser(folder)) if folder.strip() else ""
 
 
-def measure_requests(names: list[str]) -> list[MethodRequest]:
+def measure_requests(names: list[str]) -> list[MethodSpec]:
     """The measures of these canonical names."""
-    return [refused(partial(parse_method, name)) for name in names]
+    return [as_validation_error(partial(parse_spec, name)) for name in names]
 
 
 class RoarParameters(declared.Parameters):
@@ -149,6 +149,6 @@ class RoarParameters(declared.Parameters):
         return {"true": [True], "false": [False], "both": [True, False]}[self.recursive]
 
     @property
-    def requests(self) -> list[MethodRequest]:
+    def requests(self) -> list[MethodSpec]:
         """The measures."""
         return measure_requests(self.measures)

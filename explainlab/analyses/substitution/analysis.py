@@ -29,9 +29,9 @@ from explainlab.analyses.substitution.search import MOST_EXPLAINED, Run, Search
 from explainlab.analyses.substitution.verdict import data_verdict, text_verdict
 from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.attribution.baselines import data_digest
-from explainlab.attribution.method import Extent
+from explainlab.attribution.method import TextSize
 from explainlab.attribution.passes import read_originals
-from explainlab.attribution.registry import MethodRequest, get_method, member_versions, parse_method
+from explainlab.attribution.registry import MethodSpec, get_method, member_versions, parse_spec
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
 from explainlab.metrics.near_words import Neighbours, lettered
@@ -80,15 +80,15 @@ class Substitution(TextAnalysis[SubstitutionText, SubstitutionData]):
         read = data_digest(own.parameters.model_dump(mode="json"), reader)
         return digest([versions, member_versions(own, reader), read])
 
-    def method_requests(self, parameters: Parameters) -> list[MethodRequest]:
+    def method_requests(self, parameters: Parameters) -> list[MethodSpec]:
         """See :meth:`Analysis.method_requests`."""
-        return [parse_method(parameters.method)]
+        return [parse_spec(parameters.method)]
 
     def evaluations(self, parameters: Parameters) -> int:
         """See :meth:`Analysis.evaluations`."""
         return len(objectives(parameters.objective)) * MOST_EXPLAINED * _EVALUATIONS
 
-    def passes(self, parameters: Parameters, text: Extent, depth: int) -> PassCount:
+    def passes(self, parameters: Parameters, text: TextSize, depth: int) -> PassCount:
         """See :meth:`Analysis.passes`."""
         (method,) = self.method_requests(parameters)
         a_map, near = method_passes(method, text, depth), parameters.neighbours * text.tokens

@@ -21,7 +21,7 @@ from explainlab.analyses.substitution.result import (
 from explainlab.analyses.substitution.verdict import data_verdict, text_verdict
 from explainlab.analyses.wording import joined
 from explainlab.attribution.records import Attribution
-from explainlab.attribution.registry import parse_method
+from explainlab.attribution.registry import parse_spec
 from explainlab.figures.chart import COLORS, GREY, SYMBOLS, Chart, error_bars, layout
 from explainlab.figures.declared import Map, StudyFigures
 from explainlab.figures.heatmap import heatmap, limit
@@ -98,7 +98,7 @@ def _heatmaps(result: AnalysisResult[SubstitutionText]) -> Iterator[Map]:
     Attacks with the same end are drawn once. The top features are framed.
     """
     body, k = result.body, len(result.body.original.listed)
-    chosen = parse_method(body.method)
+    chosen = parse_spec(body.method)
     settings = chosen.parameters.model_dump(mode="json")
     request = result.request.model_copy(update={"question": chosen.method, "parameters": settings})
     before = shares_of(body, request, body.original.scores)

@@ -12,11 +12,11 @@ from scipy.special import softmax
 from explainlab.analyses.attack.measures import normalised
 from explainlab.analyses.attack.search import Objective, Point
 from explainlab.analyses.attributions import output_of, text_seed
-from explainlab.attribution.registry import MethodRequest, get_method
+from explainlab.attribution.registry import MethodSpec, get_method
 from explainlab.attribution.subject import Subject
 from explainlab.errors import ModelError, TextError
+from explainlab.metrics.evaluate import TIE
 from explainlab.metrics.near_words import Neighbours, cased_as, replaced, single
-from explainlab.metrics.trust import TIE
 from explainlab.models.batching import Batcher
 from explainlab.models.reading import Reading, Text, logits_of, read_all
 from explainlab.text.encoding import Encoding
@@ -80,7 +80,7 @@ class Search:
     ``tolerance``: how far the probability of the predicted class may change where it is constrained.
     """
 
-    def __init__(self, batcher: Batcher, method: MethodRequest, neighbours: Neighbours, tolerance: float) -> None:
+    def __init__(self, batcher: Batcher, method: MethodSpec, neighbours: Neighbours, tolerance: float) -> None:
         self._batcher = batcher
         self._method = method
         self._neighbours = neighbours
@@ -183,13 +183,13 @@ class Search:
         screen = get_method(_SCREEN)
         if screen.unsupported(self._batcher.classifier.architecture):
             return proposals[:MOST_EXPLAINED]
-        request = MethodRequest(_SCREEN, screen.Parameters())
+        request = MethodSpec(_SCREEN, screen.Parameters())
         maps = self._maps(proposals, request)
         return sorted(proposals, key=lambda p: _share(p.run, maps[p]))[:MOST_EXPLAINED]
 
     # Maps ------------------------------------------------------------------------------------------------------------
 
-    def _maps(self, proposals: Sequence[Proposal], method: MethodRequest) -> dict[Proposal, np.ndarray]:
+    def _maps(self, proposals: Sequence[Proposal], method: MethodSpec) -> dict[Proposal, np.ndarray]:
         """The map of every proposal; a text that several runs propose is explained once, and counted with each."""
         subjects: dict[tuple[Subject, Text], Subject] = {}
         for proposal in proposals:
@@ -216,7 +216,7 @@ class Search:
         subject.text.logits = proposal.logits  # they are known, and are no prediction that the run is about
         return subject
 
-    def _explained(self, subjects: Sequence[Subject], method: MethodRequest) -> list[np.ndarray]:
+    def _explained(self, subjects: Sequence[Subject], method: MethodSpec) -> list[np.ndarray]:
         if not subjects:
             return []
         outcomes = get_method(method.method).attribute_many(subjects, method.parameters)

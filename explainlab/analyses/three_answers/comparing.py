@@ -9,7 +9,7 @@ import numpy as np
 import scipy
 
 from explainlab.analyses.roar.judging import FEWEST_SEEDS
-from explainlab.metrics.agreement import rank_correlations
+from explainlab.metrics.comparison import rank_correlations
 from explainlab.metrics.summary import RESAMPLES
 
 DIGITS = 12

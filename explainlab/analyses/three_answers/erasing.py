@@ -18,9 +18,9 @@ from explainlab.analyses.roar.parameters import RoarParameters
 from explainlab.analyses.roar.texts import TOGETHER
 from explainlab.analyses.training.alone import alone
 from explainlab.attribution.method import USUAL_LAYERS, USUAL_TEXT
-from explainlab.attribution.registry import parse_method
+from explainlab.attribution.registry import parse_spec
 from explainlab.metrics.evaluate import Case, evaluate
-from explainlab.metrics.registry import MetricRequest, evaluation_passes, get_metric
+from explainlab.metrics.registry import MetricSpec, evaluation_passes, get_metric
 from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import FORWARD, Body
@@ -51,11 +51,11 @@ class Erasing:
     """
 
     def __init__(
-        self, setting: Setting, parameters: RoarParameters, compared: Sequence[str], erasure: MetricRequest
+        self, setting: Setting, parameters: RoarParameters, compared: Sequence[str], erasure: MetricSpec
     ) -> None:
         self._setting, self._context, self._metric = setting, setting.context, parameters.metric
         self._test, self._gold = setting.data.splits["test"], setting.data.gold["test"]
-        random = Measure(parse_method(RANDOM), parameters.signs == "absolute")
+        random = Measure(parse_spec(RANDOM), parameters.signs == "absolute")
         self._measures = {name: setting.measures.get(name, random) for name in compared}
         self._erasure = erasure
         self._nothing = {name: Masks.none(split.lengths) for name, split in setting.data.splits.items()}

@@ -25,7 +25,7 @@ from explainlab.errors import DataError, RequestError, ResourceError
 from explainlab.files import write_file
 from explainlab.models import loading
 from explainlab.models.context import PassCount, RunContext
-from explainlab.models.stored.made import CARD, WEIGHTS, made_id
+from explainlab.models.stored.places import CARD, WEIGHTS, made_id
 from explainlab.reader import Reader
 from explainlab.request import CompleteRequest, digest
 from explainlab.result import Cost
@@ -63,7 +63,7 @@ def training_settings(value: object) -> object:
         value = {name.strip(): text.strip() for name, _, text in pairs}
     if not isinstance(value, Mapping) or any(name in ELSEWHERE for name in value):
         raise ValueError(f"Write name=value, with commas between, without {', '.join(ELSEWHERE)}")
-    whole = TrainingSettings.checked(value).model_dump(mode="json")
+    whole = TrainingSettings.validated(value).model_dump(mode="json")
     return {name: whole[name] for name in value}
 
 

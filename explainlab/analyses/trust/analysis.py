@@ -28,14 +28,14 @@ from explainlab.analyses.trust.result import (
 from explainlab.analyses.trust.verdict import mean_verdict, verdict
 from explainlab.analyses.wording import capital, quoted
 from explainlab.attribution.baselines import data_digest
-from explainlab.attribution.method import Extent
+from explainlab.attribution.method import TextSize
 from explainlab.attribution.records import Attribution
-from explainlab.attribution.registry import MethodRequest, complete_method, get_method, member_versions
+from explainlab.attribution.registry import MethodSpec, complete_method, get_method, member_versions
 from explainlab.attribution.selection import case_of
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
 from explainlab.declared import parse
-from explainlab.metrics import trust
+from explainlab.metrics.evaluate import RANDOM_MAPS, RandomComparison, compare_with_random
 from explainlab.metrics.registry import evaluation_passes, get_metric, parse_metric
 from explainlab.models.batching import Batcher
 from explainlab.models.context import PassCount
@@ -111,14 +111,14 @@ class Trust(TextAnalysis[TrustText, TrustData]):
             texts=[_row(row, body) for row, body in zip(rows, bodies, strict=True)],
         )
 
-    def method_requests(self, parameters: Parameters) -> list[MethodRequest]:
+    def method_requests(self, parameters: Parameters) -> list[MethodSpec]:
         """See :meth:`Analysis.method_requests`."""
         return [complete_method(parameters.method, parameters.settings)]
 
-    def passes(self, parameters: Parameters, text: Extent, depth: int) -> PassCount:
+    def passes(self, parameters: Parameters, text: TextSize, depth: int) -> PassCount:
         """See :meth:`Analysis.passes`."""
         metrics = [parse_metric(name) for name in ("comprehensiveness", "sufficiency")]
-        judged = evaluation_passes(metrics, text.features) * (1 + trust.RANDOM_MAPS)
+        judged = evaluation_passes(metrics, text.features) * (1 + RANDOM_MAPS)
         return super().passes(parameters, text, depth) + judged
 
     def evaluations(self, parameters: Parameters) -> int:
@@ -149,18 +149,18 @@ def _text_body(subject: Subject, attribution: Attribution, parameters: Trust.Par
     subject.warnings += own_warnings(subject, attribution.warnings)
     case = case_of(subject, attribution.scores[None])  # it reads a text that was not read yet, and counts that pass
     before = batcher.passes + batcher.recalled
-    (results,) = trust.trust(case, text_seed(subject), batcher)
+    (results,) = compare_with_random(case, text_seed(subject), batcher)
     subject.forward += batcher.passes + batcher.recalled - before
     return TrustText(
         **text_fields(subject),
         method=parameters.method,
         scores=attribution.scores.tolist(),
-        random_maps=trust.RANDOM_MAPS,
+        random_maps=RANDOM_MAPS,
         metrics=[_comparison(result, subject.units.features) for result in results],
     )
 
 
-def _comparison(result: trust.Trust, features: Sequence[Feature]) -> Comparison:
+def _comparison(result: RandomComparison, features: Sequence[Feature]) -> Comparison:
     """One metric of an attribution of a text with these ``features``."""
     return Comparison(
         **result.metric.facts,

@@ -8,7 +8,7 @@ from explainlab.analyses import too_short
 from explainlab.analyses.records import Interval
 from explainlab.analyses.trust.result import Comparison, Summary, TrustData, TrustText
 from explainlab.analyses.wording import counted, joined, whole_percent
-from explainlab.metrics.trust import TIE
+from explainlab.metrics.evaluate import TIE
 from explainlab.request import Unit
 
 BEYOND, BETTER, WORSE = 0.95, 0.75, 0.05

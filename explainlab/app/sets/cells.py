@@ -14,7 +14,7 @@ from explainlab.app.once import once
 from explainlab.app.place import Answer
 from explainlab.app.question import card_of
 from explainlab.errors import ModelError
-from explainlab.models.stored.made import but_for_seed
+from explainlab.models.stored.places import but_for_seed
 from explainlab.service import looks
 from explainlab.service.store.made import called, shown_model
 

@@ -33,7 +33,7 @@ def draw_guide_button() -> None:
 
 def draw_guide() -> None:
     """A table for each family of methods."""
-    starts = " · ".join(link(method.id) for method in methods().values() if method.start)
+    starts = " · ".join(link(method.id) for method in methods().values() if method.recommended)
     st.markdown(
         f"Start with {starts}: they tell for and against, and work with most models. Add others to see where they "
         "disagree. All scores explain what the *model* does, right or wrong."
@@ -49,7 +49,7 @@ def draw_guide() -> None:
 
 def _row(method: Method) -> dict[str, str]:
     return {
-        "Method": f"{link(method.id)} {START}" if method.start else link(method.id),
+        "Method": f"{link(method.id)} {START}" if method.recommended else link(method.id),
         "What it does": plain(method.plain),
         "Good for": plain(method.good_for),
         "Takes as long as": method.speed(),

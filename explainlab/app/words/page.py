@@ -54,7 +54,7 @@ def _draw_metric(metric: AnyMetric) -> None:
 
 
 def _draw_method(method: Method) -> None:
-    st.subheader(f"{plain(method.label)} {START if method.start else ''}", anchor=anchor(method.id))
+    st.subheader(f"{plain(method.label)} {START if method.recommended else ''}", anchor=anchor(method.id))
     good = f" **Good for:** {plain(method.good_for)}" if method.good_for else ""
     st.markdown(f"{plain(method.plain)}{good}")
     facts = [

@@ -1,4 +1,4 @@
-"""ALTI: how near what every token sends is to what the block makes of all, through all blocks."""
+"""ALTI: the nearness of every token's contribution to the output of a block, through all blocks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch import Tensor
 
 from explainlab import declared
 from explainlab.attribution.decomposition import Step, normalised, rolled_out
-from explainlab.attribution.method import BatchedMethod, Extent, Outcome
+from explainlab.attribution.method import BatchedMethod, Outcome, TextSize
 from explainlab.attribution.subject import Subject
 from explainlab.models.context import PassCount
 
@@ -19,7 +19,7 @@ from explainlab.models.context import PassCount
 class ALTI(BatchedMethod):
     """Shares of every block's first norm, multiplied through the blocks; the scores of all tokens sum to 1.
 
-    A row that no token comes near keeps to itself.
+    A row far from all tokens keeps its weight on itself.
     """
 
     class Parameters(declared.Parameters):
@@ -36,7 +36,7 @@ class ALTI(BatchedMethod):
     needs: ClassVar = ("post-norm blocks",)
 
     @classmethod
-    def passes(cls, parameters: Parameters, text: Extent, depth: int) -> PassCount:
+    def passes(cls, parameters: Parameters, text: TextSize, depth: int) -> PassCount:
         return PassCount.recorded(1)
 
     def attribute_many(self, subjects: Sequence[Subject], parameters: Parameters) -> list[Outcome]:

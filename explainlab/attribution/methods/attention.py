@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import Field
 
 from explainlab import declared
-from explainlab.attribution.method import BatchedMethod, Extent, Outcome
+from explainlab.attribution.method import BatchedMethod, Outcome, TextSize
 from explainlab.attribution.passes import attention_maps
 from explainlab.attribution.subject import Subject
 from explainlab.models.context import PassCount
@@ -23,21 +23,23 @@ READING_HELP = (
 
 
 class _AttentionMethod(BatchedMethod):
-    """Unsigned and independent of the target: what the model reads, not what it concludes."""
+    """Base class of the attention methods: unsigned and independent of the target, as they show reading, not
+    conclusions.
+    """
 
     family: ClassVar = "Attention"
     signed: ClassVar = False
     needs: ClassVar[tuple[str, ...]] = ("attention",)
 
     @classmethod
-    def passes(cls, parameters: Any, text: Extent, depth: int) -> PassCount:
+    def passes(cls, parameters: Any, text: TextSize, depth: int) -> PassCount:
         return PassCount.recorded(1)
 
     def attribute_many(self, subjects: Sequence[Subject], parameters: Any) -> list[Outcome]:
         return attention_maps(subjects, lambda subject, maps: self._read(subject, maps, parameters))
 
     def _read(self, subject: Subject, maps: np.ndarray, parameters: Any) -> Outcome:
-        real = slice(np.count_nonzero(subject.encoding.attention))  # what is padded is padded on the right
+        real = slice(np.count_nonzero(subject.encoding.attention))  # padding is on the right
         if parameters.reading == "class_row":
             rows = subject.classifier.head_rows(subject.encoding)[real]
         else:
@@ -48,7 +50,7 @@ class _AttentionMethod(BatchedMethod):
 
     @abstractmethod
     def combine(self, maps: np.ndarray, rows: np.ndarray, parameters: Any) -> np.ndarray:
-        """float64 [..., N]: what ``rows`` [..., N] read through the head means [layers, N, N], bottom first."""
+        """Return float64 [..., N]: attention of ``rows`` [..., N] through head means [layers, N, N], bottom first."""
 
 
 class AttentionLast(_AttentionMethod):

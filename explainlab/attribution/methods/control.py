@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from explainlab.attribution.method import Extent, Method, Outcome
+from explainlab.attribution.method import Method, Outcome, TextSize
 from explainlab.attribution.subject import Subject
 from explainlab.declared import Parameters
 from explainlab.models.context import PassCount
@@ -26,7 +26,7 @@ class Random(Method):
     random: ClassVar = True
 
     @classmethod
-    def passes(cls, parameters: Parameters, text: Extent, depth: int) -> PassCount:
+    def passes(cls, parameters: Parameters, text: TextSize, depth: int) -> PassCount:
         return PassCount(1)
 
     def attribute(self, subject: Subject, parameters: Parameters) -> Outcome:

@@ -1,4 +1,4 @@
-"""DecompX: the logit as a sum of what every token adds to it, through the whole model."""
+"""DecompX: the logit as a sum of every token's contribution, through the whole model."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch import Tensor
 
 from explainlab import declared
 from explainlab.attribution.decomposition import Step, steps_of, through, through_head, tokens
-from explainlab.attribution.method import Extent, Method, Outcome
+from explainlab.attribution.method import Method, Outcome, TextSize
 from explainlab.attribution.subject import Subject
 from explainlab.errors import MemoryShortage
 from explainlab.models.context import FORWARD, PassCount
@@ -19,7 +19,7 @@ from explainlab.models.devices import free_memory
 from explainlab.request import Output
 
 HELD = 3
-"""Tensors [N, N, d] that are in memory at most."""
+"""Most tensors [N, N, d] in memory."""
 
 
 class DecompX(Method):
@@ -47,8 +47,8 @@ class DecompX(Method):
     output: ClassVar[Output] = "logit"
 
     @classmethod
-    def passes(cls, parameters: Parameters, text: Extent, depth: int) -> PassCount:
-        return PassCount(1, spare=-FORWARD * text.tokens)  # each token is followed as long as a pass
+    def passes(cls, parameters: Parameters, text: TextSize, depth: int) -> PassCount:
+        return PassCount(1, spare=-FORWARD * text.tokens)  # following a token costs a pass
 
     def attribute(self, subject: Subject, parameters: Parameters) -> Outcome:
         recorded: list[Step] = []
@@ -69,7 +69,9 @@ class DecompX(Method):
         return Outcome(subject.units.sum_tokens(tokens(subject, scores)), expected=float(slope @ logits), remedy=remedy)
 
     def _propagated(self, subject: Subject, steps: list[Step], biases: bool) -> Tensor:
-        """[N, classes]: what every real token adds to the logits; block after block, so that others may take turns."""
+        """Return [N, classes]: every real token's contribution to the logits; block after block, so that others may
+        take turns.
+        """
         _require_room(steps[0], subject.classifier.device)
         row, last = 0, len(steps) - 1
         held: list[Tensor | None] = [None]
@@ -93,7 +95,7 @@ class DecompX(Method):
 
 
 def _require_room(step: Step, device: torch.device) -> None:
-    """Raise :class:`MemoryShortage` where the vectors of all pairs of tokens do not fit, with their size."""
+    """Raise :class:`MemoryShortage` if the vectors of all pairs of tokens do not fit, with their size."""
     needed = HELD * step.length * step.state.numel() * step.state.element_size()
     free = free_memory(device)
     if needed > free:

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from explainlab import declared
 from explainlab.attribution import passes
 from explainlab.attribution.batch import Batch, stream
-from explainlab.attribution.method import BASELINE_HELP, Baseline, BaselineData, BatchedMethod, Extent, Outcome
+from explainlab.attribution.method import BASELINE_HELP, Baseline, BaselineData, BatchedMethod, Outcome, TextSize
 from explainlab.attribution.methods.gradients import total
 from explainlab.attribution.subject import Subject
 from explainlab.models.context import PassCount
@@ -49,10 +49,10 @@ class DeepLift(BatchedMethod):
     source: ClassVar = "Shrikumar et al. 2017 (rescale rule), computed by Captum"
     definition: ClassVar = "φᵢ = Σ_d (xᵢ - x′ᵢ) · mᵢ, with m the product of Δoutput/Δinput through every activation"
     needs: ClassVar = ("gradients",)
-    inside: ClassVar = True
+    uses_internals: ClassVar = True
 
     @classmethod
-    def passes(cls, parameters: Parameters, text: Extent, depth: int) -> PassCount:
+    def passes(cls, parameters: Parameters, text: TextSize, depth: int) -> PassCount:
         return PassCount(2) + PassCount.gradients(2)
 
     def attribute_many(self, subjects: Sequence[Subject], parameters: Parameters) -> list[Outcome]:
@@ -77,7 +77,7 @@ class DeepLift(BatchedMethod):
             Outcome(
                 subject.units.sum_tokens(products[i][:, 0]),
                 expected=float(subject.scalar(subject.original) - starts[i][0]),
-                terms=float(products[i][:, 1].max()),
+                rounding_scale=float(products[i][:, 1].max()),
                 remedy=UNCOVERED,
             )
             for i, subject in enumerate(subjects)
@@ -86,7 +86,7 @@ class DeepLift(BatchedMethod):
 
 @contextmanager
 def _without_traces(network: nn.Module) -> Iterator[None]:
-    """Modules keep no attributes from inside: Captum leaves some where a pass fails."""
+    """Remove attributes that Captum leaves on modules after a failed pass."""
     before = [(module, set(vars(module))) for module in network.modules()]
     try:
         yield

@@ -17,9 +17,9 @@ from explainlab.attribution.method import (
     BASELINE_HELP,
     Baseline,
     BaselineData,
-    Extent,
     Method,
     Outcome,
+    TextSize,
     require_affordable,
 )
 from explainlab.attribution.subject import Subject
@@ -72,11 +72,11 @@ class DiscretizedIntegratedGradients(Method):
     family: ClassVar = "Paths"
     source: ClassVar = "Sanyal & Ren 2021, definition of DIG; anchors as in their code"
     definition: ClassVar = "φᵢ = Σ_d Σ_k ∂F(xᵏ)/∂xᵢ · (xᵢᵏ⁺¹ - xᵢᵏ), x⁰ = x′, xᵐ⁺¹ = x, monotone, xᵏ near words"
-    distinct: ClassVar = True
+    deduplicates: ClassVar = True
     needs: ClassVar = ("gradients",)
 
     @classmethod
-    def passes(cls, parameters: Parameters, text: Extent, depth: int) -> PassCount:
+    def passes(cls, parameters: Parameters, text: TextSize, depth: int) -> PassCount:
         searched = -parameters.steps  # an anchor takes about as long as a gradient
         return PassCount(2) + PassCount.gradients(parameters.steps + 1, spare=searched)
 
@@ -109,7 +109,7 @@ class DiscretizedIntegratedGradients(Method):
 
 @dataclass(frozen=True, eq=False)
 class Vocabulary:
-    """The words [V, d] that paths pass by, and how their ``anchors`` are chosen among them."""
+    """The words [V, d] for paths, and the choice of ``anchors`` among them."""
 
     table: Tensor
     anchors: int
@@ -117,7 +117,8 @@ class Vocabulary:
     strategy: Strategy
 
     def paths(self, words: Tensor, goals: Tensor, check: Callable[[], None] = lambda: None) -> Tensor:
-        """float32 [anchors + 2, T, d]: from ``goals`` [T, d] to ``words`` int64 [T], monotone in every dimension.
+        """Return float32 [anchors + 2, T, d]: from ``goals`` [T, d] to ``words`` int64 [T], monotone in every
+        dimension.
 
         ``check`` is called before every anchor and may raise.
         """
@@ -130,7 +131,9 @@ class Vocabulary:
         return torch.stack([goals, *points[::-1]])
 
     def _monotone(self, anchor: Tensor, last: Tensor, goal: Tensor) -> Tensor:
-        """float32 [T, d]: the points of the anchors, monotone between ``last`` and ``goal``; the goal for anchor -1."""
+        """Return float32 [T, d]: the points of the anchors, monotone between ``last`` and ``goal``; the goal for anchor
+        -1.
+        """
         low, high = torch.minimum(last, goal), torch.maximum(last, goal)
         word = self.table[anchor].float()
         point = torch.where((word < low) | (word > high), self._onward(last, goal).clamp(low, high), word)
@@ -140,7 +143,7 @@ class Vocabulary:
         return last - (last - goal) / self.anchors
 
     def _next(self, seen: Tensor, goals: Tensor) -> Tensor:
-        """int64 [T]: the anchor after ``seen`` int64 [T, s]; -1 where none is left, and from then on."""
+        """Return int64 [T]: the anchor after ``seen`` int64 [T, s]; -1 if none is left, and from then on."""
         anchors = torch.full_like(seen[:, -1], -1)
         unfinished = (seen[:, -1] >= 0).nonzero()[:, 0]
         near = torch.cat(
@@ -166,7 +169,7 @@ class Vocabulary:
         return best.where(cost.isfinite().any(dim=1), -1)
 
     def _near(self, anchors: Tensor) -> Tensor:
-        """int64 [T, neighbours]: the words nearest to each anchor, without itself, nearest first."""
+        """Return int64 [T, neighbours]: the words nearest to each anchor, without itself, nearest first."""
         twice = 2 * self.table[anchors].float()
         products = torch.cat([twice @ rows.float().T for rows in self.table.split(ROWS)], dim=1)
         squared: Tensor = self._squares - products  # up to a constant
@@ -179,6 +182,6 @@ class Vocabulary:
 
 
 def known_words(classifier: Classifier) -> Tensor:
-    """[V, d]: the embeddings of the tokenizer's vocabulary; a table may have more rows, untrained."""
+    """Return [V, d]: the embeddings of the tokenizer's vocabulary; a table may have more rows, untrained."""
     last = max(classifier.tokenizer.get_vocab().values())
     return classifier.embed(torch.arange(last + 1, device=classifier.device))

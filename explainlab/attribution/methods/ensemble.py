@@ -1,4 +1,4 @@
-"""The mean of several methods: each one's scores are brought to one scale first."""
+"""The mean of several methods, after each method's scores are brought to one scale."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from pydantic_core import PydanticCustomError
 
 from explainlab import declared
 from explainlab.attribution.explain import attribute_subjects, request_for
-from explainlab.attribution.method import Extent, Method, Outcome
+from explainlab.attribution.method import Method, Outcome, TextSize
 from explainlab.attribution.passes import read_label_shares, read_originals
 from explainlab.attribution.records import Attribution
-from explainlab.attribution.registry import MEMBERS, MethodRequest, get_method, parse_members
+from explainlab.attribution.registry import MEMBERS, MethodSpec, get_method, parse_members
 from explainlab.attribution.subject import Subject
-from explainlab.declared import refused
+from explainlab.declared import as_validation_error
 from explainlab.errors import RequestError
 from explainlab.models.batching import HALVED
 from explainlab.models.context import PassCount
@@ -31,20 +31,20 @@ LISTS = {
         "+attention_rollout:residual=false:reading=received"
     ),
 }
-"""Members by the word that stands for them: the thesis' methods, and the three that lead there."""
+"""Lists of members by name: the thesis' methods, and the three best in its results."""
 LEAST_SUM = 1e-3
 """The least |Σa| / Σ|a| of scores that may be divided by their sum."""
 
 
 TIE_DIGITS = 6
-"""Scores whose shares of the largest agree in so many decimal places have equal ranks: their order is rounding."""
+"""Decimal places of scores, as shares of the largest, that decide ranks; further digits are rounding."""
 
 
 def _members(written: str) -> str:
-    """``written`` in canonical form."""
+    """Return ``written`` in canonical form."""
     if written.strip() in LISTS:
         return written.strip()
-    members = refused(lambda: parse_members(written))
+    members = as_validation_error(lambda: parse_members(written))
     for member in members:
         if MEMBERS in type(member.parameters).model_fields:
             raise PydanticCustomError("members", "An ensemble cannot be a member of an ensemble")
@@ -81,14 +81,14 @@ class Ensemble(Method):
     definition: ClassVar = "φᵢ = mean over members of |aᵢ| / Σ|a|, or aᵢ / Σa, or (n + 1 - rankᵢ) / (n(n + 1)/2)"
     signed: ClassVar = False
     random: ClassVar = True
-    distinct: ClassVar = True
+    deduplicates: ClassVar = True
 
     @classmethod
-    def members(cls, parameters: Parameters) -> list[MethodRequest]:
+    def members(cls, parameters: Parameters) -> list[MethodSpec]:
         return parse_members(LISTS.get(parameters.members, parameters.members))
 
     @classmethod
-    def passes(cls, parameters: Parameters, text: Extent, depth: int) -> PassCount:
+    def passes(cls, parameters: Parameters, text: TextSize, depth: int) -> PassCount:
         each = [get_method(member.method).passes(member.parameters, text, depth) for member in cls.members(parameters)]
         return sum(each, PassCount())
 
@@ -125,11 +125,12 @@ class Ensemble(Method):
         ]
 
 
-def _run(subjects: Sequence[Subject], member: MethodRequest, first: bool) -> list[Attribution]:
-    """The attributions of all texts by ``member``, with all the passes that it makes alone; those known are not made.
+def _run(subjects: Sequence[Subject], member: MethodSpec, first: bool) -> list[Attribution]:
+    """Return the attributions of all texts by ``member``, with all the passes that it makes alone; cached ones are not
+    made.
 
-    It explains its own output, unless the subjects' is the logit. The ``first`` member fixes the targets, and what it
-    reads of the texts the subjects know too.
+    The member explains its own output, unless the subjects' is the logit. The ``first`` member fixes the targets, and
+    the subjects learn its readings of the texts.
     """
     method, settings = get_method(member.method), member.parameters.model_dump(mode="json")
     own = method.default_output(settings)
@@ -159,7 +160,7 @@ def _run(subjects: Sequence[Subject], member: MethodRequest, first: bool) -> lis
     ]
     if not first:
         read_label_shares(runs)
-    elif subjects[0].classifier.architecture.speaks:
+    elif subjects[0].classifier.architecture.is_generative:
         for run in runs:
             run.recalls()
     results |= zip(missing, attribute_subjects(runs, method, [requests[i] for i in missing]), strict=True)
@@ -167,10 +168,10 @@ def _run(subjects: Sequence[Subject], member: MethodRequest, first: bool) -> lis
 
 
 def _mean(
-    subject: Subject, members: Sequence[MethodRequest], results: Sequence[Attribution], normalise: Normalisation
+    subject: Subject, members: Sequence[MethodSpec], results: Sequence[Attribution], normalise: Normalisation
 ) -> Outcome:
-    """The mean and the spread of the members' ``results`` for one text, in words too."""
-    content, common = subject.units.content, (*subject.caveats, HALVED)
+    """Return the mean and the spread of the members' ``results`` for one text, in words too."""
+    content, common = subject.units.content, (*subject.reading_warnings, HALVED)
     scored, labels, warnings = [], [], []
     for member, result in zip(members, results, strict=True):
         own = result.scores[content]
@@ -187,7 +188,7 @@ def _mean(
 
 
 def normalised(scores: np.ndarray, how: Normalisation, label: str = "The method") -> np.ndarray:
-    """float64 [n] ``scores`` of the content features on the scale of an ensemble; they are not all 0.
+    """Return ``scores`` float64 [n] of the content features on the scale of an ensemble; they are not all 0.
 
     ``rank``: mid-ranks for ties (:data:`TIE_DIGITS`). Raises :class:`RequestError`, with the method's ``label``, where
     ``sum`` would divide by next to nothing. Source: paper 004 (``abs_sum`` by its code, ``sum`` by its footnote).

@@ -36,7 +36,7 @@ class GAE(BatchedMethod):
         return attention_gradients(subjects, _positive, self._read)
 
     def _read(self, subject: Subject, weights: np.ndarray) -> Outcome:
-        real = slice(np.count_nonzero(subject.encoding.attention))  # what is padded is padded on the right
+        real = slice(np.count_nonzero(subject.encoding.attention))  # padding is on the right
         shares = subject.classifier.head_rows(subject.encoding)[real]
         read = np.flatnonzero(shares)
         relevance = self.combine(weights[:, real, real], (read[:, None] == np.arange(len(shares))).astype(float))
@@ -46,12 +46,14 @@ class GAE(BatchedMethod):
         return Outcome(subject.units.sum_tokens(tokens))
 
     def combine(self, layers: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """float64 [k, N]: ``rows`` [k, N] times R, from the head means [layers, N, N] of (∂F/∂A · A)⁺, bottom first."""
+        """Return float64 [k, N]: ``rows`` [k, N] times R, from the head means [layers, N, N] of (∂F/∂A · A)⁺, bottom
+        first.
+        """
         for layer in layers[::-1]:
             rows = rows + rows @ layer
         return rows
 
 
 def _positive(attention: Tensor, gradient: Tensor) -> Tensor:
-    """[B, N, N]: the mean over heads of (∂F/∂A · A)⁺, both [B, heads, N, N]."""
+    """Return [B, N, N]: the mean over heads of (∂F/∂A · A)⁺, both [B, heads, N, N]."""
     return (attention.float() * gradient.float()).clamp(min=0).mean(dim=1)

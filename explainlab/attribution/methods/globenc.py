@@ -1,4 +1,4 @@
-"""GlobEnc: the size of what every token sends to every other, through all blocks."""
+"""GlobEnc: the size of every token's contribution to every other, through all blocks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torch import Tensor
 
 from explainlab import declared
 from explainlab.attribution.decomposition import Step, normalised, rolled_out
-from explainlab.attribution.method import BatchedMethod, Extent, Outcome
+from explainlab.attribution.method import BatchedMethod, Outcome, TextSize
 from explainlab.attribution.subject import Subject
 from explainlab.models.context import PassCount
 
@@ -35,7 +35,7 @@ class GlobEnc(BatchedMethod):
     needs: ClassVar = ("post-norm blocks",)
 
     @classmethod
-    def passes(cls, parameters: Parameters, text: Extent, depth: int) -> PassCount:
+    def passes(cls, parameters: Parameters, text: TextSize, depth: int) -> PassCount:
         return PassCount.recorded(1)
 
     def attribute_many(self, subjects: Sequence[Subject], parameters: Parameters) -> list[Outcome]:

@@ -27,14 +27,14 @@ NORMALISED = (
     "does not see its length, and the products of every token add up to nearly zero. Choose reduction l2."
 )
 Reduce = Callable[[Tensor], Tensor]
-"""From numbers [..., d] to float64 [..., 2]: what a token gets, and the terms that cancelled in it."""
+"""A reduction of numbers [..., d] to float64 [..., 2]: a token's score, and the sum of its absolute terms."""
 _ROWS = 2**14
 LEAST_LEFT = 1e-3
-"""A warning reports sums below this share of their absolute terms."""
+"""The smallest share of its absolute terms at which a sum needs no warning."""
 
 
 class Gradient(BatchedMethod):
-    """How fast the explained scalar changes with each word embedding."""
+    """The rate of change of the explained scalar with each word embedding."""
 
     class Parameters(declared.Parameters):
         norm: Literal["l2", "signed_sum", "one_hot"] = Field(
@@ -96,34 +96,34 @@ class InputXGradient(BatchedMethod):
 
 
 def total(numbers: Tensor) -> Tensor:
-    """float64 [..., 2]: the sum over d of ``numbers`` [..., d], and that of their absolute values."""
+    """Return float64 [..., 2]: the sum over d of ``numbers`` [..., d], and that of their absolute values."""
     terms = _wide(numbers)
     return torch.stack([terms.sum(dim=-1), terms.abs().sum(dim=-1)], dim=-1)
 
 
 def length(numbers: Tensor) -> Tensor:
-    """float64 [..., 2]: the Euclidean norm over d of ``numbers`` [..., d], which has no terms that cancel."""
+    """Return float64 [..., 2]: the Euclidean norm over d of ``numbers`` [..., d], which has no terms that cancel."""
     norm = _wide(numbers).norm(dim=-1)
     return torch.stack([norm, torch.zeros_like(norm)], dim=-1)
 
 
 def _size(numbers: Tensor) -> Tensor:
-    """As :func:`total`, with the absolute value of the sum."""
+    """Return :func:`total` with the absolute value of the sum."""
     return total(numbers).abs()
 
 
 def _over_words(model: Model, gradient: Tensor) -> Tensor:
-    """As :func:`length`, of the gradient [..., V] with respect to a token's one-hot row, ‖E g‖ = ‖R g‖."""
+    """Return :func:`length` of the gradient [..., V] with respect to a token's one-hot row, ‖E g‖ = ‖R g‖."""
     wide = gradient.to(torch.promote_types(gradient.dtype, torch.float32))
     return length(wide @ _root(model).to(wide.dtype).to(wide.device))
 
 
 _known: WeakKeyDictionary[Model, Tensor] = WeakKeyDictionary()
-"""Rᵀ of the models that are still there."""
+"""Cached Rᵀ of models."""
 
 
 def _root(model: Model) -> Tensor:
-    """Rᵀ, float64 [d, d], with RᵀR = EᵀE, made once a model and in parts: the word table E [V, d] may be large."""
+    """Return Rᵀ, float64 [d, d], with RᵀR = EᵀE, once a model and in parts: the word table E [V, d] may be large."""
     if model not in _known:
         products = torch.zeros((), dtype=torch.float64)
         for rows in map(_wide, model.word_embeddings.weight.detach().split(_ROWS)):
@@ -134,12 +134,12 @@ def _root(model: Model) -> Tensor:
 
 
 def _wide(numbers: Tensor) -> Tensor:
-    """float64: on the CPU where the device has none."""
+    """Convert to float64, on the CPU if the device does not support it."""
     return numbers.cpu().double() if numbers.device.type == "mps" else numbers.double()
 
 
 def _outcome(subject: Subject, reduced: np.ndarray, cancelled: str) -> Outcome:
-    """From tokens and their terms, ``reduced`` [N, 2]; warn ``cancelled`` where almost nothing is left of the terms."""
+    """Return the outcome of tokens and their terms, ``reduced`` [N, 2]; warn ``cancelled`` if nearly all cancel."""
     tokens, terms = reduced[:, 0], float(reduced[:, 1].max())
     warnings = (cancelled,) if np.abs(tokens).max() < LEAST_LEFT * terms else ()
-    return Outcome(subject.units.sum_tokens(tokens), warnings=warnings, terms=terms)
+    return Outcome(subject.units.sum_tokens(tokens), warnings=warnings, rounding_scale=terms)

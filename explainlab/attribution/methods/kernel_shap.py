@@ -21,8 +21,8 @@ from explainlab.attribution.method import (
     BaselineData,
     BatchedMethod,
     Budget,
-    Extent,
     Outcome,
+    TextSize,
     budgeted,
     counted,
 )
@@ -63,7 +63,7 @@ class KernelShap(BatchedMethod):
     label: ClassVar = "KernelSHAP"
     plain: ClassVar = "Hides words in many combinations and shares the prediction out fairly among them."
     good_for: ClassVar = "Any model, and comparisons with other tools: its scores always add up."
-    start: ClassVar = True
+    recommended: ClassVar = True
     adds_up: ClassVar = True
     family: ClassVar = "Perturbation"
     source: ClassVar = (
@@ -74,12 +74,12 @@ class KernelShap(BatchedMethod):
 
     @classmethod
     def is_random(cls, subject: Subject, parameters: Parameters) -> bool:
-        """Not with all coalitions, nor with exactly those of one feature and of all but one."""
+        """Return False with all coalitions, and with exactly those of one feature and of all but one; else True."""
         n, samples = len(subject.units.content), _samples(subject, parameters)
         return not (_are_all(n, samples) or samples == 2 * n)
 
     @classmethod
-    def passes(cls, parameters: Parameters, text: Extent, depth: int) -> PassCount:
+    def passes(cls, parameters: Parameters, text: TextSize, depth: int) -> PassCount:
         n = text.features
         return PassCount(min(budgeted(parameters.samples, n) + 2, 1 << n))
 
@@ -87,35 +87,39 @@ class KernelShap(BatchedMethod):
         keep = [_coalitions_of(subject, parameters) for subject in subjects]
         values = masked(subjects, keep, parameters.baseline)
         return [
-            Outcome(subject.units.spread(shapley_values(kept, own)), expected=own[1] - own[0], terms=2 * subject.terms)
+            Outcome(
+                subject.units.spread(shapley_values(kept, own)),
+                expected=own[1] - own[0],
+                rounding_scale=2 * subject.rounding_scale,
+            )
             for subject, kept, own in zip(subjects, keep, values, strict=True)
         ]
 
 
 def _coalitions_of(subject: Subject, parameters: KernelShap.Parameters) -> np.ndarray:
-    """bool [K, n]: the empty coalition, the full one, and the drawn ones."""
+    """Return bool [K, n]: the empty coalition, the full one, and the drawn ones."""
     n = len(subject.units.content)
     inner = coalitions(n, _samples(subject, parameters), subject.seed, parameters.paired)
     return np.concatenate([np.zeros((1, n), dtype=bool), np.ones((1, n), dtype=bool), inner])
 
 
 def _samples(subject: Subject, parameters: KernelShap.Parameters) -> int:
-    """How many coalitions are asked for, beside the empty and the full one."""
+    """Return the number of coalitions beside the empty and the full one."""
     n, limits = len(subject.units.content), subject.classifier.limits
     return counted(parameters.samples, n, "kernel_shap: samples", limits)
 
 
 def _are_all(n: int, samples: int) -> bool:
-    """Whether so many samples are all coalitions of ``n`` features, but for the empty and the full one."""
+    """Tell whether ``samples`` is the number of all coalitions of ``n`` features without the empty and the full one."""
     return n < 60 and samples >= 2**n - 2
 
 
 def coalitions(n: int, samples: int, seed: int, paired: bool) -> np.ndarray:
-    """bool [min(samples, 2^n − 2), n]: distinct coalitions, neither empty nor full.
+    """Return bool [min(samples, 2^n − 2), n]: distinct coalitions, neither empty nor full.
 
-    First all of size 1 and n − 1 in random order, then the other sizes s in proportion to the Shapley kernel's mass
-    1 / (s (n − s)), uniformly within a size. With ``paired`` every second row is the complement of the one before.
-    Unless it holds all coalitions, a larger sample begins with the smaller one of the same seed.
+    First all of size 1 and n − 1 in random order, then the other sizes s in proportion to the Shapley kernel's mass 1 /
+    (s (n − s)), uniformly within a size. With ``paired`` every second row is the complement of the one before. Unless
+    it holds all coalitions, a larger sample begins with the smaller one of the same seed.
     """
     if _are_all(n, samples):
         return (np.arange(1, 2**n - 1)[:, None] >> np.arange(n) & 1).astype(bool)
@@ -134,7 +138,7 @@ def coalitions(n: int, samples: int, seed: int, paired: bool) -> np.ndarray:
 
 
 def _draw(n: int, rows: int, generator: np.random.Generator, paired: bool) -> np.ndarray:
-    """bool [rows, n]: coalitions of 2 to n − 2 features; with ``paired`` of each pair only the smaller half.
+    """Return bool [rows, n]: coalitions of 2 to n − 2 features; with ``paired`` of each pair only the smaller half.
 
     Of two halves of equal size it is the half with the first feature.
     """
@@ -148,7 +152,7 @@ def _draw(n: int, rows: int, generator: np.random.Generator, paired: bool) -> np
 
 
 def shapley_values(keep: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """float64 [n]: Shapley values of the game with ``values`` [K] at the coalitions ``keep`` bool [K, n].
+    """Return float64 [n]: Shapley values of the game with ``values`` [K] at the coalitions ``keep`` bool [K, n].
 
     The first two coalitions are the empty and the full one; the scores sum to ``values[1] - values[0]``. Exact for
     every game when all coalitions are there, and for an additive game once they have full rank; else an estimate.
@@ -167,7 +171,7 @@ def _libraries() -> ThreadpoolController:
 
 
 def regression(keep: np.ndarray, gains: np.ndarray, total: float) -> np.ndarray:
-    """float64 [n]: Lundberg & Lee's Eq. 5 and Theorem 2 under the exact sum ``total``.
+    """Return float64 [n]: Lundberg & Lee's Eq. 5 and Theorem 2 under the exact sum ``total``.
 
     ``gains`` [K] over the empty coalition at ``keep`` bool [K, n], neither empty nor full. Each size has its mass of
     the kernel, shared by the coalitions seen. The least change from equal shares where the rank is deficient.
@@ -182,7 +186,7 @@ def regression(keep: np.ndarray, gains: np.ndarray, total: float) -> np.ndarray:
 
 
 def constrained(gram: np.ndarray, moments: np.ndarray, total: float) -> np.ndarray:
-    """float64 [n]: the φ of the sum ``total`` with the least Σ_S w(S) (F(S) − F(∅) − Σ_{i∈S} φᵢ)².
+    """Return float64 [n]: the φ of the sum ``total`` with the least Σ_S w(S) (F(S) − F(∅) − Σ_{i∈S} φᵢ)².
 
     From its normal equations: ``gram`` [n, n] is Σ w(S) 1_S 1_Sᵀ and ``moments`` [n] is Σ w(S) (F(S) − F(∅)) 1_S. The
     least change from equal shares where the rank is deficient.
@@ -196,7 +200,7 @@ def constrained(gram: np.ndarray, moments: np.ndarray, total: float) -> np.ndarr
 
 
 def _least_squares(rows: np.ndarray, values: np.ndarray, share: float) -> np.ndarray:
-    """float64 [n]: of all x with the least ‖``rows`` x - ``values``‖ the shortest; ``rows`` [K, n].
+    """Return float64 [n]: the shortest x among those with the least ‖``rows`` x - ``values``‖; ``rows`` [K, n].
 
     Directions are left out whose eigenvalue in the normal equations is less than this ``share`` of the largest. Fewer
     rows than columns are solved as they are, which takes K² n steps in place of n³.
@@ -209,7 +213,8 @@ def _least_squares(rows: np.ndarray, values: np.ndarray, share: float) -> np.nda
 
 
 def surrogate(keep: np.ndarray, gains: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Shapley values [n] of a game fitted to ``gains`` [K], and that game at the coalitions ``keep`` bool [K, n].
+    """Return the Shapley values [n] of a game fitted to ``gains`` [K], and that game at the coalitions ``keep`` bool
+    [K, n].
 
     Kriging with a linear trend: of all games through the first :data:`POINTS` values, the likeliest under the kernel
     k(x, y) = exp(Σᵢ bᵢ (xᵢyᵢ − 1)), x and y ±1. Its interactions of a set A have variance ∝ Πᵢ tanh bᵢ.
@@ -228,7 +233,7 @@ def surrogate(keep: np.ndarray, gains: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 
 def _rates(keep: np.ndarray, gains: np.ndarray) -> np.ndarray:
-    """float64 [n], sum :data:`RATE`: in proportion to each feature's effect on the empty and on the full coalition.
+    """Return float64 [n], sum :data:`RATE`: in proportion to each feature's effect on the empty and the full coalition.
 
     A tenth of the mean is added to all, so that every feature may interact.
     """
@@ -245,7 +250,7 @@ def _rates(keep: np.ndarray, gains: np.ndarray) -> np.ndarray:
 
 
 def _kernel_shapley(x: np.ndarray, rates: np.ndarray) -> np.ndarray:
-    """float64 [K, n]: Shapley values of the games k(·, x) for the points ``x`` ±1 [K, n].
+    """Return float64 [K, n]: Shapley values of the games k(·, x) for the points ``x`` ±1 [K, n].
 
     The game is a product, so its multilinear extension on the diagonal (Owen 1972) is a product too, and one
     Gauss-Legendre rule integrates the marginal of every feature.

@@ -15,8 +15,8 @@ from explainlab.attribution.method import (
     BaselineData,
     BatchedMethod,
     Evaluations,
-    Extent,
     Outcome,
+    TextSize,
 )
 from explainlab.attribution.passes import masked
 from explainlab.attribution.subject import Subject
@@ -24,7 +24,7 @@ from explainlab.models.context import PassCount
 
 
 class Lime(BatchedMethod):
-    """Slopes of a ridge regression of the explained scalar on which features are kept, weighted by nearness.
+    """Slopes of a ridge regression of the explained scalar on the kept features, weighted by nearness.
 
     The full text is the first sample; every other sample keeps each feature with probability 1/2.
     """
@@ -46,15 +46,15 @@ class Lime(BatchedMethod):
     source: ClassVar = "Ribeiro et al. 2016, Eq. 2 (with a ridge in place of the lasso)"
     definition: ClassVar = "φ = argmin Σ_z exp(−d(z)²/2w²) (F(z) − φ₀ − φ·z)² + α‖φ‖²"
     random: ClassVar = True
-    distinct: ClassVar = True
+    deduplicates: ClassVar = True
 
     @classmethod
     def is_random(cls, subject: Subject, parameters: Parameters) -> bool:
-        """Not with a single sample, which is the full text."""
+        """Return False with a single sample, which is the full text; else True."""
         return parameters.samples > 1
 
     @classmethod
-    def passes(cls, parameters: Parameters, text: Extent, depth: int) -> PassCount:
+    def passes(cls, parameters: Parameters, text: TextSize, depth: int) -> PassCount:
         return PassCount(min(parameters.samples, 1 << text.features))
 
     def attribute_many(self, subjects: Sequence[Subject], parameters: Parameters) -> list[Outcome]:
@@ -66,18 +66,21 @@ class Lime(BatchedMethod):
 def _outcome(subject: Subject, keep: np.ndarray, values: np.ndarray, parameters: Lime.Parameters) -> Outcome:
     weights = nearness(keep, parameters.kernel_width)
     scores = slopes(keep, values, weights, parameters.alpha)
-    return Outcome(subject.units.spread(scores), warnings=_warnings(keep, weights), terms=2 * subject.terms)
+    return Outcome(
+        subject.units.spread(scores), warnings=_warnings(keep, weights), rounding_scale=2 * subject.rounding_scale
+    )
 
 
 def maskings(n: int, count: int, seed: int) -> np.ndarray:
-    """bool [count, n]: the full text, then fair coins; a larger count begins with the rows of a smaller count."""
+    """Return bool [count, n]: the full text, then fair coins; larger counts begin with the rows of smaller ones."""
     keep = np.random.default_rng(seed).random((count, n)) < 0.5
     keep[0] = True
     return keep
 
 
 def nearness(keep: np.ndarray, width: float) -> np.ndarray:
-    """float64 [K]: exp(−d²/2w²), d the cosine distance of the masks ``keep`` bool [K, n] to the mask of all ones.
+    """Return float64 [K]: exp(−d²/2w²), d the cosine distance of the masks ``keep`` bool [K, n] to the mask of all
+    ones.
 
     A mask that keeps a share q of the features is at d = 1 − √q; the empty mask, without a direction, at 1.
     """
@@ -87,7 +90,9 @@ def nearness(keep: np.ndarray, width: float) -> np.ndarray:
 
 
 def slopes(keep: np.ndarray, values: np.ndarray, weights: np.ndarray, alpha: float) -> np.ndarray:
-    """float64 [n]: the ridge regression of ``values`` [K] on ``keep`` bool [K, n]; the intercept is not penalised."""
+    """Return float64 [n]: the ridge regression of ``values`` [K] on ``keep`` bool [K, n], with an unpenalised
+    intercept.
+    """
     from sklearn.linear_model import Ridge  # half a second to import
 
     coefficients: np.ndarray = Ridge(alpha=alpha, solver="svd").fit(keep, values, sample_weight=weights).coef_

@@ -1,4 +1,4 @@
-"""A language model is asked which words of the text matter most, and its answer is read as a ranking."""
+"""A ranking of the most important words by the language model itself."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pydantic_core import PydanticCustomError
 from explainlab import declared
 from explainlab.attribution.answers import Ranking, ranking
 from explainlab.attribution.decoding import decode, prompt_ids
-from explainlab.attribution.method import BatchedMethod, Extent, Outcome, require_affordable
+from explainlab.attribution.method import BatchedMethod, Outcome, TextSize, require_affordable
 from explainlab.attribution.passes import fix_targets
 from explainlab.attribution.subject import Subject
 from explainlab.declared import AtMost
@@ -25,7 +25,7 @@ PROMPT = (
     "Which {units} of the text decided this? Copy them from the text, the most important first, one a line, and write "
     "nothing else.\n"
 )
-"""What is asked unless a request has words of its own."""
+"""The default question."""
 NOTHING_NAMED = "The language model named nothing of the text, so all scores are 0."
 NO_ROOM = "The question has {own:,} tokens and the model reads {most:,}: it was not asked, so all scores are 0."
 _PLACE = re.compile(r"\{(labels|label|text|units)\}")
@@ -39,7 +39,8 @@ def _asks(prompt: str) -> str:
 
 
 class LlmRanking(BatchedMethod):
-    """(n - r + 1) / n for the feature that the explained language model names as the rth of n; others score 0.
+    """The score (n - r + 1) / n for the feature that the explained language model names as the rth of n; others score
+    0.
 
     One text after another, greedily: no answer depends on chance or on other texts. It never looks inside the model.
     """
@@ -64,8 +65,8 @@ class LlmRanking(BatchedMethod):
     signed: ClassVar = False
 
     @classmethod
-    def passes(cls, parameters: Parameters, text: Extent, depth: int) -> PassCount:
-        """The question is read once, then each word of the answer costs a token."""
+    def passes(cls, parameters: Parameters, text: TextSize, depth: int) -> PassCount:
+        """Return the passes: the question is read once, then each word of the answer costs a token."""
         words = _most(parameters, text.features)
         return PassCount(3 + words, spare=FORWARD * words * (1 - 1 / text.tokens))
 
@@ -96,14 +97,14 @@ def _ranked(subject: Subject, parameters: LlmRanking.Parameters) -> Outcome:
 
 
 def _scores(named: Ranking, n: int) -> np.ndarray:
-    """float64 [n]: the scores of the content features."""
+    """Return float64 [n]: the scores of the content features."""
     scores = np.zeros(n)
     scores[list(named.named)] = (n - np.arange(len(named.named))) / n
     return scores
 
 
 def _question(subject: Subject, prompt: str) -> str:
-    """``prompt`` with its places filled; of the text as much as the classifier read."""
+    """Fill the places of ``prompt``, with the part of the text that the classifier read."""
     encoding, features = subject.encoding, subject.units.features
     ends = [max((f.end for f in features if f.part == part and not f.special), default=0) for part in (0, 1)]
     parts = [encoding.part_text(part)[:end] for part, end in enumerate(ends)]
@@ -117,5 +118,5 @@ def _question(subject: Subject, prompt: str) -> str:
 
 
 def _most(parameters: LlmRanking.Parameters, n: int) -> int:
-    """The longest answer about ``n`` features, in tokens."""
+    """Return the length of the longest answer about ``n`` features, in tokens."""
     return parameters.max_new_tokens or 4 * n + 32

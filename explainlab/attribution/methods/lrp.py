@@ -76,14 +76,14 @@ class LRP(BatchedMethod):
         rules = partial(relevance_rules, activations, parameters.rule, parameters.activation)
         reduced = text_gradients(subjects, lambda text, gradient: reduce(text * gradient), rules)
         return [
-            Outcome(subject.units.sum_tokens(each[:, 0]), terms=float(each[:, 1].max()))
+            Outcome(subject.units.sum_tokens(each[:, 0]), rounding_scale=float(each[:, 1].max()))
             for subject, each in zip(subjects, reduced, strict=True)
         ]
 
 
 @contextmanager
 def relevance_rules(activations: Sequence[nn.Module], rule: Rule, activation: Activation) -> Iterator[None]:
-    """Inside, this thread's functions and a model's ``activations`` keep their values and get the rules' gradients.
+    """Run the block with the rules' gradients for this thread's functions and a model's ``activations``; values stay.
 
     Nothing changes outside; other threads must not run the model. The backward pass may follow later.
     """
@@ -96,7 +96,7 @@ def relevance_rules(activations: Sequence[nn.Module], rule: Rule, activation: Ac
 
 
 class _Rules(TorchFunctionMode):
-    """Intercepts every torch function of a thread and applies its rule, if there is one."""
+    """An interceptor of every torch function of a thread, which applies the function's rule, if there is one."""
 
     def __init__(self, rule: Rule, activation: Activation) -> None:
         super().__init__()
@@ -115,12 +115,12 @@ class _Rules(TorchFunctionMode):
         return rule(function, *args, **kwargs or {}) if rule else function(*args, **kwargs or {})
 
     def activated(self, _: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> Tensor:
-        """The hook of an activation: ``output`` under its rule, kept as a possible gate."""
+        """Return ``output`` of an activation under its rule (a hook), kept as a possible gate."""
         self._gate = _proportional(output, inputs[0]) if self._identity else output
         return self._gate
 
     def _gated(self, function: Function, left: Tensor, right: Tensor | float) -> Tensor:
-        """A product of an activation's output with another tensor: the gate is constant, or both get half."""
+        """Multiply an activation's output with another tensor: the gate is constant, or both get half."""
         if self._gate is None or (left is not self._gate and right is not self._gate):
             return function(left, right)
         if self._cut:
@@ -129,12 +129,12 @@ class _Rules(TorchFunctionMode):
 
 
 def _as(value: Tensor, surrogate: Tensor) -> Tensor:
-    """``value``, bit for bit, with the gradient of ``surrogate``."""
+    """Return ``value``, bit for bit, with the gradient of ``surrogate``."""
     return value.detach() + (surrogate - surrogate.detach())
 
 
 def _proportional(output: Tensor, inputs: Tensor) -> Tensor:
-    """``output`` as ``inputs`` times a constant ratio: all relevance goes to the inputs."""
+    """Return ``output`` as ``inputs`` times a constant ratio: all relevance goes to the inputs."""
     ratio = torch.where(inputs == 0, 0, output / inputs).detach()
     return _as(output, inputs * ratio)
 
@@ -148,7 +148,7 @@ def _constant(function: Function, *args: Any, **options: Any) -> Tensor:
 
 
 def _shared(function: Function, *args: Any, **options: Any) -> Tensor:
-    """A product whose two factors get half of its relevance each; the derivative would give all to both."""
+    """Multiply with half of the relevance for each factor; the derivative would give all to both."""
     product = function(*args, **options)
     return _as(product, product / 2)
 
@@ -161,7 +161,7 @@ def _normalised(
     bias: Tensor | None = None,
     eps: float = 1e-5,
 ) -> Tensor:
-    """Layer normalisation with the standard deviation constant; the mean is a linear function of the inputs."""
+    """Normalise with a constant standard deviation; the mean is a linear function of the inputs."""
     dims = tuple(range(-len(shape), 0))
     scale = (inputs.float().var(dims, correction=0, keepdim=True) + eps).rsqrt().detach().to(inputs.dtype)
     linear = (inputs - inputs.mean(dims, keepdim=True)) * scale
@@ -174,12 +174,12 @@ def _reading_constantly(function: Function, query: Tensor, key: Tensor, value: T
 
 
 def _reading_shared(function: Function, query: Tensor, key: Tensor, value: Tensor, **options: Any) -> Tensor:
-    """Two products, one inside the other: a quarter to query and key each, a half to the values."""
+    """Compute attention as two nested products: a quarter to query and key each, a half to the values."""
     return _shared(function, _as(query, query / 2), _as(key, key / 2), value, **options)
 
 
 _CALLED_ACTIVATIONS: tuple[Function, ...] = (torch.tanh, functional.gelu, functional.silu)
-"""What a head may call with no module of its own; ReLU's derivative is its ratio already."""
+"""Functions that a head may call without a module; ReLU's derivative already is its ratio."""
 _NORMS: dict[Function, Function] = {functional.layer_norm: _normalised, torch.rsqrt: _constant}
 """RMS normalisation is written out in transformers: a product with the reciprocal root of the mean square."""
 _CONSTANT_ATTENTION: dict[Function, Function] = {
@@ -191,4 +191,4 @@ _SHARED_ATTENTION: dict[Function, Function] = {
     torch.matmul: _shared,
     torch.bmm: _shared,
 }
-"""Attention in one function, or written out."""
+"""Rules of attention in one function, or written out."""

@@ -17,12 +17,11 @@ from explainlab.attribution.method import (
     BaselineData,
     BatchedMethod,
     Evaluations,
-    Extent,
     Method,
     Outcome,
+    TextSize,
 )
-from explainlab.attribution.path import Path, evaluate, read_ends
-from explainlab.attribution.quadrature import Rule, nodes
+from explainlab.attribution.path import Path, Rule, evaluate, nodes, read_ends
 from explainlab.attribution.subject import Subject
 from explainlab.models.context import PassCount
 
@@ -64,7 +63,7 @@ class IntegratedGradients(BatchedMethod):
         "Fades the text in, from blanked out to complete, and adds up what each word contributes on the way."
     )
     good_for: ClassVar = "A careful map whose scores add up to the change of the prediction."
-    start: ClassVar = True
+    recommended: ClassVar = True
     adds_up: ClassVar = True
     family: ClassVar = "Paths"
     source: ClassVar = "Sundararajan et al. 2017, Eq. 1"
@@ -73,11 +72,11 @@ class IntegratedGradients(BatchedMethod):
     version: ClassVar = 2
 
     @classmethod
-    def idle(cls, parameters: Parameters) -> frozenset[str]:
+    def ineffective_parameters(cls, parameters: Parameters) -> frozenset[str]:
         return frozenset({"steps"} if parameters.rule == "adaptive" else {"tolerance", "max_steps"})
 
     @classmethod
-    def passes(cls, parameters: Parameters, text: Extent, depth: int) -> PassCount:
+    def passes(cls, parameters: Parameters, text: TextSize, depth: int) -> PassCount:
         if cls.adaptive(parameters):
             return PassCount.gradients(parameters.max_steps)
         return PassCount(2) + PassCount.gradients(parameters.steps + (parameters.rule == "trapezoid"))
@@ -144,10 +143,10 @@ class GradientShap(Method):
     definition: ClassVar = "φᵢ = mean over draws of Σ_d (x̃ᵢ - bᵢ) · ∂F(b + α(x̃ - b))/∂xᵢ, α ~ U[0, 1], b ∈ {x′, x}"
     needs: ClassVar = ("gradients",)
     random: ClassVar = True
-    distinct: ClassVar = True
+    deduplicates: ClassVar = True
 
     @classmethod
-    def passes(cls, parameters: Parameters, text: Extent, depth: int) -> PassCount:
+    def passes(cls, parameters: Parameters, text: TextSize, depth: int) -> PassCount:
         return PassCount(2) + PassCount.gradients(parameters.samples)
 
     def attribute(self, subject: Subject, parameters: Parameters) -> Outcome:
@@ -177,7 +176,7 @@ class GradientShap(Method):
 
     @staticmethod
     def _draws(subject: Subject, parameters: Parameters) -> tuple[np.ndarray, np.ndarray, torch.Tensor]:
-        """Which draws start from the text, their α, and their noise [samples, N, d] (empty without noise)."""
+        """Return the draws that start from the text, their α, and their noise [samples, N, d] (empty without noise)."""
         rng = np.random.default_rng(subject.seed)
         content = subject.encoding.content
         shape = (int(content.sum()), subject.embeddings.shape[1])

@@ -14,9 +14,9 @@ from explainlab.attribution.method import (
     Baseline,
     BaselineData,
     Budget,
-    Extent,
     Method,
     Outcome,
+    TextSize,
     budgeted,
     counted,
 )
@@ -67,11 +67,11 @@ class SinglePass(Method):
     output: ClassVar = "logit"
 
     @classmethod
-    def idle(cls, parameters: Parameters) -> frozenset[str]:
+    def ineffective_parameters(cls, parameters: Parameters) -> frozenset[str]:
         return frozenset() if parameters.start == "masked" else frozenset({"baseline", "baseline_data"})
 
     @classmethod
-    def passes(cls, parameters: Parameters, text: Extent, depth: int) -> PassCount:
+    def passes(cls, parameters: Parameters, text: TextSize, depth: int) -> PassCount:
         return PassCount(2 if parameters.start == "masked" else 1)
 
     def attribute(self, subject: Subject, parameters: Parameters) -> Outcome:
@@ -89,7 +89,7 @@ class SinglePass(Method):
             subject.units.spread(scores),
             expected=float(predictions[-1] - first),
             warnings=prompt_warning(subject.classifier),
-            terms=2 * subject.terms,
+            rounding_scale=2 * subject.rounding_scale,
         )
 
 
@@ -129,17 +129,17 @@ class MultiPass(Method):
     source: ClassVar = "Kariyappa et al. 2024 (MP-PI), Algorithm 1, Eq. 11, 13, 16; Eq. 14 and 17 corrected"
     definition: ClassVar = "φ = argmin Σ_S w(S) (p_S − F(∅) − Σ_{i∈S} φᵢ)², Σφ = F(x) − F(∅), S read in all passes"
     random: ClassVar = True
-    distinct: ClassVar = True
+    deduplicates: ClassVar = True
     needs: ClassVar = ("causal decoder",)
     output: ClassVar = "logit"
 
     @classmethod
     def is_random(cls, subject: Subject, parameters: Parameters) -> bool:
-        """Not with a single feature, for which no pass is drawn."""
+        """Return False with a single feature, for which no pass is drawn; else True."""
         return len(subject.units.content) > 1
 
     @classmethod
-    def passes(cls, parameters: Parameters, text: Extent, depth: int) -> PassCount:
+    def passes(cls, parameters: Parameters, text: TextSize, depth: int) -> PassCount:
         n = text.features
         return PassCount(min(budgeted(parameters.passes, n) + 2, 1 << n))
 
@@ -157,12 +157,17 @@ class MultiPass(Method):
         weights = reading_weights(drawn, masses, parameters.weights)
         scores = constrained(*normal_equations(drawn, read[2:] - empty, weights), full - empty)
         warnings = (*prompt_warning(subject.classifier), *_warnings(n, parameters))
-        return Outcome(units.spread(scores), expected=float(full - empty), warnings=warnings, terms=2 * subject.terms)
+        return Outcome(
+            units.spread(scores),
+            expected=float(full - empty),
+            warnings=warnings,
+            rounding_scale=2 * subject.rounding_scale,
+        )
 
 
 def prompt_warning(classifier: Classifier) -> tuple[str, ...]:
-    """The warning where a prompt continues after the text; empty for other classifiers."""
-    if not classifier.architecture.speaks or not classifier.prompt or not classifier.prompt.goes_on:
+    """Warn if a prompt continues after the text."""
+    if not classifier.architecture.is_generative or not classifier.prompt or not classifier.prompt.goes_on:
         return ()
     return (
         "The prompt asks for the label words only at its end, after the text: what is read before that answers a "
@@ -171,7 +176,7 @@ def prompt_warning(classifier: Classifier) -> tuple[str, ...]:
 
 
 def _before(subject: Subject) -> int:
-    """The position before the first feature; raises :class:`UnsupportedError` where there is none."""
+    """Return the position before the first feature; raises :class:`UnsupportedError` if there is none."""
     first = int(np.flatnonzero(subject.encoding.content)[0])
     if first == 0:
         raise UnsupportedError(

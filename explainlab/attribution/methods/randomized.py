@@ -1,4 +1,4 @@
-"""Randomized path-integration: paths from many random baselines, and the attribution that is best by a metric."""
+"""Randomized path-integration: paths from many random baselines, and the best attribution by a metric."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from explainlab.attribution.diffusion import PRESETS, Maps
-from explainlab.attribution.method import Extent, Method, Outcome
+from explainlab.attribution.method import Method, Outcome, TextSize
 from explainlab.attribution.random_maps import (
     AttentionMaps,
     AttentionParameters,
@@ -37,23 +37,23 @@ class BestOfMany(Method):
 
     family: ClassVar = "Paths"
     random: ClassVar = True
-    distinct: ClassVar = True
+    deduplicates: ClassVar = True
 
     @abstractmethod
     def maps(self, subject: Subject, parameters: Any) -> Maps:
-        """The kind of attributions that are drawn."""
+        """Return the kind of attributions that are drawn."""
 
     @classmethod
     def chosen_by(cls, parameters: Any) -> str | None:
         return parse_metric(parameters.select_by).metric
 
     @classmethod
-    def drawn(cls, parameters: Any, text: Extent, depth: int) -> tuple[int, PassCount]:
-        """How many maps there are, and their :meth:`passes`: a gradient a step unless overridden."""
+    def drawn(cls, parameters: Any, text: TextSize, depth: int) -> tuple[int, PassCount]:
+        """Return the number of maps, and their :meth:`passes`: a gradient a step unless overridden."""
         return parameters.samples, PassCount.gradients(parameters.samples * parameters.steps)
 
     @classmethod
-    def passes(cls, parameters: Any, text: Extent, depth: int) -> PassCount:
+    def passes(cls, parameters: Any, text: TextSize, depth: int) -> PassCount:
         maps, made = cls.drawn(parameters, text, depth)
         return made + evaluation_passes([parse_metric(parameters.select_by)], text.features) * maps
 
@@ -90,8 +90,8 @@ class Rpi(BestOfMany):
 
     @classmethod
     def is_random(cls, subject: Subject, parameters: AttentionParameters) -> bool:
-        """Not with one timestep where nothing else is drawn: in the last layer of a language model."""
-        undrawn = subject.classifier.architecture.speaks and parameters.layers in ("last", "-1")
+        """Return False with one timestep and no other draw, as in the last layer of a language model; else True."""
+        undrawn = subject.classifier.architecture.is_generative and parameters.layers in ("last", "-1")
         return not (undrawn and (PRESETS[parameters.preset].timesteps == "last" or parameters.timesteps == 1))
 
     @classmethod
@@ -100,7 +100,7 @@ class Rpi(BestOfMany):
         return preset.output if preset else cls.output
 
     @classmethod
-    def drawn(cls, parameters: AttentionParameters, text: Extent, depth: int) -> tuple[int, PassCount]:
+    def drawn(cls, parameters: AttentionParameters, text: TextSize, depth: int) -> tuple[int, PassCount]:
         layers = layer_numbers(parameters.layers, depth)
         points = parameters.samples * (parameters.steps + 1 - PRESETS[parameters.preset].first_node)
         spare = points * sum(1 - share_replayed(layer, depth) for layer in layers)
@@ -159,7 +159,7 @@ class RpiSig(BestOfMany):
     needs: ClassVar = ("gradients",)
 
     @classmethod
-    def drawn(cls, parameters: EmbeddingParameters, text: Extent, depth: int) -> tuple[int, PassCount]:
+    def drawn(cls, parameters: EmbeddingParameters, text: TextSize, depth: int) -> tuple[int, PassCount]:
         return parameters.samples, PassCount(1) + PassCount.gradients(
             parameters.samples * parameters.steps * text.tokens
         )

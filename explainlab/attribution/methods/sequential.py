@@ -14,25 +14,25 @@ from explainlab.attribution.method import (
     Baseline,
     BaselineData,
     Evaluations,
-    Extent,
     Method,
     Outcome,
+    TextSize,
     require_affordable,
 )
-from explainlab.attribution.quadrature import Rule, nodes
+from explainlab.attribution.path import Rule, nodes
 from explainlab.attribution.subject import Subject
 from explainlab.models.context import PassCount
 
 
 class SequentialIntegratedGradients(Method):
-    """For each token the gradient integrated along the line on which this token alone moves from its baseline.
+    """The gradient integrated, for each token, along the line on which this token alone moves from its baseline.
 
     Enguehard's SIG_ij = (x_ij - x̄_ij) ∫ ∂F(x̄ⁱ + α(x - x̄ⁱ))/∂x_ij dα, with x̄ⁱ the text whose token i is at its
     baseline, summed over the dimensions j. A score approximates F(x) - F(x̄ⁱ), the loss without the token; the sum over
     tokens is not fixed. A token that equals its baseline scores 0.
 
-    The author's code explains the largest logit of every point, adds positions and normalises twice, and divides by
-    the norm of all scores; here the class is fixed, the model does both once, and scores keep their scale.
+    The author's code explains the largest logit of every point, adds positions and normalises twice, and divides by the
+    norm of all scores; here the class is fixed, the model does both once, and scores keep their scale.
     """
 
     class Parameters(declared.Parameters):
@@ -53,7 +53,7 @@ class SequentialIntegratedGradients(Method):
     needs: ClassVar = ("gradients",)
 
     @classmethod
-    def passes(cls, parameters: Parameters, text: Extent, depth: int) -> PassCount:
+    def passes(cls, parameters: Parameters, text: TextSize, depth: int) -> PassCount:
         return PassCount(1) + PassCount.gradients(text.tokens * (parameters.steps + (parameters.rule == "trapezoid")))
 
     def attribute(self, subject: Subject, parameters: Parameters) -> Outcome:

@@ -47,10 +47,10 @@ class BiLSTMAttentionConfig(PreTrainedConfig):
 
 
 class Read(NamedTuple):
-    """What the LSTM and its attention make of B texts of at most N tokens.
+    """The outputs of the LSTM and its attention for B texts of at most N tokens.
 
-    ``context`` [B, 2h]; ``attention`` [B, N] adds up to 1 over each text's words, and is 0 elsewhere; ``second``
-    [B, 2h]: the last states of the second texts, None where there are none.
+    ``context`` [B, 2h]; ``attention`` [B, N] adds up to 1 over each text's words, and is 0 elsewhere; ``second`` [B,
+    2h]: the last states of the second texts, None where there are none.
     """
 
     context: Tensor
@@ -69,7 +69,7 @@ class Additive(nn.Module):
             self.second = nn.Linear(config.hidden_size, config.attention_size, bias=False)
 
     def forward(self, states: Tensor, second: Tensor | None) -> Tensor:
-        """[B, N] from ``states`` [B, N, 2h] and ``second`` [B, 2h]."""
+        """Return scores [B, N] from ``states`` [B, N, 2h] and ``second`` [B, 2h]."""
         inner = self.states(states)
         if second is not None:
             inner = inner + self.second(second)[:, None]
@@ -107,7 +107,7 @@ class BiLSTMAttention(nn.Module):
         return Read(torch.einsum("bn,bnh->bh", alphas, states), alphas, second)
 
     def _read_second(self, words: Tensor, begins: Tensor, lengths: Tensor) -> Tensor:
-        """[B, 2h]: the last state of each direction over the second text; 0 where there is none."""
+        """Return [B, 2h]: the last state of each direction over the second text; 0 without one."""
         most = max(1, int(lengths.max()))
         places = (begins[:, None] + torch.arange(most, device=words.device)).clamp(max=words.shape[1] - 1)
         rows = torch.arange(len(words), device=words.device)[:, None]
@@ -115,14 +115,16 @@ class BiLSTMAttention(nn.Module):
         return last * (lengths > 0)[:, None]
 
     def _attended(self, ids: Tensor, first: Tensor) -> Tensor:
-        """bool [B, N]: the words of the first text; all of it where it has none."""
+        """Return bool [B, N]: the words of the first text; the whole first text if it has none."""
         marks = [mark for mark in (self.config.bos_token_id, self.config.eos_token_id) if mark is not None]
         content = first & ~torch.isin(ids, torch.tensor(marks, device=ids.device))
         return torch.where(content.any(dim=1, keepdim=True), content, first)
 
 
 def _run(reader: nn.LSTM, words: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
-    """The states [B, N, 2h] of the first ``lengths`` [B] of ``words`` [B, N, d], 0 behind; the last ones [B, 2h]."""
+    """Return the states [B, N, 2h] of the first ``lengths`` [B] of ``words`` [B, N, d], 0 behind; and the last ones [B,
+    2h].
+    """
     packed = pack_padded_sequence(words, lengths.cpu(), batch_first=True, enforce_sorted=False)
     states, (last, _) = reader(packed)
     padded, _ = pad_packed_sequence(states, batch_first=True, total_length=words.shape[1])
@@ -147,7 +149,7 @@ class BiLSTMAttentionForSequenceClassification(PreTrainedModel):
 
     @property
     def _joins(self) -> bool:
-        """Whether the second text reaches the classifier itself."""
+        """True if the second text reaches the classifier itself."""
         return bool(self.config.decoder == "reference" and self.config.second_text)
 
     def get_input_embeddings(self) -> nn.Module:
@@ -158,7 +160,7 @@ class BiLSTMAttentionForSequenceClassification(PreTrainedModel):
 
     @torch.no_grad()
     def _init_weights(self, module: nn.Module) -> None:
-        """Word embeddings are drawn from N(0, 1), that of the mask is 0; all else as torch draws it."""
+        """Draw word embeddings from N(0, 1), 0 for the mask; draw all else as torch does."""
         if isinstance(module, nn.Embedding):
             initialization.normal_(module.weight)
             if self.config.mask_token_id is not None and not getattr(module.weight, "_is_hf_initialized", False):

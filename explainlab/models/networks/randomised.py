@@ -1,4 +1,4 @@
-"""Classifiers with random weights in some of their units, which share all other weights with the loaded one."""
+"""Copies of a classifier with other weights: some units at random, or heads and hidden units in another order."""
 
 from __future__ import annotations
 
@@ -9,18 +9,20 @@ from typing import Literal
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
-from explainlab.declared import named
+from explainlab.declared import lookup
 from explainlab.errors import MemoryShortage, UnsupportedError
 from explainlab.models.anatomy import Unit
 from explainlab.models.classifier import Classifier
 from explainlab.models.devices import is_out_of_memory
+from explainlab.models.inputs import Inputs
 from explainlab.models.model import Model
+from explainlab.models.replay import record
 from explainlab.request import digest
 
 Init = Literal["model", "normal01"]
-"""What draws weights: the model's own initialisers, or N(0, 1) for all, biases and norms too."""
+"""The source of weights: the model's own initialisers, or N(0, 1) for all, biases and norms too."""
 
 
 def require_drawable(classifier: Classifier) -> None:
@@ -38,27 +40,27 @@ def require_drawable(classifier: Classifier) -> None:
 
 
 def units_named(classifier: Classifier, names: Sequence[str]) -> list[Unit]:
-    """The units with these ``names``, or all, in the model's order: top first.
+    """Return the units with these ``names``, or all, in the model's order: top first.
 
     Raises :class:`RequestError` for a name that no unit has, with the nearest that there are.
     """
     units = {unit.name: unit for unit in classifier.model.units}
-    chosen = {named("unit", name, units).name for name in names} or set(units)
+    chosen = {lookup("unit", name, units).name for name in names} or set(units)
     return [unit for name, unit in units.items() if name in chosen]
 
 
 def draw_seed(seed: int, number: int) -> int:
-    """The seed of the draw ``number`` of weights, of those that begin with ``seed``."""
+    """Return the seed of the draw ``number`` of weights, among the draws that begin with ``seed``."""
     return int(np.random.SeedSequence([seed, number]).generate_state(1)[0])
 
 
 @dataclass(frozen=True, eq=False)
 class Draw:
-    """A random value for every weight of ``classifier``: the draw ``number`` from ``seed``.
+    """Random values for every weight of ``classifier``: the draw ``number`` from ``seed``.
 
-    A weight's value is the same whichever units are randomised. Values are held for the units that were randomised
-    last, and drawn again when others are asked for: all of a model's initialisers run one after another, so drawing one
-    unit takes as long as drawing all, and for that time a new network on the CPU.
+    A weight's value is the same whichever units are randomised. The draw keeps the values of the units of the last
+    call, and draws again for other units. All of a model's initialisers run one after another, so one unit takes as
+    long as all, and needs a new network on the CPU for that time.
     """
 
     classifier: Classifier
@@ -68,7 +70,7 @@ class Draw:
     _held: dict[nn.Parameter, nn.Parameter] = field(default_factory=dict, repr=False)
 
     def randomised(self, units: Sequence[Unit]) -> Classifier:
-        """The classifier with these ``units`` at random: modules of its own, whose other tensors are the loaded ones.
+        """Return the classifier with these ``units`` at random: new modules, whose other tensors are the loaded ones.
 
         It has a digest of its own, and takes turns with the loaded classifier. Random weights have its number format
         and are on its device. Raises :class:`UnsupportedError` where a model cannot be drawn by its own initialisers,
@@ -78,7 +80,7 @@ class Draw:
         network = self.classifier.model.network
         shared = {id(tensor): tensor for tensor in (*network.parameters(), *network.buffers())}
         drawn = {id(own): value for own, value in self._held.items()}
-        with self.classifier.lock:  # so that no hook of a pass is copied
+        with self.classifier.lock:  # so that the copy gets no hook of a pass
             model = copy.deepcopy(self.classifier.model, {**shared, **drawn})
         facts = [[unit.name for unit in units], self.init, self.seed, self.number]
         return replace(self.classifier, model=model, digest=digest([self.classifier.digest, *facts]))
@@ -125,3 +127,43 @@ def _fresh(model: Model, seed: int, wanted: Collection[nn.Parameter]) -> dict[nn
 
 def _like(value: torch.Tensor, own: nn.Parameter) -> nn.Parameter:
     return nn.Parameter(value.to(own), requires_grad=False)
+
+
+def permuted(classifier: Classifier, inputs: Inputs, seed: int) -> Model:
+    """Return a copy of the classifier's model that computes the same, with heads and hidden units of every layer
+    permuted.
+
+    Only for a model with the capability ``post-norm blocks``. The pass over ``inputs`` tells how many heads there are.
+    The copy takes the memory of the model once more.
+    """
+    layers, _ = record(classifier, inputs)
+    heads = layers[0].probabilities.shape[1]
+    with classifier.lock:
+        model = copy.deepcopy(classifier.model)
+    generator = torch.Generator().manual_seed(seed)
+    for block in model.blocks:
+        order = _other(heads, generator)
+        rows = torch.arange(block.value.out_features).unflatten(0, (heads, -1))[order].flatten()
+        for into in (block.query, block.key, block.value):
+            _rows(into, rows)
+        _columns(block.attention_output, rows)
+        units = _other(block.intermediate.out_features, generator)
+        _rows(block.intermediate, units)
+        _columns(block.output, units)
+    return model
+
+
+def _other(n: int, generator: torch.Generator) -> Tensor:
+    """Return an order int64 [n] that differs from the present one, if there is another."""
+    order = torch.randperm(n, generator=generator)
+    return order.roll(1) if n > 1 and torch.equal(order, torch.arange(n)) else order
+
+
+def _rows(linear: nn.Linear, order: Tensor) -> None:
+    linear.weight.data = linear.weight.data[order.to(linear.weight.device)]
+    if linear.bias is not None:
+        linear.bias.data = linear.bias.data[order.to(linear.bias.device)]
+
+
+def _columns(linear: nn.Linear, order: Tensor) -> None:
+    linear.weight.data = linear.weight.data[:, order.to(linear.weight.device)]

@@ -1,4 +1,4 @@
-"""Models around other models: what a subclass changes is changed around the model inside, which stays as it is."""
+"""Models around other models: a subclass changes the wrapper, and the model inside stays unchanged."""
 
 from __future__ import annotations
 
@@ -13,18 +13,17 @@ from torch import Tensor, nn
 from explainlab.models.anatomy import Block, Head, Unit
 from explainlab.models.attention import Tap
 from explainlab.models.classifier import Classifier
-from explainlab.models.inputs import Inputs
+from explainlab.models.inputs import Inputs, Prefix
 from explainlab.models.model import Model
-from explainlab.models.speaking.prefix import Prefix
 
 
 class Wrapped(Model):
-    """A model that does what ``inner`` does, but cannot be asked in words."""
+    """A model that does the same as ``inner``, but is not generative."""
 
     def __init__(self, inner: Model) -> None:
         self.inner = inner
         self.network, self.device = inner.network, inner.device
-        self.architecture = replace(inner.architecture, speaks=False)
+        self.architecture = replace(inner.architecture, is_generative=False)
 
     @property
     def body(self) -> nn.Module:
@@ -110,7 +109,7 @@ class FurtherWords(Wrapped):
         return self.inner.position_logits(*self._read(inputs, embeddings))
 
     def _read(self, inputs: Inputs, embeddings: Tensor | None) -> tuple[Inputs, Tensor]:
-        """The inputs with the ids of the model inside, and the embeddings [B, N, d] of these words."""
+        """Return the inputs with the ids of the model inside, and the embeddings [B, N, d] of these words."""
         further = inputs.ids >= self.first
         ids = torch.where(further, self._ids[(inputs.ids - self.first).clamp(min=0)], inputs.ids)
         return replace(inputs, ids=ids), self._table(inputs.ids) if embeddings is None else embeddings
@@ -127,16 +126,16 @@ class _FurtherRows(nn.Module):
 
     @property
     def weight(self) -> Tensor:
-        """The own rows: what is told of a table, its number format and its spread, is told of them."""
+        """The rows of the model's own table; number format and spread of a table refer to these."""
         return self._own.weight
 
     def forward(self, ids: Tensor) -> Tensor:
         own = self.num_embeddings - len(self._rows)
-        looked_up = self._own.forward(ids.clamp(max=own - 1))  # without hooks: those of another thread's pass
+        looked_up = self._own.forward(ids.clamp(max=own - 1))  # without hooks: another thread's pass may have set some
         rows = self._rows[(ids - own).clamp(min=0).to(self._rows.device)].to(looked_up.device)
         return torch.where((ids >= own).to(looked_up.device)[..., None], rows, looked_up)
 
 
 def around(classifier: Classifier, model: Wrapped, digest: str) -> Classifier:
-    """The ``classifier`` with ``model`` around its own; both share a lock. ``digest`` tells it from all others."""
+    """Return the ``classifier`` with ``model`` around its own model; both share a lock. ``digest`` identifies it."""
     return replace(classifier, model=model, digest=digest)

@@ -1,4 +1,4 @@
-"""Loading a model to train it: its weights with a head for other classes where these differ."""
+"""Loading of a model to train, with a new head if the classes differ."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from torch import Tensor
 from explainlab.errors import ModelError
 from explainlab.models.anatomy import POOLER
 from explainlab.models.model_types import model_type_of
-from explainlab.models.speaking.completion import PREFIX as COMPLETION
-from explainlab.models.stored.building import BUILDING
+from explainlab.models.modes import BUILDING
+from explainlab.models.prompting.completion import PREFIX as COMPLETION
 from explainlab.models.stored.directory import config_of, labels_in
 from explainlab.models.stored.places import files_of
 from explainlab.models.stored.tokenizer import most_tokens, read_tokenizer
@@ -38,7 +38,7 @@ class Base:
 
 
 def base_labels(model_id: str) -> tuple[str, ...]:
-    """The classes of a model in the order of their indices; empty for one that is no classifier.
+    """Return the classes of a model in the order of their indices; empty for a model that is no classifier.
 
     Raises :class:`ModelError` for a model that does not exist or cannot be trained.
     """
@@ -88,9 +88,9 @@ def _files(model_id: str) -> Files:
 def _network(
     model_id: str, files: Files, config: Any, same_head: bool
 ) -> tuple[transformers.PreTrainedModel, frozenset[str]]:
-    """The network with the stored weights, and the names of those that are new.
+    """Return the network with the stored weights, and the names of the new ones.
 
-    Its head is new unless it is the ``same_head``, as is what is missing.
+    The head is new unless it is the ``same_head``; missing weights are new.
     """
     with BUILDING:
         fresh = transformers.AutoModelForSequenceClassification.from_config(config, dtype=torch.float32)
@@ -109,7 +109,7 @@ def _network(
 
 
 def _merged(model_id: str, files: Files) -> dict[str, Tensor]:
-    """The weights of a model into which its adapter is merged."""
+    """Return the weights of a model after its adapter is merged."""
     config, _ = config_of(model_id, files)
     network, _ = load_weights(
         model_id, files, config, language_model=False, dtype=torch.float32, device=torch.device("cpu")

@@ -1,4 +1,4 @@
-"""The files of a model's directory: ordinary ones, and a configuration that asks for nothing beyond measure."""
+"""The files of a model's directory, and checks that its configuration asks for nothing beyond measure."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from transformers import AutoConfig, PreTrainedConfig
 
 from explainlab.errors import ModelError, RequestError
 from explainlab.limits import MAX_CONFIGURATION_MB, MAX_VOCABULARY_MB
-from explainlab.models.networks.registration import OURS, register_networks
+from explainlab.models.model_types import OURS, register_networks
 from explainlab.models.stored.trial import require_measure
 from explainlab.models.stored.weights import Files, first_line, head_brought
 from explainlab.text.prompt import Prompt, head_prompt
 
 OF_PAIRS = "explainlab_pairs"
-"""In the config.json of a model that was trained here: whether it was on pairs of texts."""
+"""Field in the config.json of a model that was trained here: True after training on pairs of texts."""
 OF_PROMPT = "explainlab_prompt"
-"""In the config.json of a model that was trained here: the text around its texts, as :func:`prompt_in` reads it."""
+"""Field in the config.json of a model that was trained here: the prompt, as :func:`prompt_in` reads it."""
 OF_MASKS = "explainlab_masks"
-"""In the config.json of a model that was trained here on masked texts: the settings by which they were masked."""
+"""Field in the config.json of a model that was trained here on masked texts: the settings of the masks."""
 CROSS_ENCODER = "config_sentence_transformers.json"
-"""What sentence-transformers writes of a model beside its config.json."""
+"""The file that sentence-transformers writes beside a model's config.json."""
 FILES = ["*.json", "*.safetensors", "*.txt", "*.model"]
-"""What is read of a model: its digest is over these files."""
+"""The files that are read of a model; its digest covers them."""
 VOCABULARIES = ["tokenizer.json", "vocab.*", "*.model"]
 _SIZES = {
     **dict.fromkeys([*VOCABULARIES, "merges.txt"], MAX_VOCABULARY_MB),
@@ -76,7 +76,7 @@ def _require_file(model_id: str, path: Path) -> None:
 
 
 def read_config(model_id: str, directory: Path) -> tuple[PreTrainedConfig, dict[str, Any]]:
-    """The configuration in a directory, and its fields as they are written.
+    """Read the configuration in a directory; return it with its fields as written.
 
     transformers fills some of them with lists as long as a number says, so that numbers are checked before. Raises
     :class:`ModelError` for one that cannot be read or asks for too much.
@@ -96,7 +96,7 @@ def read_config(model_id: str, directory: Path) -> tuple[PreTrainedConfig, dict[
 
 
 def config_of(model_id: str, files: Files) -> tuple[PreTrainedConfig, dict[str, Any]]:
-    """The same of a model; where its adapter brings a head, of the classifier with this head, and as many classes.
+    """Read the configuration of a model; if its adapter has a head, of a classifier with this head and its classes.
 
     Such an adapter may change any kind of model: a classifier, a language model, or a body alone.
     """
@@ -112,7 +112,7 @@ def config_of(model_id: str, files: Files) -> tuple[PreTrainedConfig, dict[str, 
 
 
 def labels_in(config: Any) -> tuple[str, ...]:
-    """The names of the classes in the order of their indices, each once: the second of two A is ``A (2)``."""
+    """Return the names of the classes in the order of their indices, each once: the second of two A is ``A (2)``."""
     written, names = _written(config), list[str]()
     for name in written:
         free = (own for number in count(2) if (own := f"{name} ({number})") not in {*written, *names})
@@ -121,7 +121,7 @@ def labels_in(config: Any) -> tuple[str, ...]:
 
 
 def doubled_in(config: Any) -> tuple[str, ...]:
-    """A warning for every class whose name :func:`labels_in` changes."""
+    """Return a warning for every class whose name :func:`labels_in` changes."""
     written = _written(config)
     return tuple(
         f"The model calls its classes {written.index(name)} and {number} both {name}: class {number} is {own} here, "
@@ -162,7 +162,7 @@ def activation_told(name: str | None) -> tuple[str, ...]:
 
 
 def prompt_in(model_id: str, config: PreTrainedConfig) -> Prompt | None:
-    """What a classifier reads around its texts; None for one that reads these alone.
+    """Return the prompt of a classifier; None if it has none.
 
     Raises :class:`ModelError` for a prompt that cannot be one.
     """

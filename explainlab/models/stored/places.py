@@ -1,43 +1,82 @@
-"""Where a model's files are: beside the project, in a directory, or stored of the hub."""
+"""Places of a model's files: in the project, in a directory, in the home folder where it was made, or on the hub."""
 
 from __future__ import annotations
 
 import difflib
+import json
 import os
+import re
 import time
 from contextlib import suppress
 from math import inf
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from huggingface_hub import snapshot_download
 from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 
 from explainlab.errors import ModelError
 from explainlab.guard import Exceeded, guarded
-from explainlab.models.speaking.completion import split_id
+from explainlab.models.prompting.completion import split_id
 from explainlab.models.stored.directory import FILES, require_files
-from explainlab.models.stored.made import PREFIX as MADE
-from explainlab.models.stored.made import WEIGHTS, made_directory, made_folder
 from explainlab.models.stored.trial import try_files
 from explainlab.models.stored.weights import ADAPTER, Files, adapted_model, first_line
-from explainlab.settings import ASSETS
+from explainlab.request import digest
+from explainlab.settings import ASSETS, settings
 
-PREFIX = "embedded:"
+EMBEDDED = "embedded:"
+MADE = "made:"
+WEIGHTS, CARD = "model", "card.json"
+"""Names in the folder of a made model: the directory of its files, and its card, which is written last."""
 Stamp: TypeAlias = tuple[tuple[Path, int, int], ...]
 """Files with their sizes and the times of their last change, ns."""
 _MOST_TRIED, _REMEMBERED_SECONDS = 64, 60
 _tried: dict[tuple[str, Stamp], tuple[float, ModelError | None]] = {}
-"""Of files that were tried, until when that holds (monotonic seconds), and their error."""
+"""The end of the validity (monotonic seconds) and the error of files that were tried."""
+_SHORT = 12
+_BY_SEED = ("id", "digest", "files", "seed", "epochs", "best_epoch", "steps")
+"""Fields of a model card that may differ between seeds."""
+
+
+def made_folder() -> Path:
+    """Return the folder of all models that are made here."""
+    return settings().home / "made"
+
+
+def made_id(digest: str) -> str:
+    """Return the id of the model with this digest."""
+    return MADE + digest[:_SHORT]
+
+
+def made_directory(model_id: str) -> Path:
+    """Return the folder of a made model, by its id; raises :class:`ModelError` if there is none."""
+    short = model_id.removeprefix(MADE)
+    if re.fullmatch(f"[0-9a-f]{{{_SHORT}}}", short):
+        for folder in made_folder().glob(f"{short}*"):
+            if (folder / CARD).is_file():
+                return folder
+    raise ModelError(f"There is no model '{model_id}'.", "It may have been deleted: make it again.")
+
+
+def but_for_seed(model_id: str) -> str:
+    """Return an id that made models share if their cards differ only in the training seed; any other id unchanged.
+
+    Raises as :func:`made_directory`.
+    """
+    if not model_id.startswith(MADE):
+        return model_id
+    card: dict[str, Any] = json.loads((made_directory(model_id) / CARD).read_bytes())
+    own = {name: value for name, value in card["settings"].items() if name != "seed"}
+    return digest([own, {name: value for name, value in card.items() if name not in (*_BY_SEED, "settings")}])
 
 
 def embedded_models() -> list[str]:
-    """Ids of the models that come with the project."""
-    return [PREFIX + path.parent.name for path in sorted((ASSETS / "models").glob("*/config.json"))]
+    """List the ids of the models that come with the project."""
+    return [EMBEDDED + path.parent.name for path in sorted((ASSETS / "models").glob("*/config.json"))]
 
 
 def resolved_id(model_id: str) -> str:
-    """The id of a model without a template; a path is made absolute, without links and ``..``."""
+    """Return the id of a model without its template; a path becomes absolute, without links and ``..``."""
     path = _path_of(model_id)
     with suppress(ValueError):  # characters that no path has
         return model_id if path is None else os.path.realpath(path)
@@ -45,16 +84,16 @@ def resolved_id(model_id: str) -> str:
 
 
 def locate(model_id: str, fetch: bool = True) -> tuple[Path | None, str]:
-    """The directory of a model's files and where it comes from: ``embedded``, ``directory`` or ``hub``.
+    """Return the directory of a model's files and its kind: ``embedded``, ``directory`` or ``hub``.
 
-    With ``fetch`` False the network is not used and the directory of a hub model that is not here is None. The
-    template of an id is ignored; the directory of an adapter is its own.
+    With ``fetch`` False the network is not used and the directory of a hub model that is not here is None. The template
+    of an id is ignored; the directory of an adapter is its own.
     """
     model_id = split_id(model_id)[1]
-    if model_id.startswith(PREFIX):
+    if model_id.startswith(EMBEDDED):
         if model_id not in embedded_models():
             raise ModelError(f"There is no embedded model '{model_id}'.", _nearest(model_id))
-        return ASSETS / "models" / model_id.removeprefix(PREFIX), "embedded"
+        return ASSETS / "models" / model_id.removeprefix(EMBEDDED), "embedded"
     if model_id.startswith(MADE):
         return made_directory(model_id) / WEIGHTS, "directory"
     if not model_id.strip():
@@ -71,10 +110,10 @@ def locate(model_id: str, fetch: bool = True) -> tuple[Path | None, str]:
 
 
 def _path_of(model_id: str) -> Path | None:
-    """The directory that ``model_id`` names, there or not; None for an embedded, made or hub model."""
+    """Return the directory that ``model_id`` names, even if missing; None for an embedded, made or hub model."""
     path = Path(os.path.expanduser(model_id))  # unlike pathlib's, these two raise for no name at all
     on_hub = model_id.count("/") == 1 and not (model_id.startswith((".", "~", "/")) or "\\" in model_id)
-    return None if model_id.startswith((PREFIX, MADE)) or (on_hub and not os.path.isdir(path)) else path
+    return None if model_id.startswith((EMBEDDED, MADE)) or (on_hub and not os.path.isdir(path)) else path
 
 
 def _from_hub(model_id: str, fetch: bool) -> Path | None:
@@ -100,14 +139,14 @@ def _from_hub(model_id: str, fetch: bool) -> Path | None:
 
 
 def files_of(model_id: str) -> Files:
-    """The files of a model, for an adapter those of its base model; fetched where they are not here."""
+    """Return the files of a model, for an adapter also those of its base model; fetch missing ones."""
     files = files_here(model_id, fetch=True)
     assert files is not None  # a model that cannot be fetched has raised
     return files
 
 
 def files_here(model_id: str, fetch: bool = False) -> Files | None:
-    """As :func:`files_of`; without ``fetch`` None for a hub model that is not here."""
+    """Return :func:`files_of`; without ``fetch`` None for a hub model that is not on this machine."""
     directory, source = locate(model_id, fetch)
     if directory is None:
         return None
@@ -165,7 +204,7 @@ def _require_tried(model_id: str, directory: Path, source: str) -> None:
 
 def _nearest(model_id: str) -> str:
     known = embedded_models()
-    short = {name.removeprefix(PREFIX): name for name in known}
-    near = difflib.get_close_matches(model_id.removeprefix(PREFIX), short, n=2, cutoff=0.3)
+    short = {name.removeprefix(EMBEDDED): name for name in known}
+    near = difflib.get_close_matches(model_id.removeprefix(EMBEDDED), short, n=2, cutoff=0.3)
     names = " or ".join(short[n] for n in near) if near else ", ".join(known)
     return f"Did you mean {names}? A directory or a hub id (owner/name) is taken too."

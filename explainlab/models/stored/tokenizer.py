@@ -20,13 +20,13 @@ from explainlab.models.stored.trial import FILE, PROBE
 from explainlab.models.stored.weights import Files, first_line
 
 SEGMENTS = "token_type_ids"
-"""The name by which a tokenizer hands out the segments of a pair."""
+"""The name of the segments of a pair in a tokenizer's output."""
 
 
 def read_tokenizer(
     model_id: str, files: Files, config: PreTrainedConfig
 ) -> tuple[PreTrainedTokenizerBase, tuple[str, ...]]:
-    """The tokenizer beside a model, or beside its adapter, padding on the right; and what readers must know of it.
+    """Read the tokenizer beside a model or its adapter, padding on the right; return it with warnings for readers.
 
     It reads by its ``tokenizer.json`` (:func:`_by_file`), and has the segments of pairs (:func:`ask_for_segments`).
     Raises :class:`ModelError` where there is none, or one that keeps no character offsets.
@@ -50,9 +50,9 @@ def read_tokenizer(
 
 
 def ask_for_segments(tokenizer: PreTrainedTokenizerBase, config: PreTrainedConfig) -> None:
-    """Let ``tokenizer`` hand out the segments of its template where the network of ``config`` embeds segments.
+    """Make ``tokenizer`` return the segments of its template if the network of ``config`` embeds segments.
 
-    A generic tokenizer of transformers 5 keeps them to itself unless it is asked: all segments would be 0.
+    A generic tokenizer of transformers 5 omits them by default: all segments would be 0.
     """
     names = list(tokenizer.model_input_names)
     if embeds_segments(config) and SEGMENTS not in names:
@@ -124,7 +124,7 @@ def _types(written: Any) -> Iterator[str]:
 
 
 def most_tokens(model_id: str, config: PreTrainedConfig, tokenizer: PreTrainedTokenizerBase) -> int:
-    """The longest input: the smaller of the tokenizer's limit and the position table's."""
+    """Return the longest input in tokens: the smaller of the tokenizer's limit and the position table's."""
     table = getattr(config, "max_position_embeddings", None) or tokenizer.model_max_length
     try:
         offset = config.pad_token_id + 1 if model_type_of(config).positions_after_padding else 0

@@ -19,7 +19,7 @@ from explainlab.guard import Tell
 from explainlab.limits import MAX_CLASSES, MAX_CONFIGURATION_MB, MAX_LAYERS, MAX_POSITIONS
 
 FILE = "tokenizer.json"
-"""The file in which a tokenizer has all its parts."""
+"""The file with all parts of a tokenizer."""
 PROBE = "Café Co-op, it's NO. 12 naïve\tÉTÉ's  good-bye 你好!"
 """A text that tokenizers with other parts read otherwise: accents, capitals, hyphens, blanks and Chinese characters."""
 _LONG = PROBE * 100

@@ -1,4 +1,4 @@
-"""From a model's files to the model in memory: on one device or spread over several, quantised, with an adapter.
+"""The model in memory from its files: on one device or spread over several, quantised, with an adapter.
 
 Weights are read from safetensors only, and no code of a model is run.
 """
@@ -14,24 +14,25 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
+from importlib import import_module
 from itertools import count
 from math import prod
 from pathlib import Path
 from reprlib import repr as quote
+from types import ModuleType
 from typing import Any
 
 import torch
 import transformers
 from safetensors import safe_open
-from torch import nn
+from torch import Tensor, nn
 from torch.nn.modules.module import register_module_parameter_registration_hook
+from transformers.pytorch_utils import Conv1D
 
 from explainlab.errors import ModelError, ResourceError
 from explainlab.limits import MAX_LAYERS
 from explainlab.models.devices import free_memory
-from explainlab.models.stored.building import BUILDING
-from explainlab.models.stored.libraries import require_library
-from explainlab.models.stored.quantised import convert, keep_layout, pack, require_quantiser
+from explainlab.models.modes import BUILDING
 
 # What transformers reports about weights is read here, and told in our words where it matters. A filter: with a level
 # of its own this logger says more, not less.
@@ -40,14 +41,15 @@ logging.getLogger("transformers.modeling_utils").addFilter(lambda said: "LOAD RE
 ADAPTER = "adapter_config.json"
 ADAPTER_WEIGHTS = "adapter_model.safetensors"
 MOST_GROWTH, MOST_NEW = 8, 10**7
-"""The most numbers of a network: 8 times those of its files, as weights in 4 bits are two in a byte and tied ones are
-there twice, and 10 million new ones, such as a head's."""
+"""The largest size of a network: 8 times the numbers in its files (packed 4-bit weights, and tied weights that occur
+twice), and 10 million new ones, such as a head's.
+"""
 _MORE_PARAMETERS = 1_000
-"""The weights that a network may have beside :data:`MOST_GROWTH` times those of its files."""
+"""Weights that a network may have beside :data:`MOST_GROWTH` times those of its files."""
 _NUMBER = re.compile(r"\.\d+\.")
 """The number of a layer in the name of a weight."""
 IN_ADAPTER = "base_model.model."
-"""Begins the names of an adapter's weights: what follows is where they belong in the network."""
+"""Prefix of the names of an adapter's weights; the rest is their place in the network."""
 
 
 @dataclass(frozen=True)
@@ -63,18 +65,18 @@ class Files:
 
     @property
     def configured(self) -> Path:
-        """The directory of the configuration: that of an adapter which has one of its own, as its classes may be."""
+        """The directory of the configuration: the adapter's if it has one, as its classes may differ."""
         own = self.adapter.directory if self.adapter else self.directory
         return own if (own / "config.json").is_file() else self.directory
 
 
 def first_line(error: Exception) -> str:
-    """The first line of the message of ``error``, without a full stop; its type's name if empty."""
+    """Return the first line of the message of ``error``, without a full stop; the name of its type if empty."""
     return next((line.strip().rstrip(".") for line in str(error).splitlines() if line.strip()), type(error).__name__)
 
 
 def adapted_model(model_id: str, directory: Path) -> str | None:
-    """The id of the model that the adapter in ``directory`` changes; None if there is no adapter in it.
+    """Return the id of the model that the adapter in ``directory`` changes; None if there is no adapter in it.
 
     Raises :class:`ModelError` for an adapter that names no model.
     """
@@ -91,7 +93,8 @@ def adapted_model(model_id: str, directory: Path) -> str | None:
 
 
 def read_network(model_id: str, factory: Any, directory: Path | None, **options: Any) -> tuple[Any, dict[str, Any]]:
-    """What transformers' ``factory`` reads from ``directory``, with ``options``, and what it says about the weights.
+    """Read a network from ``directory`` by transformers' ``factory``, with ``options``; return it with its loading
+    report.
 
     From safetensors on this machine alone, or without a directory from the option ``state_dict``; no code of a model is
     run. Raises :class:`ModelError` if it cannot, and for layers that the configuration leaves out.
@@ -134,7 +137,7 @@ def load_weights(
     dtype: torch.dtype,
     device: torch.device,
 ) -> tuple[transformers.PreTrainedModel, torch.device]:
-    """The model in evaluation mode, without gradients, and the device of its inputs.
+    """Load the model in evaluation mode, without gradients; return it with the device of its inputs.
 
     That is ``device``, unless the model is larger than the free memory of a GPU named without a number: it is then
     spread over all. Raises :class:`ModelError` for weights that are missing, damaged, not safetensors, or need a
@@ -174,7 +177,7 @@ def load_weights(
 def empty_network(
     files: Files, config: transformers.PreTrainedConfig, language_model: bool, dtype: torch.dtype
 ) -> transformers.PreTrainedModel:
-    """The network of ``config`` on torch's ``meta`` device: it has shapes, those of ``files``, and no weights."""
+    """Return the network of ``config`` on torch's ``meta`` device, with the shapes of ``files`` and no weights."""
     network = _on_meta(config, language_model, _most_parameters(files.directory), dtype=dtype)
     if getattr(config, "quantization_config", None) is not None:
         pack(network, files.directory)
@@ -183,13 +186,13 @@ def empty_network(
 
 
 def head_brought(files: Files, config: Any) -> tuple[str, int] | None:
-    """The classifier of whose head the adapter in ``files`` has weights, and how many classes these tell apart.
+    """Return the class of the head that the adapter in ``files`` has, and its number of classes.
 
     None without an adapter, or where its file has none or cannot be read.
     """
     if files.adapter is None:
         return None
-    with suppress(Exception):  # loading tells which files are damaged
+    with suppress(Exception):  # loading reports damaged files
         return _head_in(files.adapter.directory, empty_network(files, config, False, torch.float32))
     return None
 
@@ -207,7 +210,7 @@ def _head_in(adapter: Path, network: Any) -> tuple[str, int] | None:
 
 
 def _shapes(adapter: Path) -> dict[str, list[int]]:
-    """The names of an adapter's weights with their shapes."""
+    """Return the names of an adapter's weights with their shapes."""
     with safe_open(adapter / ADAPTER_WEIGHTS, "pt") as file:
         return {name: file.get_slice(name).get_shape() for name in file.keys()}  # noqa: SIM118 (no mapping)
 
@@ -262,7 +265,7 @@ def _require_fitting(model_id: str, directory: Path, config: Any) -> None:
 
 @dataclass(frozen=True)
 class _Written:
-    """A configuration, which equals those that are ``written`` alike."""
+    """A configuration that equals any other with the same ``written`` form."""
 
     written: str
     config: Any = field(compare=False)
@@ -307,16 +310,16 @@ def _on_meta(
 
 
 def _sizes(path: Path) -> Iterator[int]:
-    """The sizes of all dimensions of all tensors in a file, which is not read beyond its header."""
+    """Yield the sizes of all dimensions of all tensors in a file, from its header."""
     with safe_open(path, "pt") as file:
         for name in file.keys():  # noqa: SIM118 (no mapping)
             yield from file.get_slice(name).get_shape()
 
 
 def count_weights(files: Files) -> int:
-    """How many numbers the weights in ``files`` are, from their headers; 0 where these cannot be read."""
+    """Count the numbers of the weights in ``files``, from their headers; 0 if these cannot be read."""
     directories = [part.directory for part in (files, files.adapter) if part]
-    with suppress(Exception):  # damaged files are told when they are loaded
+    with suppress(Exception):  # loading reports damaged files
         return sum(_count(path) for directory in directories for path in directory.glob("*.safetensors"))
     return 0
 
@@ -338,7 +341,7 @@ def _count(path: Path) -> int:
 def _placement(
     directory: Path, config: transformers.PreTrainedConfig, quantised: bool, dtype: torch.dtype, device: torch.device
 ) -> str | dict[str, torch.device] | None:
-    """transformers' ``device_map``: None for a model that is moved to ``device`` after it is read."""
+    """Return transformers' ``device_map``: None for a model that is moved to ``device`` after it is read."""
     if device.type == "cuda" and device.index is None:
         stored = getattr(config, "dtype", None) or torch.float32
         grows = 1 if quantised else dtype.itemsize / stored.itemsize
@@ -348,7 +351,9 @@ def _placement(
 
 
 def untrained(info: dict[str, Any]) -> set[str]:
-    """The names of the weights that the files lack or have in another size, by what :func:`read_network` says."""
+    """Return the names of the weights that the files lack or have in another size, by the report of
+    :func:`read_network`.
+    """
     keys = [*info["missing_keys"], *info["mismatched_keys"]]
     return {str(key[0] if isinstance(key, tuple) else key) for key in keys}
 
@@ -364,7 +369,7 @@ def _require_trained(model_id: str, absent: set[str], language_model: bool, adap
 
 
 def _brought(model: transformers.PreTrainedModel, adapter: Path, absent: set[str]) -> set[str]:
-    """Those ``absent`` from a model's files that its adapter has, and that are in the model as they are there."""
+    """Return the weights ``absent`` from a model's files that its adapter has and the model holds unchanged."""
     own, names = model.state_dict(), _shapes(adapter)
     there = {name for name in absent & own.keys() if IN_ADAPTER + name in names}
     with safe_open(adapter / ADAPTER_WEIGHTS, "pt") as file:
@@ -374,7 +379,7 @@ def _brought(model: transformers.PreTrainedModel, adapter: Path, absent: set[str
 def _adapted(
     model_id: str, model: transformers.PreTrainedModel, adapter: Path, quantised: bool
 ) -> transformers.PreTrainedModel:
-    """The model with the adapter merged into its weights, or beside them where these are quantised."""
+    """Return the model with the adapter merged into its weights, or beside them if these are quantised."""
     peft = require_library("peft", f"{model_id} is an adapter")
     try:
         with BUILDING:
@@ -388,7 +393,7 @@ def _adapted(
             "Give one that changes weights, such as LoRA.",
         )
     lost = sorted(name for name in wanted - _shapes(adapter).keys() if "lora_" in name)
-    if lost:  # peft warns, and leaves them as they were drawn
+    if lost:  # peft warns, and leaves them at their initial values
         raise ModelError(f"The adapter {model_id} lacks {', '.join(lost[:3])}.", "Save it again.")
     if quantised:
         beside: transformers.PreTrainedModel = changed.get_base_model()
@@ -398,3 +403,105 @@ def _adapted(
     except Exception as error:
         raise ModelError(f"The adapter {model_id} cannot be merged into its model: {first_line(error)}") from error
     return merged
+
+
+def require_library(name: str, why: str) -> ModuleType:
+    """Import the library ``name``; without it raise :class:`ModelError`, which begins with the reason ``why``."""
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise ModelError(f"{why}, which needs the library {name}.", f"Install it with pip install {name}.") from error
+
+
+def require_quantiser(model_id: str, config: Any) -> None:
+    """Raise :class:`ModelError` unless the quantised weights of ``config`` can be read here.
+
+    bitsandbytes reads 8 and 4 bits; other formats have libraries of their own that we do not know.
+    """
+    method = config.quantization_config.get("quant_method")
+    if method != "bitsandbytes":
+        raise ModelError(
+            f"The weights of {model_id} are quantised by {method}, which is not supported.",
+            "Give it in full precision, or quantised to 8 or 4 bits by bitsandbytes.",
+        )
+    logging.getLogger("bitsandbytes").setLevel(logging.ERROR)  # it logs a rounding for every layer of every pass
+    require_library("bitsandbytes", f"The weights of {model_id} are quantised")
+
+
+def is_quantised(network: nn.Module) -> bool:
+    """Tell whether some weights of ``network`` are packed into 8 or 4 bits."""
+    packed = any(type(own) is not nn.Parameter or not own.is_floating_point() for own in network.parameters())
+    return packed or any(not isinstance(own, Tensor) or own.is_quantized for own in network.state_dict().values())
+
+
+def keep_layout(network: nn.Module) -> None:
+    """Keep the 4-bit layers of ``network`` in their stored layout.
+
+    Where a processor has instructions for bfloat16, bitsandbytes packs them anew at their first pass without gradients:
+    all passes are rounded to bfloat16 from then on, have no gradients, and fail for sizes that 32 does not divide.
+    """
+    for layer in network.modules():
+        if hasattr(layer, "support_avx512bf16_for_cpu"):
+            layer.support_avx512bf16_for_cpu = False  # type: ignore[assignment]
+
+
+def convert(network: nn.Module, dtype: torch.dtype) -> None:
+    """Convert the weights of ``network`` that are not quantised to ``dtype``.
+
+    transformers reads weights called ``weight`` in the number format of the file, and all others in the requested one;
+    norms with both formats fail.
+    """
+    for own in network.parameters():
+        if type(own) is nn.Parameter and own.is_floating_point():
+            own.data = own.data.to(dtype)
+
+
+def pack(network: nn.Module, directory: Path) -> None:
+    """Give the layers of ``network``, which is on torch's ``meta`` device, weights as packed as in ``directory``.
+
+    The passes of such an outline take what those of the loaded model do: a layer unpacks its weights, and forgets them.
+    """
+    for name, size in _packed(directory).items():
+        parent, _, own = name.rpartition(".")
+        above = network.get_submodule(parent)
+        setattr(above, own, _Packed(getattr(above, own), size))
+
+
+def _packed(directory: Path) -> dict[str, int]:
+    """Return the names of the layers with packed weights in the files, and their bytes."""
+    found = {}
+    for path in directory.glob("*.safetensors"):
+        with safe_open(path, "pt") as file:
+            for name in file.keys():  # noqa: SIM118 (no mapping)
+                layer, _, own = name.rpartition(".")
+                stored = file.get_slice(name)
+                if own == "weight" and stored.get_dtype() in ("I8", "U8"):
+                    found[layer] = torch.Size(stored.get_shape()).numel()
+    return found
+
+
+class _Packed(nn.Module):
+    """A linear layer without numbers whose weights are packed into ``size`` bytes."""
+
+    def __init__(self, layer: Any, size: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(size, dtype=torch.uint8, device="meta"), requires_grad=False)
+        self.bias: Tensor | None = layer.bias
+        self._shape = tuple(layer.weight.shape if isinstance(layer, Conv1D) else reversed(layer.weight.shape))
+
+    def forward(self, states: Tensor) -> Tensor:
+        made: Tensor = _Unpacked.apply(states, self._shape)  # type: ignore[no-untyped-call]
+        return made if self.bias is None else made + self.bias
+
+
+class _Unpacked(torch.autograd.Function):
+    """The product of ``states`` [..., in] and packed weights [in, out], unpacked for each pass, also backwards."""
+
+    @staticmethod
+    def forward(context: Any, states: Tensor, shape: tuple[int, int]) -> Tensor:
+        context.shape = shape
+        return states @ states.new_empty(shape)
+
+    @staticmethod
+    def backward(context: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        return gradient @ gradient.new_empty(context.shape).T, None

@@ -12,8 +12,8 @@ from explainlab.analyses.base import Analysis, ModelFree, method_passes
 from explainlab.analyses.data_analysis import DataAnalysis
 from explainlab.analyses.registry import get_analysis
 from explainlab.analyses.text_analysis import MOST_TOGETHER
-from explainlab.attribution.method import Extent, expected_work
-from explainlab.attribution.registry import MethodRequest, get_method, methods
+from explainlab.attribution.method import TextSize, expected_work
+from explainlab.attribution.registry import MethodSpec, get_method, methods
 from explainlab.data import Row, read_dataset
 from explainlab.data.files import stream_rows
 from explainlab.errors import TextError
@@ -150,20 +150,24 @@ def _of_no_model(analysis: ModelFree, request: CompleteRequest, reader: Reader) 
 
 
 def _planned(analysis: Analysis, classifier: Classifier, request: CompleteRequest, read: _Read, place: Place) -> Plan:
-    parameters, depth, speaks = analysis.parameters(request), classifier.model.depth, classifier.architecture.speaks
+    parameters, depth, is_generative = (
+        analysis.parameters(request),
+        classifier.model.depth,
+        classifier.architecture.is_generative,
+    )
     each, passes, work = read.texts / len(read.encodings), PassCount(), 0.0
     for encoding, tokens in zip(read.encodings, read.expects, strict=True):
-        extent = Extent.of(encoding, request.unit)
+        extent = TextSize.of(encoding, request.unit)
         passes += analysis.passes(parameters, extent, depth) * each
-        expected = extent if request.data is None else Extent(int(tokens), int(tokens))  # as the job does
+        expected = extent if request.data is None else TextSize(int(tokens), int(tokens))  # as the job does
         own = analysis.passes(parameters, expected, depth)
         work += expected_work(own, tokens, classifier.architecture) * each
-    shares = 0 if isinstance(analysis, DataAnalysis) else read.texts * speaks
+    shares = 0 if isinstance(analysis, DataAnalysis) else read.texts * is_generative
     memory = _memory(analysis, classifier, request, read, place) if analysis.only_passes else None
     return Plan(
         forward=passes.forward + shares,
         backward=passes.backward,
-        exact=request.data is None and _fixed(analysis, parameters) and not speaks,
+        exact=request.data is None and _fixed(analysis, parameters) and not is_generative,
         work=work,
         texts=0 if request.data is None or analysis.selects else read.texts,  # some may be explained several times
         batch=memory.batch if memory else 1,
@@ -177,7 +181,7 @@ def _fixed(analysis: Analysis, parameters: object) -> bool:
     """Whether the passes are known exactly: of a method that neither ends early nor leaves out equal inputs."""
     if analysis.id not in methods() or _roughly(analysis, parameters):
         return False
-    return not (analysis.adaptive(parameters) or get_method(analysis.id).distinct)
+    return not (analysis.adaptive(parameters) or get_method(analysis.id).deduplicates)
 
 
 def _roughly(analysis: Analysis, parameters: object) -> bool:
@@ -192,8 +196,8 @@ def _memory(
     """The largest batch, and the most memory: of the methods that are run, each rehearsed, and of all other passes."""
     parameters, depth = analysis.parameters(request), classifier.model.depth
     longest = max(read.encodings, key=len)
-    extent, length = Extent.of(longest, request.unit), len(longest)
-    own = MethodRequest(request.question, parameters) if analysis.id in methods() else None
+    extent, length = TextSize.of(longest, request.unit), len(longest)
+    own = MethodSpec(request.question, parameters) if analysis.id in methods() else None
     runs = [own] if own else list(analysis.method_requests(parameters))
     found, rest = [], analysis.passes(parameters, extent, depth)
     for run in runs:

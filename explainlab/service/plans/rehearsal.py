@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from explainlab.attribution.registry import MethodRequest, get_method
+from explainlab.attribution.registry import MethodSpec, get_method
 from explainlab.attribution.subject import Subject
 from explainlab.models.batching import Batcher, batch_size
 from explainlab.models.classifier import Classifier
@@ -54,7 +54,7 @@ class Rehearsed:
 
 
 def rehearsed(
-    outline: Classifier, run: MethodRequest, encoding: Encoding, texts: int, request: CompleteRequest, place: Place
+    outline: Classifier, run: MethodSpec, encoding: Encoding, texts: int, request: CompleteRequest, place: Place
 ) -> Rehearsed | None:
     """What the method of ``run`` takes for so many ``texts`` like ``encoding`` that it explains together, as
     ``request`` asks, at ``place``. Texts of one shape are rehearsed once.
@@ -63,7 +63,7 @@ def rehearsed(
     """
     units = group(encoding, request.unit)
     arrays = [units.membership, encoding.special, encoding.parts]
-    if outline.architecture.speaks or outline.model.end_id is not None:  # tokens decide what runs together
+    if outline.architecture.is_generative or outline.model.end_id is not None:  # tokens decide what runs together
         arrays.append(encoding.ids)
     shape = (
         run.method,
@@ -85,7 +85,7 @@ class _Case:
 
     outline: Classifier
     shape: tuple[object, ...]
-    run: MethodRequest = field(compare=False)
+    run: MethodSpec = field(compare=False)
     encoding: Encoding = field(compare=False)
     units: Units = field(compare=False)
     texts: int = field(compare=False)

@@ -23,8 +23,7 @@ from explainlab.errors import ModelError, RequestError, ResourceError
 from explainlab.files import write_file
 from explainlab.models.loading import describe, model_name
 from explainlab.models.stored.directory import FILES
-from explainlab.models.stored.made import CARD, PREFIX, WEIGHTS, made_directory, made_folder, made_id
-from explainlab.models.stored.places import embedded_models
+from explainlab.models.stored.places import CARD, MADE, WEIGHTS, embedded_models, made_directory, made_folder, made_id
 from explainlab.request import CompleteRequest, Request
 from explainlab.result import Result
 from explainlab.service.users import User
@@ -101,7 +100,7 @@ def own_names(user_id: str) -> dict[str, str]:
 
 def shown_model(model_id: str, user_id: str) -> str:
     """What the user calls a model: the name that they gave one that they made, else its usual one."""
-    return own_names(user_id).get(model_id, model_id) if model_id.startswith(PREFIX) else model_name(model_id)
+    return own_names(user_id).get(model_id, model_id) if model_id.startswith(MADE) else model_name(model_id)
 
 
 def own_made(result: Result, user_id: str) -> None:
@@ -119,8 +118,8 @@ def is_there(result: Result) -> bool:
 
 def called(model_id: str, user_id: str) -> str:
     """The id of the model that the user calls ``made:NAME``; any other id as it is."""
-    if model_id.startswith(PREFIX):
-        name = model_id.removeprefix(PREFIX)
+    if model_id.startswith(MADE):
+        name = model_id.removeprefix(MADE)
         return next((own_id for own_id, own in own_names(user_id).items() if own == name), model_id)
     return model_id
 
@@ -157,7 +156,7 @@ def name_made(model_id: str, name: str, user: User) -> None:
     """
     require_own(model_id, user.id)
     own = own_names(user.id)
-    taken = {called for own_id, called in own.items() if own_id != model_id} | {i.removeprefix(PREFIX) for i in own}
+    taken = {called for own_id, called in own.items() if own_id != model_id} | {i.removeprefix(MADE) for i in own}
     if name and (not _NAME.fullmatch(name) or name in taken):
         raise RequestError(f"A model cannot be called {name[:60]!r}.", "Use letters, digits, points and hyphens, once.")
     write_file(_owner(made_directory(model_id), user.id), name.encode("utf-8"))

@@ -24,7 +24,7 @@ from explainlab.attribution.subject import Subject
 from explainlab.declared import Parameters
 from explainlab.errors import UnsupportedError
 from explainlab.models.classifier import Classifier
-from explainlab.models.networks.permuted import permuted
+from explainlab.models.networks.randomised import permuted
 from explainlab.testing.observation import unchanged
 from tests.attribution.conftest import Toys
 from tests.conftest import Zoo

@@ -14,7 +14,7 @@ from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.candidates.result import CandidatesData, CandidatesText
 from explainlab.analyses.candidates.verdict import data_verdict, text_verdict
 from explainlab.analyses.registry import get_study, read_result
-from explainlab.metrics.trust import TIE
+from explainlab.metrics.evaluate import TIE
 from tests.conftest import Zoo
 
 CHEAP = {"samples": 2, "steps": 2, "metrics": "comprehensiveness,log_odds:k=10"}

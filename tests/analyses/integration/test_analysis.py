@@ -13,7 +13,7 @@ from explainlab.analyses.integration.result import IntegrationErrorText
 from explainlab.analyses.records import Interval
 from explainlab.analyses.registry import evaluations
 from explainlab.analyses.summary import interval
-from explainlab.attribution.quadrature import nodes
+from explainlab.attribution.path import nodes
 from explainlab.errors import Cancelled, DataError, RequestError
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext

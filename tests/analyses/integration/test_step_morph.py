@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from explainlab.analyses.integration.step_morph import step_morph
-from explainlab.attribution.quadrature import nodes
+from explainlab.attribution.path import nodes
 from explainlab.figures.heatmap import heatmap
 from explainlab.request import Request
 from tests.analyses.bodies import STEPS, WORDS, integration_body

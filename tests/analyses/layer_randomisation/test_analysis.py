@@ -19,10 +19,10 @@ from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.layer_randomisation.analysis import THESIS
 from explainlab.analyses.layer_randomisation.result import RandomisationData, RandomisationText, Survival
 from explainlab.analyses.registry import get_study
-from explainlab.attribution.registry import parse_method
+from explainlab.attribution.registry import parse_spec
 from explainlab.attribution.subject import Subject
 from explainlab.errors import RequestError, UnsupportedError
-from explainlab.metrics.agreement import spearman
+from explainlab.metrics.comparison import spearman
 from explainlab.metrics.summary import bootstrap
 from explainlab.models.classifier import Classifier
 from explainlab.models.networks.randomised import draw_seed
@@ -252,7 +252,7 @@ def test_methods_are_joined_by_plus_or_separated_by_commas(encoder: Classifier) 
     assert names(f"{GXI}, {ATTENTION}") == names([GXI, ATTENTION]) == [GXI, ATTENTION]
     assert names("integrated_gradients:steps=5+6") == ["integrated_gradients:steps=5", "integrated_gradients:steps=6"]
     assert names("ensemble:members=gradient+lime") == ["ensemble:members=gradient+lime"]
-    assert names(",".join(THESIS)) == [parse_method(own).name for own in THESIS]
+    assert names(",".join(THESIS)) == [parse_spec(own).name for own in THESIS]
     for wrong, reason in (("grdient", "no method"), (f"{GXI}+{GXI}", "each once"), ("", "one or more")):
         with pytest.raises(RequestError, match=reason):
             run(encoder, methods=wrong)
@@ -279,7 +279,7 @@ def test_default_methods_that_the_model_cannot_run_are_left_out_and_named_ones_r
     asked = {"draws": 1, "units": "head", "mode": "independent"}
     result = run(zoo("t5"), "a good film", **asked)
     left = "Attention rollout cannot run on a T5 model: it reads the text twice"
-    assert [own.method for own in result.body.methods] == [parse_method(own).name for own in THESIS[:4]]
+    assert [own.method for own in result.body.methods] == [parse_spec(own).name for own in THESIS[:4]]
     assert len(result.body.left_out) == 1
     assert f"Left out: {left}" in get_study(NAME).headline(result)
     with pytest.raises(UnsupportedError, match=left):

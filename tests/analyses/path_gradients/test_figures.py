@@ -14,7 +14,7 @@ from explainlab.analyses.path_gradients.figures import (
     token_strip,
 )
 from explainlab.analyses.path_gradients.result import PathGradientsData
-from explainlab.attribution.quadrature import nodes
+from explainlab.attribution.path import nodes
 from explainlab.figures.palette import PALETTES
 from explainlab.request import Request
 from tests.analyses.bodies import WORDS, derivatives, path_body

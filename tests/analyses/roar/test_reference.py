@@ -13,7 +13,7 @@ from explainlab.analyses.roar.measures.importance import Measure
 from explainlab.analyses.roar.measures.reference import CUT, TOLD
 from explainlab.analyses.roar.page.view import RoarView, shows
 from explainlab.attribution.explain import outcomes_of
-from explainlab.attribution.registry import parse_method
+from explainlab.attribution.registry import parse_spec
 from explainlab.attribution.subject import Subject
 from explainlab.errors import RequestError
 from explainlab.models.classifier import Classifier
@@ -30,7 +30,7 @@ PATH = "integrated_gradients:rule=right:steps={steps}:baseline=zero"
 
 def scores(classifier: Classifier, steps: int, weighted: bool) -> np.ndarray:
     """float64 [tokens], of the second class's logit."""
-    request = parse_method(PATH.format(steps=steps))
+    request = parse_spec(PATH.format(steps=steps))
     subject = Subject(classifier, classifier.encode(TEXT), target=classifier.labels[1], output="logit")
     method = Measure(request, absolute=True, alpha_weighted=weighted).method
     return outcomes_of([subject], method, request.parameters)[0].scores

@@ -15,7 +15,7 @@ from explainlab.analyses.registry import answer, complete, get_study, request_ke
 from explainlab.analyses.trust.figures import beaten
 from explainlab.analyses.trust.verdict import NONE_LONG
 from explainlab.errors import RequestError, UnsupportedError
-from explainlab.metrics.trust import RANDOM_MAPS, TIE
+from explainlab.metrics.evaluate import RANDOM_MAPS, TIE
 from explainlab.models.batching import HALVED
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext

@@ -37,7 +37,7 @@ ANSWERS: list[tuple[str, list[int], list[str], list[str]]] = [
     ("the\nthe\nthe", [0, 5], ["the"], []),
     ("is\nfunny\nIs\nIS", [2, 3, 7], ["IS"], []),
     ("funny\nfunny", [3], ["funny"], []),
-    # what is not in the text
+    # words that are not in the text
     ("amusing\ngood", [8], [], ["amusing"]),
     ("funny: it makes one laugh\ngood", [8], [], ["funny: it makes one laugh"]),
     ("Sure! Here are the words:\n1. funny", [3], [], ["Sure! Here are the words:"]),

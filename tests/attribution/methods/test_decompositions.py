@@ -65,7 +65,7 @@ def scores(classifier: Classifier, method: str, padding: int = 0, **options: obj
 
 @dataclass
 class Layer:
-    """Of a block: weights and biases by name, its input, attention and true states."""
+    """Return the weights and biases of a block by name, its input, attention and true states."""
 
     w: dict[str, tuple[Array, Array]]
     x: Array
@@ -83,7 +83,7 @@ class Layer:
         self.s2 = self.act(self.z) @ self.w["out"][0].T + self.w["out"][1] + self.y1
 
     def sent(self, i: int, j: int, x: Array, bias: bool) -> Array:
-        """What vector ``x`` at j adds to the sum at i through all heads."""
+        """Return the contribution of vector ``x`` at j to the sum at i through all heads."""
         value = self.w["v"][0] @ x + bias * self.w["v"][1]
         weights = np.split(self.w["o"][0], self.heads, axis=1)
         parts = zip(self.a, np.split(value, self.heads), weights, strict=True)

@@ -207,7 +207,7 @@ def test_a_path_rests_at_its_goal_when_no_word_is_left() -> None:
 
 
 def test_the_strategies_choose_as_the_paper_says() -> None:
-    """From (8, 8) to the origin: one word leaves the box far in one dimension, the other a little in both."""
+    """Points from (8, 8) to the origin: one word leaves the box far in one dimension, the other a little in both."""
     table = torch.tensor([[0.0, 0.0], [8.0, 8.0], [-9.0, 3.0], [8.5, 8.5]])
     first = {
         strategy: Vocabulary(table, 2, 3, strategy).paths(torch.tensor([1]), table[[0]])[2, 0].tolist()
@@ -268,7 +268,7 @@ def test_the_search_can_be_cancelled(encoder: Classifier) -> None:
         explain(encoder, TEXT, METHOD, steps=30, context=Later())
 
 
-# What is refused -----------------------------------------------------------------------------------------------------
+# Errors --------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

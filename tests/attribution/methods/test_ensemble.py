@@ -11,7 +11,7 @@ from explainlab.analyses.registry import complete, request_key, require_bounded
 from explainlab.attribution.explain import attribute_many
 from explainlab.attribution.methods.ensemble import LISTS, Ensemble, normalised
 from explainlab.attribution.records import Attribution
-from explainlab.attribution.registry import get_method, parse_members, parse_method
+from explainlab.attribution.registry import get_method, parse_members, parse_spec
 from explainlab.errors import DataError, RequestError, UnsupportedError
 from explainlab.limits import Limits
 from explainlab.models.classifier import Classifier
@@ -94,7 +94,7 @@ def test_the_mean_of_the_members_by_separate_calls(request: pytest.FixtureReques
 def test_the_cost_is_the_sum_of_the_members(
     request: pytest.FixtureRequest, model: str, target: str, members: str
 ) -> None:
-    """Whoever reads the text first, with a prompt or without; all are made, and a prompt is read once more for many."""
+    """Any member may read the text first, with a prompt or without; all passes are made, and a prompt once more."""
     classifier = request.getfixturevalue(model)("gpt2")
     parts = by_hand(classifier, members, seed=0, target=target)
     with watched(classifier) as passes:
@@ -160,7 +160,7 @@ def test_it_says_what_its_members_say(encoder: Classifier) -> None:
     rough = "integrated_gradients:rule=right:steps=1"
     (warning,) = explain(encoder, TEXT, "integrated_gradients", rule="right", steps=1).warnings
     result = explain(encoder, TEXT, "ensemble", members=f"{rough}+occlusion")
-    label = parse_method(rough).label
+    label = parse_spec(rough).label
     assert result.notes[0] == f"Mean of {label}; Occlusion."
     assert result.warnings == (f"{label}: {warning}",)
 
@@ -169,13 +169,13 @@ def test_it_says_what_its_members_say(encoder: Classifier) -> None:
 
 
 def test_words_stand_for_lists() -> None:
-    assert [m.name for m in Ensemble.members(parse_method("ensemble").parameters)] == LISTS["top3"].split("+")
-    of_all = Ensemble.members(parse_method("ensemble:members=all").parameters)
+    assert [m.name for m in Ensemble.members(parse_spec("ensemble").parameters)] == LISTS["top3"].split("+")
+    of_all = Ensemble.members(parse_spec("ensemble:members=all").parameters)
     assert len(of_all) == 7
-    assert of_all[-1].parameters == parse_method("attention_rollout:residual=false:reading=received").parameters
+    assert of_all[-1].parameters == parse_spec("attention_rollout:residual=false:reading=received").parameters
     assert of_all[3].parameters.norm == "l2"
     assert of_all[5].parameters.reading == "received"
-    assert parse_method(f"ensemble:members={LISTS['all']}").name == "ensemble:members=all"
+    assert parse_spec(f"ensemble:members={LISTS['all']}").name == "ensemble:members=all"
 
 
 @pytest.mark.parametrize(
@@ -189,8 +189,8 @@ def test_words_stand_for_lists() -> None:
     ],
 )
 def test_options_belong_to_the_member_before_them(written: str, name: str | None) -> None:
-    request = parse_method(written)
-    assert parse_method(request.name) == request
+    request = parse_spec(written)
+    assert parse_spec(request.name) == request
     if name:
         assert request.name == name
     else:

@@ -41,7 +41,7 @@ def in_numpy(attentions: Iterable[Tensor], slopes: Iterable[Tensor], text: int =
 
 
 def layers_of(plain: Plain, target: int, output: str) -> Layers:
-    """As transformers and autograd give them."""
+    """Return the maps and gradients of transformers and autograd."""
     point = plain.embed(plain.ids(TEXT)).requires_grad_()
     found = plain.model(inputs_embeds=point, output_attentions=True)
     value = (found.logits.softmax(dim=-1) if output == "probability" else found.logits)[0, target]

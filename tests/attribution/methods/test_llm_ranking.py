@@ -1,4 +1,4 @@
-"""The language model's own ranking: what it is asked, how its answer becomes scores, and when it says nothing."""
+"""The language model's own ranking: the question, the scores of an answer, and empty answers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from explainlab.errors import RequestError, UnsupportedError
 from explainlab.limits import Limits
 from explainlab.models.classifier import Classifier
 from explainlab.models.loading import load_model
-from explainlab.models.speaking.templates import Template, save_template
+from explainlab.models.prompting.templates import Template, save_template
 from explainlab.testing import check_method
 from explainlab.testing.methods import MethodRun, stores, together
 from explainlab.testing.observation import watched

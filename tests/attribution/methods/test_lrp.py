@@ -107,8 +107,9 @@ def with_parameters(classifier: Classifier, model: nn.Module) -> Classifier:
 
 
 def added(classifier: Classifier) -> list[nn.Parameter]:
-    """What the model adds of its own: biases, positions, types, T5's start token. (T5's biases by distance are in the
-    attention, which is constant.)
+    """Return the model's own additions: biases, positions, types, T5's start token.
+
+    T5's biases by distance are in the attention, which is constant.
     """
     biases = [parameter for name, parameter in classifier.model.network.named_parameters() if name.endswith("bias")]
     tables = {

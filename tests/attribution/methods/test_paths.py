@@ -12,7 +12,7 @@ from captum.attr import GradientShap, IntegratedGradients
 from torch import Tensor
 
 from explainlab import Attribution, explain
-from explainlab.attribution.quadrature import Rule, nodes
+from explainlab.attribution.path import Rule, nodes
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
 from tests.attribution.conftest import Toys, on_models

@@ -74,7 +74,9 @@ class Reader:
         self._text, self._masked = plain.embed(plain.ids(TEXT)), plain.baseline(TEXT)
 
     def __call__(self, keep: np.ndarray, feature: int) -> float:
-        """What is read after ``feature`` (-1: before the first) with the features ``keep`` bool [n] of the text."""
+        """Return the prediction after ``feature`` (-1: before the first) with the features ``keep`` bool [n] of the
+        text.
+        """
         kept = torch.from_numpy(self.units.token_mask(keep[None]))[0, :, None]
         embeddings = torch.where(kept, self._text, self._masked)
         first = int(np.flatnonzero(self.units.membership == self.units.content[0])[0])
@@ -125,13 +127,13 @@ def test_a_baseline_that_is_not_used_is_not_looked_at(decoder: Classifier) -> No
     found = explain(decoder, TEXT, "sp_pi", start="zero", baseline="pad")
     assert np.array_equal(found.scores, explain(decoder, TEXT, "sp_pi", start="zero").scores)
     method = get_method("sp_pi")
-    assert method.idle(parse(method, {"start": "zero"})) == {"baseline", "baseline_data"}
-    assert not method.idle(parse(method, {}))
+    assert method.ineffective_parameters(parse(method, {"start": "zero"})) == {"baseline", "baseline_data"}
+    assert not method.ineffective_parameters(parse(method, {}))
 
 
 @pytest.mark.parametrize("start", ["masked", "zero"])
 def test_later_tokens_change_no_earlier_score(decoder: Classifier, start: str) -> None:
-    """As many tokens in another order: the fully masked text is the same."""
+    """The same number of tokens in another order: the fully masked text is the same."""
     texts = ("a good film story plot", "a good film plot story")
     first, second = (explain(decoder, text, "sp_pi", start=start, target=0) for text in texts)
     assert [f.text for f in first.features] != [f.text for f in second.features]

@@ -12,7 +12,7 @@ import pytest
 from torch import Tensor
 
 from explainlab import Attribution, explain
-from explainlab.attribution.quadrature import Rule, nodes
+from explainlab.attribution.path import Rule, nodes
 from explainlab.errors import RequestError
 from explainlab.limits import Limits
 from explainlab.models.classifier import Classifier
@@ -179,7 +179,7 @@ def test_units_are_sums_of_their_tokens(model: Classifier, unit: str) -> None:
             assert score == pytest.approx(tokens.scores[inside].sum(), rel=1e-9, abs=1e-12)
 
 
-# What is refused -----------------------------------------------------------------------------------------------------
+# Errors --------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("wrong", [{"steps": 0}, {"steps": 10_001}, {"rule": "simpson"}, {"baseline": "nothing"}])

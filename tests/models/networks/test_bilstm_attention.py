@@ -1,4 +1,4 @@
-"""BiLSTM-attention models against a plain loop, with pairs and padding; what begins them; what they refuse."""
+"""BiLSTM-attention models against a plain loop, with pairs and padding; their initial weights; their errors."""
 
 from __future__ import annotations
 

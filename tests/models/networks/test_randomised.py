@@ -1,4 +1,4 @@
-"""Classifiers with random units: what they draw, what they share, and that the loaded model stays as it is."""
+"""Classifiers with random units: the draws, the shared weights, and the loaded model, which stays unchanged."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SEED = 3
 
 
 def built(classifier: Classifier, number: int = 0) -> nn.Module:
-    """What transformers builds under the seed of the draw."""
+    """Return the network that transformers builds under the seed of the draw."""
     factory = AutoModelForCausalLM if classifier.prompt else AutoModelForSequenceClassification
     with torch.random.fork_rng():
         torch.manual_seed(draw_seed(SEED, number))

@@ -1,4 +1,4 @@
-"""Made models by their cards: what differs in the seed of its training alone is told from what differs in more."""
+"""Made models by their cards: models that differ only in the seed of their training, and models that differ in more."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from explainlab.errors import ModelError
 from explainlab.models.loading import describe, load_model
-from explainlab.models.stored.made import CARD, but_for_seed, made_folder, made_id
+from explainlab.models.stored.places import CARD, but_for_seed, made_folder, made_id
 from explainlab.settings import settings
 
 

@@ -12,9 +12,9 @@ import torch
 from tokenizers import Tokenizer, normalizers, pre_tokenizers
 
 from explainlab.errors import ModelError
-from explainlab.models.caveats import caveats
 from explainlab.models.loading import load_model
 from explainlab.models.reading import read_all
+from explainlab.models.reading_warnings import reading_warnings
 from explainlab.models.stored.base import load_base
 from explainlab.models.stored.tokenizer import _in_file
 from explainlab.models.stored.weights import _numbers_asked
@@ -60,7 +60,7 @@ def test_parts_of_another_kind_are_the_file_s(
     assert load_base(str(tmp_path), classes).tokenizer(TEXT)["input_ids"] == expected.ids
     (note,) = classifier.notes
     assert note.endswith("texts are read by the file.")
-    assert note in caveats(classifier, own, None)
+    assert note in reading_warnings(classifier, own, None)
 
 
 @pytest.mark.parametrize(
@@ -110,8 +110,8 @@ def test_segments_of_a_pair_are_those_of_the_template(name: str, tmp_path: Path)
         assert list(classifier.predict(encoding).probabilities.values()) == pytest.approx(expected, abs=1e-5)
         (reading,) = read_all(classifier, [(TEXT, SECOND)])
         assert list(reading.types) == encoding.types.tolist() == tokens["token_type_ids"][0].tolist()
-        assert ["segment 1" in note for note in caveats(classifier, encoding, None)] == [True]
-        assert caveats(classifier, classifier.encode(TEXT), None) == []
+        assert ["segment 1" in note for note in reading_warnings(classifier, encoding, None)] == [True]
+        assert reading_warnings(classifier, classifier.encode(TEXT), None) == []
     assert "token_type_ids" not in tokenizer.model_input_names, "the tokenizer in memory stays as it was"
 
 
@@ -119,7 +119,7 @@ def test_segments_of_a_pair_are_those_of_the_template(name: str, tmp_path: Path)
 def test_a_network_without_segments_is_asked_for_none(name: str, tmp_path: Path) -> None:
     classifier = load_model(str(build(name, tmp_path)), device="cpu")
     assert "token_type_ids" not in classifier.tokenizer.model_input_names
-    assert caveats(classifier, classifier.encode(TEXT, SECOND), None) == []
+    assert reading_warnings(classifier, classifier.encode(TEXT, SECOND), None) == []
 
 
 def test_a_tokenizer_that_cannot_cut_a_text_is_refused(zoo_path: Callable[[str], Path], tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import Field
 
 from explainlab import declared
-from explainlab.attribution.method import Extent, Method, Outcome
+from explainlab.attribution.method import Method, Outcome, TextSize
 from explainlab.attribution.subject import Subject
 from explainlab.models.context import PassCount
 
@@ -30,7 +30,7 @@ class FirstWord(Method):
     definition: ClassVar = "φ₁ = s F(x), all others 0"
 
     @classmethod
-    def passes(cls, parameters: Parameters, text: Extent, depth: int) -> PassCount:
+    def passes(cls, parameters: Parameters, text: TextSize, depth: int) -> PassCount:
         """One pass over the text itself."""
         return PassCount(1)
 

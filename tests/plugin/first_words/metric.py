@@ -7,11 +7,11 @@ from typing import ClassVar
 import numpy as np
 
 from explainlab import declared
-from explainlab.metrics.metric import Perturbations, Perturbing
+from explainlab.metrics.metric import FaithfulnessMetric, Perturbations
 from explainlab.text.units import Units
 
 
-class Kept(Perturbing[declared.Parameters]):
+class Kept(FaithfulnessMetric[declared.Parameters]):
     """The probability when only the feature with the highest score is kept."""
 
     id: ClassVar = "kept"

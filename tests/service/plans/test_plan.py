@@ -92,7 +92,7 @@ def test_only_methods_that_end_early_or_leave_out_equal_inputs_are_not_exact() -
     assert not plan_of(asked("integrated_gradients")).exact
     assert not plan_of(asked("lime")).exact
     assert plan_of(asked("kernel_shap")).exact
-    assert get_method("lime").distinct
+    assert get_method("lime").deduplicates
 
 
 def test_a_plan_of_a_data_set_is_that_of_its_texts() -> None:

@@ -16,7 +16,7 @@ from explainlab.analyses.cells import cells
 from explainlab.analyses.registry import new_request
 from explainlab.errors import ModelError, RequestError, ResourceError
 from explainlab.models.loading import load_model
-from explainlab.models.stored.made import made_folder
+from explainlab.models.stored.places import made_folder
 from explainlab.request import Request
 from explainlab.service.resolved import resolve
 from explainlab.service.service import Service

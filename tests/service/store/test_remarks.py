@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from explainlab.errors import RequestError, ResourceError
-from explainlab.request import checked
+from explainlab.request import validated
 from explainlab.service.store.remarks import Remark
 from explainlab.service.store.store import Store
 
@@ -67,7 +67,7 @@ def test_equal_edited_texts_are_kept_once_beside_the_remark_of_their_row(store: 
 )
 def test_remarks_are_limited(fields: dict) -> None:
     with pytest.raises(RequestError, match="is not accepted"):
-        checked(Remark, **{"row": 1, **fields})
+        validated(Remark, **{"row": 1, **fields})
 
 
 def test_a_database_that_fails_is_told(store: Store) -> None:

@@ -14,7 +14,7 @@ from explainlab.app.question import Question
 from explainlab.app.words.terms import explained
 from explainlab.metrics.presets import Filler
 from explainlab.models.loading import ModelCard
-from explainlab.request import checked
+from explainlab.request import validated
 
 PAGE = "activation"
 question = Question(PAGE)
@@ -35,12 +35,12 @@ def seed_controls(view: ActivationView, force: bool = False) -> None:
 
 def draft() -> ActivationView:
     """The view that the controls describe now, its data set included; raises ``RequestError`` for what cannot be."""
-    return checked(
+    return validated(
         ActivationView,
         **{name: question.now(name) for name in _ASKED},
         text_pair=question.text_pair,
         methods=tuple(question.now("methods")),
-        data=checked(DataChoice, **data_choice(question), reference=question.now("reference")),
+        data=validated(DataChoice, **data_choice(question), reference=question.now("reference")),
     )
 
 

@@ -10,10 +10,10 @@ from explainlab.analyses.activation.analysis import Activation
 from explainlab.analyses.registry import new_request
 from explainlab.app.question import chip
 from explainlab.app.view import AnalysisView, ChosenData, view_of
-from explainlab.attribution.registry import get_method, parse_method
+from explainlab.attribution.registry import get_method, parse_spec
 from explainlab.figures.palette import DEFAULT, PaletteName
 from explainlab.metrics.presets import Filler
-from explainlab.request import Output, Request, Unit, checked
+from explainlab.request import Output, Request, Unit, validated
 
 SAMPLES = 16
 """Times the number of features: the samples of the reference."""
@@ -65,10 +65,10 @@ class ActivationView(AnalysisView):
         """One method's attribution of the text, of the method's own output unless one is chosen for all."""
         output = get_method(method).default_output({}) if self.output == "own" else self.output
         shared = {**self._shared(), "output": output}
-        return checked(Request, **shared, text=self.text, text_pair=self.text_pair, question=method)
+        return validated(Request, **shared, text=self.text, text_pair=self.text_pair, question=method)
 
     def method_labels(self) -> list[str]:
-        return [chip(parse_method, name) for name in self.methods]
+        return [chip(parse_spec, name) for name in self.methods]
 
     def same_setting(self, other: ActivationView) -> bool:
         """Whether both have the same model and settings, so that a data set's results belong to both."""

@@ -19,7 +19,7 @@ from explainlab.attribution.registry import get_method
 from explainlab.attribution.selection import Search
 from explainlab.metrics.registry import parse_metric
 from explainlab.models.loading import ModelCard
-from explainlab.request import checked
+from explainlab.request import validated
 
 PAGE = "candidates"
 question = Question(PAGE)
@@ -59,12 +59,12 @@ def seed_controls(view: CandidatesView, force: bool = False) -> None:
 
 def draft() -> CandidatesView:
     """The view that the controls describe now, its data set included; raises ``RequestError`` for what cannot be."""
-    return checked(
+    return validated(
         CandidatesView,
         **{name: question.now(name) for name in (*_ASKED, *DRAWN)},
         text_pair=question.text_pair,
         metrics=tuple(question.now("metrics")),
-        data=checked(DataChoice, **data_choice(question)),
+        data=validated(DataChoice, **data_choice(question)),
     )
 
 

@@ -19,7 +19,7 @@ from explainlab.attribution.selection import Search
 from explainlab.figures.palette import DEFAULT, PaletteName, Scale
 from explainlab.metrics.registry import metric_ids
 from explainlab.models.architectures import Architecture
-from explainlab.request import Dtype, Output, Request, Unit, checked
+from explainlab.request import Dtype, Output, Request, Unit, validated
 
 METRICS = tuple(metric_ids("Perturbation"))
 _OF_LAYERS = ("preset", "layers")
@@ -87,7 +87,7 @@ class CandidatesView(AnalysisView):
         """The texts behind the metrics of one ``candidate`` of the text's ``body``."""
         parameters = {"scores": body.candidates[candidate].scores, "metrics": list(self.metrics)}
         shared = {**self._shared(), "target": body.target.label}
-        return checked(
+        return validated(
             Request,
             question=EvaluatedAttribution.id,
             **shared,
@@ -110,7 +110,7 @@ class CandidatesView(AnalysisView):
         if of_data and self.data:
             parameters |= self.data.drawn
             source = self.data.subject
-        return checked(Request, question=Ablation.id, **self._shared(), **source, parameters=parameters)
+        return validated(Request, question=Ablation.id, **self._shared(), **source, parameters=parameters)
 
     def method_labels(self) -> list[str]:
         return [get_method(self.family).label]
@@ -135,7 +135,7 @@ class CandidatesView(AnalysisView):
     def _request(self, drawn: dict[str, Any] | None = None, **subject: Any) -> Request:
         setting = self._setting()
         parameters = {**setting.pop("parameters"), **(drawn or {})}
-        return checked(Request, question=RpiCandidates.id, **setting, **subject, parameters=parameters)
+        return validated(Request, question=RpiCandidates.id, **setting, **subject, parameters=parameters)
 
 
 def first_view() -> CandidatesView:

@@ -11,9 +11,9 @@ from explainlab.analyses.errors.page.view import ErrorsView
 from explainlab.app.components import bring_into_view
 from explainlab.app.data.choice import data_choice, data_controls
 from explainlab.app.question import Question, card_of, chip, supported_methods
-from explainlab.attribution.registry import methods, parse_method
+from explainlab.attribution.registry import methods, parse_spec
 from explainlab.models.loading import ModelCard
-from explainlab.request import checked, digest
+from explainlab.request import digest, validated
 
 PAGE = "errors"
 ROWS, PICKED = "errors_shown_rows", "errors_picked"
@@ -44,7 +44,7 @@ def seed_controls(view: ErrorsView, force: bool = False) -> None:
 
 def draft() -> ErrorsView:
     """The view that the controls describe now; raises ``RequestError`` for what cannot be."""
-    return checked(ErrorsView, **{name: question.now(name) for name in (*_ASKED, *_OPEN)}, **data_choice(question))
+    return validated(ErrorsView, **{name: question.now(name) for name in (*_ASKED, *_OPEN)}, **data_choice(question))
 
 
 def let_through(true: str = "", predicted: str = "", numbers: Sequence[int] = ()) -> None:
@@ -131,7 +131,7 @@ def draw_map_options(card: ModelCard | None) -> None:
 def draw_drivers_method(card: ModelCard | None) -> None:
     """The method that explains all mistakes: its scores have signs, and the model supports it."""
     able = [name for name, method in supported_methods(card).items() if method.is_signed(method.Parameters())]
-    names = {name: chip(parse_method, name) for name in dict.fromkeys([*able, question.now("drivers")])}
+    names = {name: chip(parse_spec, name) for name in dict.fromkeys([*able, question.now("drivers")])}
     question.select("Explain with", "drivers", names, "Methods whose scores speak for or against a class.")
 
 

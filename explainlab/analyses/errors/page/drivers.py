@@ -26,7 +26,7 @@ from explainlab.app.place import Requests
 from explainlab.app.plans.draw import draw_plan
 from explainlab.app.question import card_of
 from explainlab.app.text import plain
-from explainlab.attribution.registry import get_method, parse_method
+from explainlab.attribution.registry import get_method, parse_spec
 from explainlab.models.loading import ModelCard
 from explainlab.service.service import Service
 
@@ -105,14 +105,14 @@ def compared_words(body: MistakeDriversData) -> str:
 
 def _unsupported(spec: str, card: ModelCard | None) -> str:
     """Why the method does not support the model of ``card``; empty if it does, or if that is not known yet."""
-    return get_method(parse_method(spec).method).unsupported(card.architecture) if card else ""
+    return get_method(parse_spec(spec).method).unsupported(card.architecture) if card else ""
 
 
 def _draw_answer(view: ErrorsView, result: AnalysisResult[MistakeDriversData], table: PredictionTable) -> None:
     body = result.body
     draw_headline(result)
     rows = compared_words(body)
-    method = plain(parse_method(body.method).label)
+    method = plain(parse_spec(body.method).label)
     words, hide = st.columns([9, 3], vertical_alignment="center")
     words.caption(f"{rows}, by {method}, with 95% bootstrap intervals. Pick a word or a pair to see its rows.")
     with hide:

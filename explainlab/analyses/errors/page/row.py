@@ -28,7 +28,7 @@ from explainlab.errors import ExplainLabError
 from explainlab.figures.export import ReportMap, to_csv, to_html, to_json
 from explainlab.figures.heatmap import heatmap, limit
 from explainlab.models.loading import ModelCard
-from explainlab.request import checked
+from explainlab.request import validated
 from explainlab.service import looks
 from explainlab.service.service import Service
 from explainlab.service.store.remarks import MOST_CHARACTERS, Remark, Remarks
@@ -162,7 +162,7 @@ def _draw_remark(view: ErrorsView, remarks: Remarks, left: Sequence[Remark], own
     def keep() -> None:
         try:
             entered = {"note": st.session_state[note], "tags": tuple(st.session_state[tags])}
-            remarks.keep(checked(Remark, row=number, **entered))
+            remarks.keep(validated(Remark, row=number, **entered))
         except ExplainLabError as error:
             errors_page.report(error)
 

@@ -12,7 +12,7 @@ from explainlab.analyses.registry import get_study
 from explainlab.app.view import DataView
 from explainlab.attribution.registry import complete
 from explainlab.figures.palette import DEFAULT, PaletteName
-from explainlab.request import Dtype, Output, Request, Unit, checked
+from explainlab.request import Dtype, Output, Request, Unit, validated
 
 Show = Literal["mistakes", "all"]
 Sort = Literal["loss", "confident", "unsure", "long", "short", "row"]
@@ -60,11 +60,13 @@ class ErrorsView(DataView):
     def map_request(self, text: str, text_pair: str | None, target: str) -> Request:
         """The complete request for the map of a text against the class ``target``."""
         shared = self.model_dump(include={"model", "output", "unit", "dtype"})
-        return complete(checked(Request, question=self.method, **shared, text=text, text_pair=text_pair, target=target))
+        return complete(
+            validated(Request, question=self.method, **shared, text=text, text_pair=text_pair, target=target)
+        )
 
     def _request(self, study: str, **parameters: Any) -> Request:
         shared = {"model": self.model, "dtype": self.dtype, "output": get_study(study).default_output({})}
-        return checked(Request, question=study, **shared, **self.subject, parameters={**self.drawn, **parameters})
+        return validated(Request, question=study, **shared, **self.subject, parameters={**self.drawn, **parameters})
 
 
 def first_view() -> ErrorsView:
@@ -81,4 +83,4 @@ def shows(request: Request) -> ErrorsView | None:
     values |= {"source": request.data, **{name: request.parameters[name] for name in ("rows", "sample")}}
     if asks == MistakeDrivers.id:
         values["drivers"] = request.parameters["method"]
-    return checked(ErrorsView, **values)
+    return validated(ErrorsView, **values)

@@ -10,7 +10,7 @@ from explainlab.analyses.parameters import Sample
 from explainlab.analyses.registry import new_request
 from explainlab.analyses.training.analysis import Training
 from explainlab.data.plant import Planting
-from explainlab.request import Request, checked
+from explainlab.request import Request, validated
 
 HELD_OUT = 0.25
 """The share of the rows that the models do not learn from."""
@@ -51,11 +51,11 @@ class Chain(BaseModel):
     def plantings(self) -> list[Planting]:
         """How each file is planted, by share; raises :class:`explainlab.errors.RequestError` for what cannot be."""
         common = {"words": self.words, "position": self.position, "held_out": HELD_OUT}
-        return [checked(Planting, **common, share=share) for share in self.shares]
+        return [validated(Planting, **common, share=share) for share in self.shares]
 
     def training_settings(self) -> dict[str, Any]:
         """The settings of training; raises :class:`explainlab.errors.RequestError`."""
-        given = checked(Training.Parameters, settings=self.settings).settings
+        given = validated(Training.Parameters, settings=self.settings).settings
         epochs = min(_MOST_EPOCHS, max(2, -(-_TEXTS_SEEN // max(1, self.learned))))
         return {"epochs": epochs, **given}
 

@@ -17,7 +17,7 @@ from explainlab.app.words.terms import explained
 from explainlab.errors import RequestError
 from explainlab.metrics.registry import get_metric, metrics, parse_metric
 from explainlab.models.loading import ModelCard
-from explainlab.request import GOLD, checked
+from explainlab.request import GOLD, validated
 
 PAGE = "benchmark"
 CELL, PAIR, ALONE = "benchmark_cell", "benchmark_pair", "benchmark_alone"
@@ -49,7 +49,7 @@ def draft() -> BenchmarkView:
     values = {name: question.now(name) for name in (*_ASKED, *_OPEN)}
     methods, settings = tuple(question.now("methods")), values.pop("settings")
     ids = [spec.partition(":")[0] for spec in methods]
-    return checked(
+    return validated(
         BenchmarkView,
         **values,
         methods=methods,

@@ -24,7 +24,7 @@ from explainlab.app.data.texts import draw_texts
 from explainlab.app.once import once
 from explainlab.app.text import plain
 from explainlab.app.words.terms import explained
-from explainlab.attribution.registry import get_method, parse_method
+from explainlab.attribution.registry import get_method, parse_spec
 from explainlab.errors import RequestError
 from explainlab.figures.chart import Chart
 from explainlab.metrics.registry import get_metric
@@ -131,7 +131,7 @@ def _draw_definitions(body: EvaluationData) -> None:
         if name.startswith(REVERSED):
             continue
         try:
-            method = get_method(parse_method(name).method)
+            method = get_method(parse_spec(name).method)
         except RequestError:  # the name of a file
             st.markdown(f"**{plain(name)}**: scores that were made elsewhere.")
         else:

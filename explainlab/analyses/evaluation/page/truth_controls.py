@@ -11,9 +11,9 @@ from explainlab.analyses.evaluation.page.controls import question
 from explainlab.analyses.evaluation.page.view import BenchmarkView
 from explainlab.analyses.parameters import metric_requests
 from explainlab.errors import RequestError
-from explainlab.metrics.metric import Comparing
+from explainlab.metrics.metric import PlausibilityMetric
 from explainlab.metrics.registry import get_metric
-from explainlab.request import checked
+from explainlab.request import validated
 
 _POSITIONS = {"end": "End", "start": "Start", "random": "Anywhere"}
 _ARCHITECTURES = {
@@ -57,7 +57,7 @@ def draft(view: BenchmarkView) -> Chain:
         source, columns = before.source, before.columns
     if not source:
         raise RequestError("No data set is chosen.", "Choose the texts that get the words above.")
-    chain = checked(
+    chain = validated(
         Chain,
         source=source,
         columns=columns,
@@ -89,4 +89,4 @@ def _draw_text(label: str, name: str, help_text: str, placeholder: str = "") -> 
 def _perturbing(names: Sequence[str]) -> tuple[str, ...]:
     """The metrics among ``names`` that need no rationale."""
     asked = metric_requests(names)
-    return tuple(metric.name for metric in asked if not isinstance(get_metric(metric.metric), Comparing))
+    return tuple(metric.name for metric in asked if not isinstance(get_metric(metric.metric), PlausibilityMetric))

@@ -15,9 +15,9 @@ from explainlab.analyses.precision.analysis import Precision
 from explainlab.analyses.registry import complete, new_request
 from explainlab.app.question import chip
 from explainlab.app.view import CarriedText, DataView
-from explainlab.attribution.registry import parse_method, swept
+from explainlab.attribution.registry import parse_spec, swept
 from explainlab.metrics.registry import parse_metric
-from explainlab.request import Dtype, Output, Request, Unit, checked
+from explainlab.request import Dtype, Output, Request, Unit, validated
 
 Order = Literal["best", "worst"]
 TRUTH_METRICS = ("ground_truth_overlap", "mean_rank_percentage", "auprc")
@@ -97,7 +97,7 @@ class BenchmarkView(DataView):
         return [*self.text_requests(), *further]
 
     def method_labels(self) -> list[str]:
-        return [chip(parse_method, name) for name in self.methods]
+        return [chip(parse_spec, name) for name in self.methods]
 
     def carried_row(self, text: str, text_pair: str | None, text_seed: int) -> CarriedText:
         """A text of the data set, explained elsewhere by all methods as here."""
@@ -116,7 +116,7 @@ class BenchmarkView(DataView):
     @property
     def _method_names(self) -> list[str]:
         """The methods with their settings, each alone."""
-        return [parse_method(spec, self.settings).name for name in self.methods for spec in swept(name)]
+        return [parse_spec(spec, self.settings).name for name in self.methods for spec in swept(name)]
 
 
 def known_view(chain: Chain, place: int, model: str, supported: Collection[str]) -> BenchmarkView:
@@ -124,7 +124,7 @@ def known_view(chain: Chain, place: int, model: str, supported: Collection[str])
 
     Of its methods those whose ids are ``supported``, or the gradient.
     """
-    methods = tuple(name for name in chain.methods if parse_method(name).method in supported)
+    methods = tuple(name for name in chain.methods if parse_spec(name).method in supported)
     return BenchmarkView(
         model=model,
         source=chain.files[place][1],
@@ -155,14 +155,14 @@ def shows(request: Request) -> BenchmarkView | None:
         return _shows_precision(request)
     if request.question == MaskedDistribution.id and request.data is not None:
         values = request.model_dump(include={"model", "columns", "classes", "dtype"}) | {"source": request.data}
-        return checked(BenchmarkView, **{**first_view().model_dump(), **values})
+        return validated(BenchmarkView, **{**first_view().model_dump(), **values})
     if request.question != Evaluation.id or request.data is None:
         return None
     parameters = request.parameters
     own = request.output == "probability" and parameters["outputs"] == "own"
     *others, last = parameters["methods"]
     values = request.model_dump(include={"model", "columns", "classes", "target", "unit", "seed", "dtype"})
-    return checked(
+    return validated(
         BenchmarkView,
         **values,
         **{name: parameters[name] for name in ("rows", "sample", "metrics", "settings", "attributions")},
@@ -179,5 +179,5 @@ def _shows_precision(request: Request) -> BenchmarkView | None:
     values = request.model_dump(include={"model", "columns", "classes", "target", "unit", "seed"})
     values |= {"source": request.data, **{name: parameters[name] for name in ("rows", "sample")}}
     values |= {"methods": tuple(parameters["methods"]), "output": "own" if own else request.output}
-    view = checked(BenchmarkView, **{**first_view().model_dump(), **values})
+    view = validated(BenchmarkView, **{**first_view().model_dump(), **values})
     return view if complete(view.precision_request()).parameters == parameters else None

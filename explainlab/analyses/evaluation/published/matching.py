@@ -10,7 +10,7 @@ from functools import cached_property, lru_cache
 from explainlab.analyses.evaluation.published.papers import PaperTable, paper_tables
 from explainlab.analyses.evaluation.result import EvaluationData, MethodMetric
 from explainlab.analyses.sets.records import SetCell
-from explainlab.attribution.registry import get_method, methods, parse_method
+from explainlab.attribution.registry import get_method, methods, parse_spec
 from explainlab.errors import RequestError
 from explainlab.metrics.registry import get_metric
 
@@ -155,7 +155,7 @@ def _row_of(body: EvaluationData, method: str, metric: str) -> MethodMetric | No
 def _id_of(name: str) -> str:
     """The id of the method that ``name`` asks for; empty for a control or a file's name."""
     try:
-        return parse_method(name).method
+        return parse_spec(name).method
     except RequestError:
         return ""
 

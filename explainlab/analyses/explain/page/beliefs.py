@@ -20,7 +20,7 @@ from explainlab.app.once import once
 from explainlab.app.place import Place
 from explainlab.app.question import card_of
 from explainlab.app.text import plain
-from explainlab.models.speaking.completion import PREFIX as COMPLETION
+from explainlab.models.prompting.completion import PREFIX as COMPLETION
 from explainlab.request import Request
 from explainlab.service.service import Service
 
@@ -66,8 +66,8 @@ def _draw_open(service: Service, request: Request, palette: str) -> None:
 
 
 def _draw_answer(result: AnalysisResult[IntermediatePredictionsText], request: Request, palette: str) -> None:
-    speaks = request.model.startswith(COMPLETION)
-    meaning = "how likely each label word would be next, among the label words" if speaks else "the prediction"
+    is_generative = request.model.startswith(COMPLETION)
+    meaning = "how likely each label word would be next, among the label words" if is_generative else "the prediction"
     st.caption(
         f"A decoder reads from left to right, so it can be asked after every {request.unit} as if the text ended "
         f"there. Shown is {meaning}. Point at a {request.unit}, or use the arrow keys, to see every class."

@@ -14,10 +14,10 @@ from explainlab.app.text import plain
 from explainlab.app.words.guide import draw_guide_button
 from explainlab.app.words.terms import explained
 from explainlab.attribution.method import Method
-from explainlab.attribution.registry import get_method, methods, parse_method, swept
+from explainlab.attribution.registry import get_method, methods, parse_spec, swept
 from explainlab.declared import ParameterSpec, parse
 from explainlab.models.loading import ModelCard
-from explainlab.request import Dtype, checked
+from explainlab.request import Dtype, validated
 
 PAGE = "explain"
 _FIELDS = ("model", "text", "target", "output", "unit", "seed", "dtype", "palette", "scale", "top", "masked")
@@ -47,7 +47,7 @@ def draw_options(card: ModelCard | None, run: Callable[[], None]) -> None:
     chosen, guide = st.columns([5, 1.6], vertical_alignment="bottom")
     with chosen:
         question.draw_specs(
-            "Methods", "methods", list(methods()), parse_method, explained(_METHODS_HELP, *_with_controls())
+            "Methods", "methods", list(methods()), parse_spec, explained(_METHODS_HELP, *_with_controls())
         )
     with guide:
         draw_guide_button()
@@ -62,7 +62,7 @@ def draw_options(card: ModelCard | None, run: Callable[[], None]) -> None:
 
 def draft() -> View:
     """The view that the controls describe now; raises :class:`explainlab.errors.RequestError` for what cannot be."""
-    view = checked(
+    view = validated(
         View,
         **{name: question.now(name) for name in _FIELDS},
         text_pair=question.text_pair,

@@ -35,7 +35,7 @@ from explainlab.figures.export import (
 )
 from explainlab.figures.heatmap import Heatmap, heatmaps
 from explainlab.figures.reproduce import command_line, python_code
-from explainlab.models.caveats import cut_words
+from explainlab.models.reading_warnings import cut_words
 from explainlab.service.service import Service
 
 _SIDE_BY_SIDE = 60  # content features up to which two heatmaps share a row

@@ -20,7 +20,7 @@ from explainlab.app.text import plain
 from explainlab.app.words.terms import explained
 from explainlab.attribution.records import Attribution
 from explainlab.figures.heatmap import number, spelled
-from explainlab.metrics.trust import RANDOM_MAPS
+from explainlab.metrics.evaluate import RANDOM_MAPS
 from explainlab.request import Request, Unit
 from explainlab.service.service import Service
 

@@ -10,9 +10,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from explainlab.analyses.registry import get_study
 from explainlab.analyses.trust.analysis import Trust
 from explainlab.app.view import AnalysisView, CarriedText
-from explainlab.attribution.registry import complete, complete_method, get_method, parse_method, request_label
+from explainlab.attribution.registry import complete, complete_method, get_method, parse_spec, request_label
 from explainlab.figures.palette import DEFAULT, PaletteName, Scale
-from explainlab.request import Dtype, Output, Request, Unit, checked
+from explainlab.request import Dtype, Output, Request, Unit, validated
 from explainlab.service.resolved import kind_of
 
 MOST_TOP = 50
@@ -37,12 +37,12 @@ class Choice(BaseModel):
     @classmethod
     def of(cls, spec: str) -> Choice:
         """The method of ``spec``, options after colons; raises :class:`explainlab.errors.RequestError`."""
-        asked = parse_method(spec)
+        asked = parse_spec(spec)
         return cls(method=asked.method, parameters=asked.parameters.model_dump(mode="json"))
 
     @property
     def spec(self) -> str:
-        """The method with the options that differ from their defaults, as :func:`parse_method` reads it."""
+        """The method with the options that differ from their defaults, as :func:`parse_spec` reads it."""
         return complete_method(self.method, self.parameters).name
 
     @property
@@ -77,7 +77,7 @@ class View(AnalysisView):
         shared = self.model_dump(exclude={"methods", "output", "palette", "scale", "top", "masked"})
         return [
             complete(
-                checked(
+                validated(
                     Request,
                     **shared,
                     output=choice.own_output if self.output == "own" else self.output,
@@ -131,4 +131,4 @@ def shows(request: Request) -> View | None:
         return None
     values = request.model_dump(include=View.model_fields.keys() - {"methods", "output"})
     output = "own" if request.output == choice.own_output else request.output
-    return checked(View, **values, methods=(choice,), output=output)
+    return validated(View, **values, methods=(choice,), output=output)

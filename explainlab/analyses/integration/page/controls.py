@@ -15,7 +15,7 @@ from explainlab.app.words.terms import explained
 from explainlab.attribution.method import BASELINE_HELP, Baseline
 from explainlab.figures.chart import STYLES
 from explainlab.models.loading import ModelCard
-from explainlab.request import checked
+from explainlab.request import validated
 
 PAGE = "integration"
 question = Question(PAGE)
@@ -37,13 +37,13 @@ def seed_controls(view: IntegrationView, force: bool = False) -> None:
 
 def draft() -> IntegrationView:
     """The view that the controls describe now, its data set included; raises ``RequestError`` for what cannot be."""
-    data = checked(
+    data = validated(
         DataChoice,
         **data_choice(question),
         steps=question.now("grid"),
         rules=tuple(question.now("rules")),
     )
-    return checked(
+    return validated(
         IntegrationView,
         **{name: question.now(name) for name in _FIELDS},
         text_pair=question.text_pair,

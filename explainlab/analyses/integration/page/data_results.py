@@ -16,7 +16,7 @@ from explainlab.app.data.texts import OpenText, draw_opener, draw_texts, row_ope
 from explainlab.app.once import once
 from explainlab.app.page import draw_headline
 from explainlab.app.words.terms import explained
-from explainlab.attribution.quadrature import Rule
+from explainlab.attribution.path import Rule
 from explainlab.figures.chart import STYLES
 
 

@@ -10,10 +10,10 @@ from explainlab.analyses.integration.analysis import IntegrationError
 from explainlab.analyses.path_gradients.analysis import PathGradients
 from explainlab.app.view import AnalysisView, ChosenData, view_of
 from explainlab.attribution.method import Baseline
-from explainlab.attribution.quadrature import Rule
+from explainlab.attribution.path import Rule
 from explainlab.attribution.registry import get_method
 from explainlab.figures.palette import DEFAULT, PaletteName
-from explainlab.request import Dtype, Output, Request, Unit, checked
+from explainlab.request import Dtype, Output, Request, Unit, validated
 
 _DEFAULT = IntegrationError.Parameters()
 COARSE = ",".join(map(str, _DEFAULT.steps))
@@ -84,7 +84,7 @@ class IntegrationView(AnalysisView):
 
     def _request(self, study: str, subject: dict[str, Any], **parameters: Any) -> Request:
         shared = self.model_dump(include={"model", "target", "output", "unit", "seed", "dtype"})
-        return checked(
+        return validated(
             Request, question=study, **shared, **subject, parameters={"baseline": self.baseline, **parameters}
         )
 

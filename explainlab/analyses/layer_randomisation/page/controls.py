@@ -14,9 +14,9 @@ from explainlab.analyses.layer_randomisation.page.view import SanityView
 from explainlab.app.data.choice import data_choice, data_controls
 from explainlab.app.question import Question, card_of, chip, supported_methods
 from explainlab.app.words.terms import explained
-from explainlab.attribution.registry import get_method, parse_method
+from explainlab.attribution.registry import get_method, parse_spec
 from explainlab.models.loading import ModelCard
-from explainlab.request import checked
+from explainlab.request import validated
 
 PAGE = "sanity"
 question = Question(PAGE)
@@ -43,7 +43,7 @@ def draft() -> SanityView:
     """The view that the controls describe now; raises ``RequestError`` for what cannot be."""
     values = {name: question.now(name) for name in (*_ASKED, *_OPEN)}
     lists = {name: tuple(question.now(name)) for name in ("methods", "radii")}
-    return checked(SanityView, **values, **lists, **data_choice(question))
+    return validated(SanityView, **values, **lists, **data_choice(question))
 
 
 def draw_question(run: Callable[[], None], label: str) -> ModelCard | None:
@@ -100,7 +100,7 @@ def draw_attacked(card: ModelCard | None) -> None:
 
 def draw_reworded() -> None:
     """Against whose maps words are replaced: any method of the page."""
-    options = {name: chip(parse_method, name) for name in question.now("methods")}
+    options = {name: chip(parse_spec, name) for name in question.now("methods")}
     if not options:
         return
     if question.now("reworded") not in options:

@@ -15,10 +15,10 @@ from explainlab.analyses.registry import complete, new_request
 from explainlab.analyses.substitution.analysis import Substitution
 from explainlab.app.question import chip
 from explainlab.app.view import CarriedText, DataView
-from explainlab.attribution.registry import parse_method
+from explainlab.attribution.registry import parse_spec
 from explainlab.figures.palette import DEFAULT, PaletteName
 from explainlab.models.networks.randomised import Init
-from explainlab.request import Dtype, Output, Request, Unit, checked
+from explainlab.request import Dtype, Output, Request, Unit, validated
 
 Compared = Literal["signed", "absolute"]
 STABILITY = ("max_sensitivity", "infidelity", "edit_stability")
@@ -99,7 +99,7 @@ class SanityView(DataView):
         return [*self.text_requests(), *further]
 
     def method_labels(self) -> list[str]:
-        return [chip(parse_method, name) for name in self.methods]
+        return [chip(parse_spec, name) for name in self.methods]
 
     def carried_row(self, text: str, text_pair: str | None) -> CarriedText:
         """A text of the data set, explained elsewhere by all methods as here."""
@@ -162,14 +162,14 @@ def shows(request: Request) -> SanityView | None:
     values |= {"source": request.data, **{name: parameters[name] for name in ("rows", "sample")}}
     if request.question == Attack.id:
         values |= {"attacked": parameters["method"], "radii": tuple(parameters["epsilon"])}
-        view = checked(SanityView, **{**first_view().model_dump(), **values})
+        view = validated(SanityView, **{**first_view().model_dump(), **values})
         return view if _asks(view.attack_request(), request) else None
     if request.question == Substitution.id:
         values |= {"reworded": parameters["method"], "methods": (parameters["method"],)}
-        view = checked(SanityView, **{**first_view().model_dump(), **values})
+        view = validated(SanityView, **{**first_view().model_dump(), **values})
         return view if _asks(view.substitution_request(), request) else None
     own = request.output == "probability" and parameters["outputs"] == "own"
-    return checked(
+    return validated(
         SanityView,
         **values,
         **{name: parameters[name] for name in ("mode", "init", "draws")},

@@ -14,7 +14,7 @@ from explainlab.analyses.roar.measures.reference import AlphaWeighted
 from explainlab.analyses.roar.texts import Split
 from explainlab.attribution.explain import NotFinite, outcomes_of
 from explainlab.attribution.method import Method
-from explainlab.attribution.registry import MethodRequest, get_method
+from explainlab.attribution.registry import MethodSpec, get_method
 from explainlab.attribution.subject import Subject
 from explainlab.errors import ModelError
 from explainlab.models.batching import Batcher
@@ -26,7 +26,7 @@ _NUMBERS, _PERCENTS = np.arange(1, FIRST_TOKENS + 1), np.arange(10, 101, 10)
 class Measure(NamedTuple):
     """A measure, whether its scores count by their size alone, and whether it is computed as the paper's code does."""
 
-    request: MethodRequest
+    request: MethodSpec
     absolute: bool
     alpha_weighted: bool = False
 

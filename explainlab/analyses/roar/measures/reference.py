@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from explainlab.attribution.method import Outcome
 from explainlab.attribution.methods.paths import IntegratedGradients
-from explainlab.attribution.path import Path, evaluate, read_ends
-from explainlab.attribution.quadrature import nodes
+from explainlab.attribution.path import Path, evaluate, nodes, read_ends
 from explainlab.attribution.subject import Subject
 
 TOLD = (

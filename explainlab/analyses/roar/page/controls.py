@@ -17,14 +17,13 @@ from explainlab.app.data.choice import data_choice, data_controls, further
 from explainlab.app.question import Question, card_of, supported_methods
 from explainlab.app.sets.further import Known, draw_further
 from explainlab.app.words.terms import explained
-from explainlab.attribution.registry import methods, parse_method
+from explainlab.attribution.registry import methods, parse_spec
 from explainlab.data import EXAMPLES, TO_LEARN
 from explainlab.declared import parse
 from explainlab.models.loading import model_name
-from explainlab.models.model_types import MODEL_TYPES
-from explainlab.models.networks.registration import OURS
+from explainlab.models.model_types import MODEL_TYPES, OURS
 from explainlab.models.stored.places import embedded_models
-from explainlab.request import Request, checked
+from explainlab.request import Request, validated
 from explainlab.service import looks
 from explainlab.service.store.made import own_names
 from explainlab.settings import settings
@@ -85,7 +84,7 @@ def draft() -> RoarView:
     parsed: Any = parse(get_study(Roar.id), {"test": "any", "settings": question.now("settings")})
     tests = {source: _test_controls(source).now("test") for source in question.now("sources")}
     values["tests"] = {source: test for source, test in tests.items() if test}
-    return checked(RoarView, **values, settings=parsed.settings, **data_choice(question, RoarView))
+    return validated(RoarView, **values, settings=parsed.settings, **data_choice(question, RoarView))
 
 
 def parameters(request: Request) -> RoarParameters:
@@ -103,7 +102,7 @@ def draw_question(run: Callable[[], None], label: str, ask_time: Callable[[], No
         question.draw_source("Training data", "data", _SOURCES, _DATA_HELP)
     with test:
         question.draw_source("Test data", "test", _SOURCES, _TEST_HELP)
-    question.draw_specs("Measures", "measures", _measures(), parse_method, _MEASURES_HELP)
+    question.draw_specs("Measures", "measures", _measures(), parse_spec, _MEASURES_HELP)
     question.choose("Masking", "recursive", _KINDS, _KINDS_HELP)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         with st.container(width=230):

@@ -15,10 +15,10 @@ from explainlab.analyses.roar_estimate.analysis import RoarEstimation
 from explainlab.analyses.three_answers.analysis import ThreeAnswers, about_grid, grid_of
 from explainlab.app.question import chip
 from explainlab.app.view import AnalysisView, CarriedText, ChosenSets
-from explainlab.attribution.registry import parse_method
+from explainlab.attribution.registry import parse_spec
 from explainlab.errors import RequestError
 from explainlab.models.loading import model_name
-from explainlab.request import Request, checked
+from explainlab.request import Request, validated
 from explainlab.training import ARCHITECTURES
 
 HELD_OUT = "0.2"
@@ -125,7 +125,7 @@ class RoarView(ChosenSets, AnalysisView):
         return self.source
 
     def method_labels(self) -> Sequence[str]:
-        return [chip(parse_method, name) for name in self.measures]
+        return [chip(parse_spec, name) for name in self.measures]
 
     def line(self) -> str:
         base = self.base if self.base in ARCHITECTURES else model_name(self.base)
@@ -161,7 +161,7 @@ def shows(request: Request) -> RoarView | None:
     values |= {"measures": tuple(parameters["measures"])}
     values |= {"masked": "counts" if parameters["counts"] else "ratios"}
     values |= {name: listed(parameters[name]) for name in ("ratios", "counts") if parameters[name]}
-    return checked(RoarView, base=request.model, source=request.data, **values)
+    return validated(RoarView, base=request.model, source=request.data, **values)
 
 
 def usual_test(first: str) -> str:

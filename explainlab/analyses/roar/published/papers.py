@@ -11,7 +11,7 @@ from pathlib import Path
 
 from explainlab.analyses.parameters import RANDOM
 from explainlab.analyses.records import Interval
-from explainlab.attribution.registry import parse_method
+from explainlab.attribution.registry import parse_spec
 
 PAPER = "Madsen et al. 2022 (paper 003)"
 _DATA = {
@@ -92,7 +92,7 @@ def paper_grid(base: str, names: Iterable[str]) -> PaperGrid | None:
 
 def paper_name(measure: str, absolute: bool) -> str:
     """What the paper calls a measure, ``absolute`` or by its signs; empty for one that it does not have."""
-    request = parse_method(measure)
+    request = parse_spec(measure)
     name, options = _NAMES.get(request.method, ""), request.parameters.model_dump()
     usual = all(options[option] == value for option, value in _OPTIONS.get(name, {}).items())
     signed = not absolute and name in ("Input times Gradient", "Integrated Gradient")

@@ -16,7 +16,7 @@ from explainlab.app.words.terms import explained
 from explainlab.data import EXAMPLES, TO_LEARN
 from explainlab.declared import parse
 from explainlab.errors import RequestError
-from explainlab.request import checked
+from explainlab.request import validated
 from explainlab.training import ARCHITECTURES, TrainingSettings, settings_for
 
 PAGE = "models"
@@ -89,7 +89,7 @@ def draft() -> ModelsView:
     values |= {name: question.now(name) or "" for name in _SOURCES}
     if not _has_sizes():
         values["size"] = ""
-    return checked(ModelsView, **values, base=_base(), settings=_settings(), **question.reading())
+    return validated(ModelsView, **values, base=_base(), settings=_settings(), **question.reading())
 
 
 def draw_question(run: Callable[[], None], label: str) -> None:

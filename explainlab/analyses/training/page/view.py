@@ -11,7 +11,7 @@ from explainlab.analyses.training.analysis import Training
 from explainlab.app.view import AnalysisView, CarriedText
 from explainlab.errors import RequestError
 from explainlab.models.loading import model_name
-from explainlab.request import Request, checked
+from explainlab.request import Request, validated
 from explainlab.training import ARCHITECTURES, settings_for
 
 _PARAMETERS = ("recipe", "size", "validation_share", "validation_data", "test_data", "seeds", "settings")
@@ -80,4 +80,4 @@ def shows(request: Request) -> ModelsView | None:
         return None
     values = request.model_dump(include={"columns", "classes", "seed"})
     parameters = {name: request.parameters[name] for name in _PARAMETERS}
-    return checked(ModelsView, base=request.model, source=request.data, **values, **parameters)
+    return validated(ModelsView, base=request.model, source=request.data, **values, **parameters)

@@ -7,7 +7,7 @@ import pytest
 from explainlab.analyses.explain.page.view import Choice, View, first_view, shows
 from explainlab.attribution.registry import methods
 from explainlab.errors import RequestError
-from explainlab.request import Request, checked
+from explainlab.request import Request, validated
 
 LOGITS = {"lrp", "decompx", "gae", "sp_pi", "mp_pi"}
 EVERY = tuple(Choice(method=method) for method in methods())
@@ -44,7 +44,7 @@ def test_each_method_explains_its_own_output_unless_the_reader_chooses_one_for_a
 
 def test_a_stored_link_that_says_probability_asks_what_it_asked():
     stored = {**first_view().model_dump(mode="json"), "output": "probability", "methods": [{"method": "lrp"}]}
-    opened = checked(View, **stored)
+    opened = validated(View, **stored)
     assert opened.output == "probability"
     assert [request.output for request in opened.requests()] == ["probability"]
 
@@ -71,7 +71,7 @@ def test_a_view_survives_json():
 )
 def test_what_no_view_can_hold_is_named(wrong):
     with pytest.raises(RequestError, match=next(iter(wrong))):
-        checked(View, **{**first_view().model_dump(), **wrong})
+        validated(View, **{**first_view().model_dump(), **wrong})
 
 
 def test_a_text_comes_with_all_settings_of_a_method():

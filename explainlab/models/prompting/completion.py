@@ -1,7 +1,7 @@
-"""Classification by completion: what a language model would say next, among the label words of a template.
+"""Classification by completion: the next-token scores of a language model for the label words of a template.
 
 A model with a template has an id of its own, ``completion:TEMPLATE:MODEL``, where a template that belongs to a user is
-named with its owner (see :func:`explainlab.models.speaking.templates.template_id`). Its class scores are the logits of
+named with its owner (see :func:`explainlab.models.prompting.templates.template_id`). Its class scores are the logits of
 the label words' tokens after the prompt, their softmax the probabilities (Barkan et al. 2024, section 3).
 """
 
@@ -16,16 +16,16 @@ from torch import nn
 
 from explainlab.errors import ModelError, RequestError
 from explainlab.models.anatomy import SCORE
-from explainlab.models.speaking.templates import Template, read_template
+from explainlab.models.prompting.templates import Template, read_template
 from explainlab.text.prompt import read_prompt
 
 PREFIX = "completion:"
-_TEXT = "a"  # the text where only the prompt matters
+_TEXT = "a"  # a text for calls in which only the prompt matters
 _ANSWERS = "answers"
 
 
 def split_id(model_id: str) -> tuple[Template | None, str]:
-    """The template that ``model_id`` names (None: it names none) and the id of the model itself.
+    """Return the template that ``model_id`` names (None: it names none) and the id of the model itself.
 
     Raises :class:`ModelError` for a template that does not exist or cannot be read.
     """
@@ -43,7 +43,7 @@ def split_id(model_id: str) -> tuple[Template | None, str]:
 def answer_tokens(
     template: Template, tokenizer: transformers.PreTrainedTokenizerBase, max_tokens: int
 ) -> dict[str, int]:
-    """The token id of every label's word, as it follows the prompt.
+    """Return the token id of every label's word after the prompt.
 
     Raises :class:`ModelError` for a prompt that leaves none of ``max_tokens`` to the text, a word that is not in the
     vocabulary, has several tokens or merges with the prompt's end, and two words with the same first token.
@@ -93,7 +93,7 @@ def take_head(model: transformers.PreTrainedModel, ids: list[int], device: torch
 
 
 def answers_of(model: transformers.PreTrainedModel) -> list[int]:
-    """The token ids whose rows the head of ``model`` is made of by :func:`take_head`."""
+    """Return the token ids of the rows that :func:`take_head` put into the head of ``model``."""
     ids: list[int] = getattr(getattr(model, SCORE), _ANSWERS).tolist()
     return ids
 
@@ -101,7 +101,7 @@ def answers_of(model: transformers.PreTrainedModel) -> list[int]:
 def _answer(
     label: str, word: str, before: np.ndarray, after: np.ndarray, tokenizer: transformers.PreTrainedTokenizerBase
 ) -> np.ndarray:
-    """The ids by which a word makes the prompt ``before`` longer."""
+    """Return the ids that a word adds to the prompt ``before``."""
     if len(after) <= len(before) or not np.array_equal(after[: len(before)], before):
         raise ModelError(
             f"The word {word!r} of label '{label}' is not read apart from the end of the prompt.",

@@ -16,7 +16,7 @@ import pytest
 import torch
 
 from explainlab import Attribution, ExplainLabError, evaluate, explain, show
-from explainlab.attribution.elsewhere.maps import spans_of
+from explainlab.attribution.elsewhere import spans_of
 from explainlab.data import read_dataset
 from explainlab.models.classifier import Classifier
 from tests.conftest import loaded
@@ -132,7 +132,7 @@ def test_ferrets_explanation(model: Classifier) -> None:
 
 @pytest.mark.parametrize("decoder", [True, False])
 def test_inseqs_json(decoder: bool, model: Classifier, tmp_path: Path) -> None:
-    """A step a generated token, of which the first counts; a decoder's map also has what it wrote."""
+    """A map has a step for each generated token, and the first counts; a decoder's map also has its written tokens."""
     tokens, scores = ours(model)
     written = [*tokens, "yes", "."] if decoder else tokens
     matrix = np.full((len(written), 2), np.nan)

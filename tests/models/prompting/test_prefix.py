@@ -1,4 +1,4 @@
-"""What texts begin with, read once: the same numbers as whole passes, of ids and of embeddings, and less to run."""
+"""Common beginnings of texts, read once: the same numbers as whole passes, of ids and of embeddings, with less work."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from explainlab.metrics.registry import parse_metric
 from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
+from explainlab.models.inputs import LEAST_PREFIX
 from explainlab.models.loading import load_model
-from explainlab.models.speaking import prefix
-from explainlab.models.speaking.templates import save_template
+from explainlab.models.prompting.templates import save_template
 from tests.attribution.plain import close
 from tests.conftest import ASKED, SPEAKERS
 
@@ -34,7 +34,7 @@ def speaking(request: pytest.FixtureRequest, speaker_path: Callable[[str], Path]
 
 @pytest.fixture
 def ran(speaking: Classifier):
-    """How many tokens every pass has run."""
+    """Return the number of tokens of every pass."""
     lengths: list[int] = []
     hook = speaking.model.network.base_model.register_forward_hook(
         lambda _, __, output: lengths.append(output.last_hidden_state.shape[1])
@@ -45,8 +45,8 @@ def ran(speaking: Classifier):
 
 def whole(monkeypatch: pytest.MonkeyPatch) -> None:
     """No prefix is long enough from here on."""
-    monkeypatch.setattr("explainlab.attribution.batch.LEAST", 10**9)
-    monkeypatch.setattr(distinct, "LEAST", 10**9)
+    monkeypatch.setattr("explainlab.attribution.batch.LEAST_PREFIX", 10**9)
+    monkeypatch.setattr(distinct, "LEAST_PREFIX", 10**9)
 
 
 def test_logits_after_a_prefix_are_those_of_whole_passes(speaking: Classifier) -> None:
@@ -55,7 +55,7 @@ def test_logits_after_a_prefix_are_those_of_whole_passes(speaking: Classifier) -
     assert inputs.padded
     length = int(encodings[0].content.argmax())
     read = speaking.prefix(inputs.ids[0, :length])
-    assert read.length == length > prefix.LEAST
+    assert read.length == length > LEAST_PREFIX
     expected = speaking.logits(inputs)
     close(speaking.logits(inputs, prefix=read).numpy(), expected.numpy(), 1e-5)
     embeddings = speaking.embed(inputs.ids).requires_grad_()
@@ -80,7 +80,7 @@ def test_masked_texts_share_the_prompt(speaking: Classifier, ran: list[int], mon
     whole(monkeypatch)
     ran.clear()
     close(found, values(), 1e-5)
-    assert max(after_prompt) <= min(ran) - prefix.LEAST
+    assert max(after_prompt) <= min(ran) - LEAST_PREFIX
 
 
 @pytest.mark.parametrize("metric", ["comprehensiveness", "aopc_sufficiency:removal=delete"])
@@ -97,6 +97,6 @@ def test_metrics_share_the_prompt(speaking: Classifier, monkeypatch: pytest.Monk
     monkeypatch.setattr(Classifier, "prefix", lambda self, ids: used.append(len(ids)) or read(self, ids))
     found = values()
     assert used
-    assert min(used) >= prefix.LEAST
+    assert min(used) >= LEAST_PREFIX
     whole(monkeypatch)
     close(np.array(found), np.array(values()), 1e-5)

@@ -1,4 +1,4 @@
-"""Caveats: what a reader must know of how a model read a text, before any explanation."""
+"""Warnings about how a model read a text, which hold before any explanation."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ from explainlab.models.stored.tokenizer import SEGMENTS
 from explainlab.text.encoding import Encoding, unknown_count
 
 LEAST_LABEL_SHARE = 0.1
-"""Where the label words hold less of the next token than this, the model would say something else."""
+"""The smallest share of the next token that the label words must hold; below it the model would say something else."""
 MOST_UNKNOWN = 0.2
-"""Where more of the text's tokens than this are unknown, the model cannot read it."""
+"""The largest share of unknown tokens in a readable text."""
 
 
-def caveats(classifier: Classifier, encoding: Encoding, label_share: float | None) -> list[str]:
-    """A warning each for a text that was cut, unknown tokens, a missing second text, and label words hardly ever said.
+def reading_warnings(classifier: Classifier, encoding: Encoding, label_share: float | None) -> list[str]:
+    """Return a warning each for a cut text, unknown tokens, a missing second text, and label words that are hardly
+    likely.
 
-    Those of the model itself come last (:func:`caveats_of_model`). ``label_share`` is that of
-    :meth:`Classifier.label_share`, None where the model is no language model.
+    The warnings of the model itself come last (:func:`model_warnings`). ``label_share`` is
+    :meth:`Classifier.label_share` of the text, None if the model is no language model.
     """
     return [
         *_cut(classifier, encoding),
@@ -27,12 +28,12 @@ def caveats(classifier: Classifier, encoding: Encoding, label_share: float | Non
         *_alone(classifier, encoding),
         *_segments(classifier, encoding),
         *_unlikely(label_share),
-        *caveats_of_model(classifier),
+        *model_warnings(classifier),
     ]
 
 
-def caveats_of_model(classifier: Classifier) -> list[str]:
-    """A warning each for everything that holds of all texts: the model's notes, and a rounding of float32 by torch."""
+def model_warnings(classifier: Classifier) -> list[str]:
+    """Return a warning for each fact that concerns all texts: the model's notes, and a rounding of float32 by torch."""
     if not classifier.rounds_to:
         return list(classifier.notes)
     return [
@@ -43,12 +44,14 @@ def caveats_of_model(classifier: Classifier) -> list[str]:
 
 
 def is_unreadable(unknown: int, content: int) -> bool:
-    """Whether too many of a text's ``content`` tokens are ``unknown`` for the model to read it."""
+    """Tell whether too many of a text's ``content`` tokens are ``unknown`` for the model to read it."""
     return unknown > MOST_UNKNOWN * content
 
 
-def caveats_of_rows(n: int, unreadable: int, label_shares: np.ndarray) -> list[str]:
-    """The same for ``n`` rows of a data set: ``unreadable`` of them, and their label shares (NaN: there are none)."""
+def row_warnings(n: int, unreadable: int, label_shares: np.ndarray) -> list[str]:
+    """Return warnings for ``n`` rows of a data set with ``unreadable`` ones and these label shares (NaN: there are
+    none).
+    """
     low = label_shares[label_shares < LEAST_LABEL_SHARE]
     words = []
     if unreadable:
@@ -67,14 +70,14 @@ def caveats_of_rows(n: int, unreadable: int, label_shares: np.ndarray) -> list[s
 
 
 def cut_words(count: int) -> str:
-    """How many tokens a model has no room for, and what that means."""
+    """Say how many tokens a model has no room for, and the consequence."""
     if count == 1:
         return "1 more token was cut: the model never read it"
     return f"{count:,} more tokens were cut: the model never read them"
 
 
 def share_words(label_share: float) -> str:
-    """``label_share`` as a percentage with one decimal."""
+    """Format ``label_share`` as a percentage with one decimal."""
     return f"{100 * label_share:.1f}%" if label_share >= 0.0005 else "less than 0.1%"
 
 
@@ -88,7 +91,7 @@ def _cut(classifier: Classifier, encoding: Encoding) -> list[str]:
 
 
 def _unread(classifier: Classifier, encoding: Encoding) -> list[str]:
-    """A warning for tokens at the end of the text that a decoder's head takes for padding."""
+    """Warn of tokens at the end of the text that a decoder's head takes for padding."""
     if not encoding.unread:
         return []
     padding = classifier.decode([classifier.model.padding_read or 0])
@@ -114,7 +117,7 @@ def _alone(classifier: Classifier, encoding: Encoding) -> list[str]:
 
 
 def _segments(classifier: Classifier, encoding: Encoding) -> list[str]:
-    """A warning where transformers, by the names that a tokenizer was made with, would leave out a pair's segments."""
+    """Warn if transformers would leave out a pair's segments, because of the input names given to the tokenizer."""
     tokenizer = classifier.tokenizer
     names = tokenizer.init_kwargs.get("model_input_names", type(tokenizer).model_input_names)
     if SEGMENTS in names or SEGMENTS not in tokenizer.model_input_names or not encoding.types.any():

@@ -1,4 +1,4 @@
-"""Templates: what cannot be asked is refused when they are made, and names stay in their folder."""
+"""Templates: invalid ones are refused when they are made, and names stay in their folder."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from explainlab.errors import RequestError
-from explainlab.models.speaking.templates import PRESETS, Template, read_template, save_template, template_ids
+from explainlab.models.prompting.templates import PRESETS, Template, read_template, save_template, template_ids
 from explainlab.settings import settings
 
 FIELDS: dict[str, Any] = {

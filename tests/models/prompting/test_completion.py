@@ -18,9 +18,9 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel
 
 from explainlab.errors import ModelError, TextError
 from explainlab.models.loading import answer_pieces, describe, known_digest, load_model, model_digest
+from explainlab.models.prompting.completion import answer_tokens
+from explainlab.models.prompting.templates import Template, read_template, save_template
 from explainlab.models.replay import Replay
-from explainlab.models.speaking.completion import answer_tokens
-from explainlab.models.speaking.templates import Template, read_template, save_template
 from explainlab.models.stored.places import locate
 from explainlab.testing import traces
 from tests.attribution.plain import close
@@ -292,7 +292,7 @@ def test_missing_weights_of_the_head_are_named(folder: Path) -> None:
 
 
 def test_a_model_spread_by_hooks_gives_the_same(speaker: Zoo, speaker_path: Callable[[str], Path]) -> None:
-    """What accelerate puts on the layers of a spread model: a forward of its own on every module."""
+    """Put a forward of its own on every module, as accelerate does for a spread model."""
     own = speaker("llama")
     spread = load_model(own.id, device="cpu")
     accelerate.dispatch_model(spread.model.network, {"": "cpu"}, force_hooks=True)

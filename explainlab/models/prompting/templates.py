@@ -1,4 +1,4 @@
-"""Prompt templates, with which a language model classifies by what it would say next: checked, listed, read, saved."""
+"""Prompt templates of language models that classify by their next token: validation, listing, files."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationInfo, field_validator
 
-from explainlab.declared import named
+from explainlab.declared import lookup
 from explainlab.errors import RequestError
 from explainlab.files import write_file
 from explainlab.limits import MAX_CONFIGURATION_MB
-from explainlab.request import checked, digest
+from explainlab.request import digest, validated
 from explainlab.settings import ASSETS, settings
 from explainlab.text.prompt import Prompt, pieces_of
 
@@ -105,7 +105,7 @@ class Template(Record):
 
     @property
     def prompt(self) -> Prompt:
-        """What stands around a text to classify. Nothing in an example is read as a place."""
+        """The prompt around a text to classify. Examples have no places."""
         pieces = pieces_of(self.text, _SECOND)
         shown = self.instruction
         for example in self.examples:
@@ -115,41 +115,41 @@ class Template(Record):
 
     @property
     def digest(self) -> str:
-        """What identifies the content, whatever its name: 64 hexadecimal digits. The order of the labels counts."""
+        """The digest of the content without its name: 64 hexadecimal digits. The order of the labels counts."""
         body = self.model_dump(mode="json", exclude={"name"})
         return digest({**body, "labels": list(self.labels.items())})
 
 
 def template_id(name: str, owner: str = "") -> str:
-    """What names a template in the id of a model: ``NAME``, or ``NAME@OWNER`` where it belongs to a user."""
+    """Return the name of a template in the id of a model: ``NAME``, or ``NAME@OWNER`` if it belongs to a user."""
     return f"{name}@{owner}" if owner else name
 
 
 def template_parts(template_id: str) -> tuple[str, str]:
-    """The inverse of :func:`template_id`."""
+    """Split a template id into name and owner, as the inverse of :func:`template_id`."""
     name, _, owner = template_id.partition("@")
     return name, owner
 
 
 def template_ids(owner: str = "") -> list[str]:
-    """The ids of the templates that belong to ``owner``; without one those of everybody, the project's own first."""
+    """List the ids of the templates of ``owner``; without one the public ones, the project's own first."""
     return [template_id(name, owner) for name in (*({} if owner else _files(PRESETS)), *_files(template_folder(owner)))]
 
 
 def template_folder(owner: str = "") -> Path:
-    """Where the templates of ``owner`` (16 hexadecimal digits) are saved; without one, those of everybody."""
+    """Return the folder of the templates of ``owner`` (16 hexadecimal digits); without one, of the public ones."""
     folder = settings().home / "templates"
     return folder / owner if _OWNER.fullmatch(owner) else folder
 
 
 def read_template(template_id: str) -> Template:
-    """The template of this id; raises :class:`RequestError` if there is none or its file is damaged.
+    """Read the template of this id; raises :class:`RequestError` if there is none or its file is damaged.
 
-    Whose it is decides nothing here: see :mod:`explainlab.service.templates`.
+    The function does not check the owner: :mod:`explainlab.service.templates` does.
     """
     name, owner = template_parts(template_id)
     own = _files(template_folder(owner)).get(name) if _OWNER.fullmatch(owner) else None
-    path = own or named("template", template_id, {**_files(template_folder()), **_files(PRESETS)})
+    path = own or lookup("template", template_id, {**_files(template_folder()), **_files(PRESETS)})
     try:
         with path.open("rb") as file:
             fields = json.loads(file.read(MAX_CONFIGURATION_MB * 2**20))
@@ -157,7 +157,7 @@ def read_template(template_id: str) -> Template:
         raise RequestError(f"The template '{name}' cannot be read: {error}", "Save it again.") from error
     if not isinstance(fields, dict):
         raise RequestError(f"The template '{name}' is not a JSON object.", "Save it again.")
-    return checked(Template, **{**fields, "name": name})
+    return validated(Template, **{**fields, "name": name})
 
 
 def save_template(template: Template, owner: str = "") -> Path:
@@ -177,5 +177,5 @@ def save_template(template: Template, owner: str = "") -> Path:
 
 
 def _files(folder: Path) -> dict[str, Path]:
-    """The templates of a folder by name; a file of another name is none."""
+    """Return the templates of a folder by name; skips files with other names."""
     return {path.stem: path for path in sorted(folder.glob("*.json")) if _NAME.fullmatch(path.stem) and path.is_file()}

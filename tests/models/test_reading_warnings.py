@@ -1,4 +1,4 @@
-"""Caveats: each is told where its condition holds, and nowhere else."""
+"""Warnings about the reading of a text: each appears under its condition, and nowhere else."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 
 from explainlab.cli import main
-from explainlab.models.caveats import LEAST_LABEL_SHARE, caveats, caveats_of_rows, share_words
 from explainlab.models.classifier import Classifier
+from explainlab.models.reading_warnings import LEAST_LABEL_SHARE, reading_warnings, row_warnings, share_words
 from tests.conftest import Zoo, loaded
 
 ARABIC = "هذا الفيلم جميل جدا وقصته ممتعة للغاية."
 
 
 def told(classifier: Classifier, text: str, label_share: float | None = None) -> list[str]:
-    return caveats(classifier, classifier.encode(text), label_share)
+    return reading_warnings(classifier, classifier.encode(text), label_share)
 
 
 def test_nothing_is_told_of_a_text_that_is_read(encoder: Classifier) -> None:
@@ -62,7 +62,7 @@ def test_bytes_are_always_known(zoo: Zoo) -> None:
 
 def test_padding_is_no_token(encoder: Classifier) -> None:
     encoding = encoder.encode("☃ film film film film")
-    assert caveats(encoder, encoding.padded(40, encoder.tokenizer.unk_token_id), None) == []
+    assert reading_warnings(encoder, encoding.padded(40, encoder.tokenizer.unk_token_id), None) == []
 
 
 def test_label_words_that_are_hardly_said_are_told(encoder: Classifier) -> None:
@@ -93,9 +93,9 @@ def test_the_command_line_tells_the_label_share_and_counts_the_prompt_apart(
 
 def test_of_a_data_set_the_median_is_that_of_the_texts_with_a_low_share() -> None:
     shares = np.array([0.02, 0.04, 0.05, 0.9, 0.91, 0.92, 0.93])
-    (warning,) = caveats_of_rows(7, 0, shares)
+    (warning,) = row_warnings(7, 0, shares)
     assert warning.startswith("For 3 of the 7 texts the label words")
     assert "(median 4.0%)" in warning
-    assert not caveats_of_rows(2, 0, np.array([np.nan, 0.1]))
-    (warning,) = caveats_of_rows(2, 1, np.array([np.nan, np.nan]))
+    assert not row_warnings(2, 0, np.array([np.nan, 0.1]))
+    (warning,) = row_warnings(2, 1, np.array([np.nan, np.nan]))
     assert warning.startswith("The model cannot read 1 of the 2 texts: more than 20%")
