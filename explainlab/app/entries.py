@@ -12,7 +12,7 @@ from explainlab.settings import PACKAGE, ROOT
 if TYPE_CHECKING:
     from explainlab.app.page import AnalysisPage
 
-_FOLDERS = ("analyses/*/page", "app/*")
+_FOLDERS = ("app/pages/*", "app/*")
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def entries() -> tuple[PageEntry, ...]:
 def analysis_pages() -> dict[PageEntry, AnalysisPage]:
     """The pages that show results of analyses: ``PAGE`` in the module ``main`` beside the entry."""
     declared = _declared().items()
-    return {entry: import_module(f"{package}.main").PAGE for entry, package in declared if ".analyses." in package}
+    return {entry: import_module(f"{package}.main").PAGE for entry, package in declared if ".pages." in package}
 
 
 @cache

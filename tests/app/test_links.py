@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explainlab.analyses.explain.page.view import View
 from explainlab.app import links, session
+from explainlab.app.pages.explain.view import View
 from explainlab.service.service import service
 from explainlab.service.users import LOCAL, User
 
@@ -14,8 +14,8 @@ from explainlab.service.users import LOCAL, User
 def _script() -> None:
     import streamlit as st
 
-    from explainlab.analyses.explain.page.view import View
     from explainlab.app import links
+    from explainlab.app.pages.explain.view import View
     from explainlab.app.place import Place
     from explainlab.service.service import service
 
@@ -75,8 +75,8 @@ def test_a_fragment_asked_at_an_older_address_keeps_the_one_shown(app: AppTest, 
 def _asking() -> None:
     import streamlit as st
 
-    from explainlab.analyses.explain.page.view import View
     from explainlab.app import links
+    from explainlab.app.pages.explain.view import View
     from explainlab.app.place import Place
     from explainlab.service.service import service
 
@@ -101,8 +101,8 @@ def test_what_is_wrong_with_a_link_is_told_until_something_else_is_asked() -> No
 
 
 def _shown() -> None:
-    from explainlab.analyses.explain.page.view import View
     from explainlab.app import links
+    from explainlab.app.pages.explain.view import View
     from explainlab.app.place import Place
     from explainlab.service.service import service
 

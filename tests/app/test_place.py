@@ -11,8 +11,8 @@ import pytest
 from sqlalchemy import Engine, event
 from streamlit.testing.v1 import AppTest
 
-from explainlab.analyses.explain.page.trust import ASK
 from explainlab.app.links import FIRST
+from explainlab.app.pages.explain.trust import ASK
 from explainlab.request import Request
 from explainlab.service.service import Service
 from explainlab.service.users import LOCAL

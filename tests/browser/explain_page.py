@@ -11,8 +11,8 @@ from pathlib import Path
 from playwright.sync_api import Locator, Page, TimeoutError, expect
 from pydantic import BaseModel
 
-from explainlab.analyses.explain.page.view import Choice, View
 from explainlab.app.frame import PAGES
+from explainlab.app.pages.explain.view import Choice, View
 from explainlab.service.store.runs import Filters, Run
 from explainlab.service.store.store import Store
 from explainlab.settings import Settings

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explainlab.analyses.explain.page.beliefs import ASK
-from explainlab.analyses.explain.page.view import Choice, View
 from explainlab.app.beliefs import beliefs_request
+from explainlab.app.pages.explain.beliefs import ASK
+from explainlab.app.pages.explain.view import Choice, View
 from explainlab.request import Request
 from explainlab.service.service import service
 from explainlab.settings import ROOT

@@ -10,11 +10,11 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from explainlab import explain, load_model
-from explainlab.analyses.errors.page import rows as list_of_rows
-from explainlab.analyses.errors.page.controls import of_row
-from explainlab.analyses.errors.page.row import carried
-from explainlab.analyses.errors.page.view import ErrorsView, first_view
 from explainlab.app.page import views_elsewhere
+from explainlab.app.pages.errors import rows as list_of_rows
+from explainlab.app.pages.errors.controls import of_row
+from explainlab.app.pages.errors.row import carried
+from explainlab.app.pages.errors.view import ErrorsView, first_view
 from explainlab.attribution.registry import get_method
 from explainlab.data import read_dataset, source_digest
 from explainlab.service.service import service

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explainlab.analyses.explain.page.trust import ASK
-from explainlab.analyses.explain.page.view import Choice, View, first_view, trust_request
+from explainlab.app.pages.explain.trust import ASK
+from explainlab.app.pages.explain.view import Choice, View, first_view, trust_request
 from explainlab.app.text import plain
 from explainlab.attribution.registry import complete, get_method
 from explainlab.models.loading import load_model

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explainlab.analyses.activation.page import view as activation_view
-from explainlab.analyses.candidates.page import view as candidates_view
-from explainlab.analyses.explain.page import view
-from explainlab.analyses.integration.page import view as integration_view
 from explainlab.app import session
+from explainlab.app.pages.activation import view as activation_view
+from explainlab.app.pages.candidates import view as candidates_view
+from explainlab.app.pages.explain import view
+from explainlab.app.pages.integration import view as integration_view
 from explainlab.models.speaking.templates import read_template, save_template, template_ids
 from explainlab.service.service import service
 from explainlab.service.templates import own_id, readable_templates

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explainlab.analyses.activation.page.view import first_view as activation_view
-from explainlab.analyses.explain.page.view import trust_request
-from explainlab.analyses.integration.page.view import first_view
 from explainlab.app.page import views_elsewhere
+from explainlab.app.pages.activation.view import first_view as activation_view
+from explainlab.app.pages.explain.view import trust_request
+from explainlab.app.pages.integration.view import first_view
 from explainlab.service.service import service
 from explainlab.service.store.runs import Filters
 from explainlab.service.users import LOCAL

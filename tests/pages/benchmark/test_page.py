@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explainlab.analyses.evaluation.page.view import BenchmarkView, first_view
 from explainlab.analyses.evaluation.verdict import overview
 from explainlab.app.page import views_elsewhere
+from explainlab.app.pages.benchmark.view import BenchmarkView, first_view
 from explainlab.app.runs.opening import page_of
 from explainlab.metrics.registry import parse_metric
 from explainlab.service.service import service

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from explainlab.analyses.evaluation.page.view import BenchmarkView, first_view, shows
 from explainlab.analyses.registry import complete, get_analysis
+from explainlab.app.pages.benchmark.view import BenchmarkView, first_view, shows
 from explainlab.app.runs.opening import page_of
 from explainlab.service.service import service
 from tests.pages.benchmark.test_page import COMP, HOSTILE, written
