@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
+from pkgutil import iter_modules
 from typing import TYPE_CHECKING
 
-from explainlab.settings import PACKAGE, ROOT
+from explainlab.app import pages
+from explainlab.settings import ROOT
 
 if TYPE_CHECKING:
     from explainlab.app.page import AnalysisPage
-
-_FOLDERS = ("app/pages/*", "app/*")
 
 
 @dataclass(frozen=True)
@@ -48,13 +49,12 @@ def entries() -> tuple[PageEntry, ...]:
 def analysis_pages() -> dict[PageEntry, AnalysisPage]:
     """The pages that show results of analyses: ``PAGE`` in the module ``main`` beside the entry."""
     declared = _declared().items()
-    return {entry: import_module(f"{package}.main").PAGE for entry, package in declared if ".pages." in package}
+    return {entry: import_module(f"{name}.main").PAGE for entry, name in declared if find_spec(f"{name}.main")}
 
 
 @cache
 def _declared() -> dict[PageEntry, str]:
     """Every entry with the package that declares it as ``ENTRY``."""
-    folders = [file.parent for pattern in _FOLDERS for file in PACKAGE.glob(f"{pattern}/__init__.py")]
-    modules = [import_module(".".join(folder.relative_to(PACKAGE.parent).parts)) for folder in folders]
-    declared = {module.ENTRY: module.__name__ for module in modules if hasattr(module, "ENTRY")}
+    modules = [import_module(f"{pages.__name__}.{found.name}") for found in iter_modules(pages.__path__)]
+    declared = {module.ENTRY: module.__name__ for module in modules}
     return dict(sorted(declared.items(), key=lambda item: item[0].order))

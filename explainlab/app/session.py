@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
@@ -90,3 +91,8 @@ def guarded(act: Callable[..., None]) -> Callable[..., None]:
             st.error(plain(str(error)), icon=":material/error:")
 
     return callback
+
+
+def timezone() -> ZoneInfo:
+    """Return the time zone of the browser."""
+    return ZoneInfo(st.context.timezone or "UTC")

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from explainlab.analyses.registry import complete
+from explainlab.app.opening import page_of
 from explainlab.app.pages.benchmark.view import first_view as benchmark_view
 from explainlab.app.pages.errors.view import first_view as errors_view
-from explainlab.app.runs.opening import page_of
 from explainlab.request import checked
 
 DATA: dict[str, Any] = {"source": "embedded:sentiment", "rows": 3}

@@ -12,8 +12,8 @@ from streamlit.testing.v1 import AppTest
 
 from explainlab.analyses.registry import complete, get_analysis
 from explainlab.app.entries import analysis_pages, entries
+from explainlab.app.opening import ShownBy, page_of
 from explainlab.app.pages.explain.view import Choice, first_view
-from explainlab.app.runs.opening import ShownBy, page_of
 from explainlab.attribution.registry import methods
 from explainlab.declared import ParameterSpec, specs
 from explainlab.errors import ExplainLabError

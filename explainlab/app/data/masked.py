@@ -11,9 +11,9 @@ from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.masked_distribution.analysis import check_of
 from explainlab.analyses.masked_distribution.verdict import line
 from explainlab.app import links, session
-from explainlab.app.runs.opening import page_of
+from explainlab.app.glossary import explained
+from explainlab.app.opening import page_of
 from explainlab.app.text import plain
-from explainlab.app.words.terms import explained
 from explainlab.data import examples_for
 from explainlab.errors import ExplainLabError
 from explainlab.request import Request

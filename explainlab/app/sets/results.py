@@ -17,12 +17,12 @@ from explainlab.analyses.sets.table import set_cells, set_frame, set_table
 from explainlab.analyses.sets.verdict import none_done, overview, points
 from explainlab.app.chart import File, draw_cells, draw_chart, draw_files, theme
 from explainlab.app.components import is_narrow
+from explainlab.app.glossary import explained
 from explainlab.app.place import Answer, Place
 from explainlab.app.progress import draw_jobs
 from explainlab.app.question import Question
 from explainlab.app.sets.cells import drawn, set_of
 from explainlab.app.text import plain
-from explainlab.app.words.terms import explained
 from explainlab.figures.chart import Chart
 from explainlab.service.service import Service
 

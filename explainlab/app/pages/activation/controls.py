@@ -9,9 +9,9 @@ import streamlit as st
 
 from explainlab.analyses.activation.analysis import Activation
 from explainlab.app.data.choice import data_choice, data_controls
+from explainlab.app.glossary import explained
 from explainlab.app.pages.activation.view import ActivationView, DataChoice, Reference
 from explainlab.app.question import Question
-from explainlab.app.words.terms import explained
 from explainlab.metrics.presets import Filler
 from explainlab.models.loading import ModelCard
 from explainlab.request import checked

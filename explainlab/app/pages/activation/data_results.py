@@ -15,11 +15,11 @@ from explainlab.analyses.wording import counted, interval_words
 from explainlab.app.chart import draw_chart
 from explainlab.app.data.masked import draw_masked_line
 from explainlab.app.data.texts import OpenText, draw_opener, draw_texts, row_opener
+from explainlab.app.glossary import explained
 from explainlab.app.once import once
 from explainlab.app.page import draw_headline
 from explainlab.app.pages.activation.controls import question
 from explainlab.app.pages.activation.results import AREA_HELP, COLUMNS, draw_definitions, number_columns
-from explainlab.app.words.terms import explained
 from explainlab.service.service import Service
 
 FRONT_HELP = "The Pareto front holds the methods that no other method beats at the same cost or less. {}"

@@ -18,6 +18,7 @@ from explainlab.analyses.wording import counted
 from explainlab.app.beliefs import beliefs_request, no_beliefs
 from explainlab.app.chart import draw_chart, draw_files, files_of, theme
 from explainlab.app.data.masked import draw_masked_line
+from explainlab.app.glossary import explained
 from explainlab.app.once import once
 from explainlab.app.page import draw_facts
 from explainlab.app.pages.activation.component import activation_scrubber as draw_activation_scrubber
@@ -25,7 +26,6 @@ from explainlab.app.pages.activation.main import PAGE
 from explainlab.app.pages.activation.view import ActivationView
 from explainlab.app.place import Place
 from explainlab.app.text import plain
-from explainlab.app.words.terms import explained
 from explainlab.attribution.registry import get_method
 from explainlab.metrics.registry import get_metric, parse_metric
 from explainlab.models.loading import ModelCard

@@ -10,10 +10,10 @@ import streamlit as st
 
 from explainlab.app.components import bring_into_view
 from explainlab.app.data.choice import data_choice, data_controls
+from explainlab.app.glossary import explained
 from explainlab.app.pages.benchmark.chain import chain_controls
 from explainlab.app.pages.benchmark.view import BenchmarkView
 from explainlab.app.question import Question, card_of
-from explainlab.app.words.terms import explained
 from explainlab.errors import RequestError
 from explainlab.metrics.registry import get_metric, metrics, parse_metric
 from explainlab.models.loading import ModelCard

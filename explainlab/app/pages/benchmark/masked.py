@@ -14,11 +14,11 @@ from explainlab.analyses.masked_distribution.verdict import NAMES, short_answer
 from explainlab.analyses.wording import capital
 from explainlab.app.chart import draw_chart
 from explainlab.app.data.asked import charts, draw_asked
+from explainlab.app.glossary import explained
 from explainlab.app.once import once
 from explainlab.app.pages.benchmark.view import BenchmarkView
 from explainlab.app.place import Place
 from explainlab.app.text import plain
-from explainlab.app.words.terms import explained
 from explainlab.service.service import Service
 
 MASKED = Place("benchmark.masked")

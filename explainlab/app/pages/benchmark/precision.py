@@ -12,11 +12,11 @@ from explainlab.analyses.precision.result import PrecisionData, PrecisionRow
 from explainlab.app.chart import draw_chart
 from explainlab.app.data.asked import charts, draw_asked
 from explainlab.app.data.texts import draw_texts
+from explainlab.app.glossary import explained
 from explainlab.app.once import once
 from explainlab.app.pages.benchmark.listing import MOST_LISTED
 from explainlab.app.pages.benchmark.view import BenchmarkView
 from explainlab.app.place import Place
-from explainlab.app.words.terms import explained
 from explainlab.figures.chart import percent
 from explainlab.service.service import Service
 

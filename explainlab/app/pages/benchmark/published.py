@@ -15,10 +15,10 @@ from explainlab.analyses.evaluation.published.papers import paper_tables
 from explainlab.analyses.evaluation.sets.records import EvaluatedSet
 from explainlab.app.chart import draw_chart
 from explainlab.app.components import is_narrow
+from explainlab.app.glossary import explained
 from explainlab.app.pages.benchmark.controls import PAGE, keep_known, question
 from explainlab.app.sets.cells import drawn
 from explainlab.app.text import plain
-from explainlab.app.words.terms import explained
 from explainlab.figures.chart import Chart
 
 _HELP = "Tables of papers in their own layout. The models and the texts are not the same: what differs is said below."

@@ -20,6 +20,7 @@ from explainlab.analyses.registry import get_analysis
 from explainlab.app.chart import draw_cells, theme
 from explainlab.app.components import is_narrow
 from explainlab.app.data.masked import draw_masked_line
+from explainlab.app.glossary import explained
 from explainlab.app.once import once
 from explainlab.app.page import draw_words
 from explainlab.app.pages.benchmark.controls import open_cell
@@ -27,7 +28,6 @@ from explainlab.app.pages.benchmark.sections import draw_agreement, draw_all, dr
 from explainlab.app.pages.benchmark.texts import draw_cell
 from explainlab.app.pages.benchmark.view import BenchmarkView
 from explainlab.app.text import plain
-from explainlab.app.words.terms import explained
 from explainlab.figures.matrix import shade
 from explainlab.service.service import Service
 

@@ -17,13 +17,13 @@ from explainlab.analyses.evaluation.told_apart import critical_diagram, differen
 from explainlab.analyses.evaluation.verdict import shown_name
 from explainlab.app.chart import draw_cells, draw_chart, theme
 from explainlab.app.data.texts import draw_texts
+from explainlab.app.glossary import explained
 from explainlab.app.once import once
 from explainlab.app.pages.benchmark.controls import keep_known, open_pair, question
 from explainlab.app.pages.benchmark.listing import metric_facts, names_of, pairs_records, text_records
 from explainlab.app.pages.benchmark.texts import draw_pair
 from explainlab.app.pages.benchmark.view import BenchmarkView
 from explainlab.app.text import plain
-from explainlab.app.words.terms import explained
 from explainlab.attribution.registry import get_method, parse_method
 from explainlab.errors import RequestError
 from explainlab.figures.chart import Chart

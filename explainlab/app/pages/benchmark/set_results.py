@@ -21,6 +21,7 @@ from explainlab.analyses.sets.export import set_csv, set_html, set_json
 from explainlab.analyses.sets.latex import set_latex
 from explainlab.analyses.sets.records import SetCell
 from explainlab.app.chart import File, draw_chart
+from explainlab.app.glossary import explained
 from explainlab.app.once import once
 from explainlab.app.pages.benchmark.controls import open_alone, question
 from explainlab.app.pages.benchmark.main import PAGE
@@ -30,7 +31,6 @@ from explainlab.app.place import Answer
 from explainlab.app.sets.cells import drawn, set_of
 from explainlab.app.sets.results import SetSection
 from explainlab.app.text import plain
-from explainlab.app.words.terms import explained
 from explainlab.figures.chart import Chart
 from explainlab.service.service import Service
 

@@ -12,6 +12,7 @@ from explainlab.analyses.evaluation.result import EvaluationData
 from explainlab.analyses.evaluation.texts import EvaluatedRow
 from explainlab.analyses.evaluation.verdict import shown_name
 from explainlab.analyses.wording import counted
+from explainlab.app.glossary import explained
 from explainlab.app.page import draw_open_in
 from explainlab.app.pages.benchmark.controls import (
     CELL,
@@ -30,7 +31,6 @@ from explainlab.app.pages.benchmark.listing import (
 from explainlab.app.pages.benchmark.main import PAGE
 from explainlab.app.pages.benchmark.view import BenchmarkView
 from explainlab.app.text import plain
-from explainlab.app.words.terms import explained
 from explainlab.service.service import Service
 
 _ORDERS = {"best": "Best first", "worst": "Worst first"}

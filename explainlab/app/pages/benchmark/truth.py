@@ -23,6 +23,7 @@ from explainlab.app import links, session
 from explainlab.app.chart import draw_chart
 from explainlab.app.components import bring_into_view
 from explainlab.app.data.reading import draw_reading, is_there
+from explainlab.app.glossary import explained
 from explainlab.app.once import once
 from explainlab.app.pages.benchmark.chain import HELD_OUT, Chain
 from explainlab.app.pages.benchmark.controls import question, seed_controls
@@ -32,7 +33,6 @@ from explainlab.app.pages.benchmark.view import TRUTH_METRICS, BenchmarkView, kn
 from explainlab.app.place import Answer, Place
 from explainlab.app.question import card_of, supported_methods
 from explainlab.app.text import plain
-from explainlab.app.words.terms import explained
 from explainlab.errors import Cancelled, ExplainLabError
 from explainlab.figures.chart import Chart
 from explainlab.metrics.registry import parse_metric

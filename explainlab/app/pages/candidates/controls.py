@@ -10,9 +10,9 @@ import streamlit as st
 
 from explainlab.analyses.candidates.analysis import Family, RpiCandidates
 from explainlab.app.data.choice import data_choice, data_controls
+from explainlab.app.glossary import explained
 from explainlab.app.pages.candidates.view import METRICS, CandidatesView, DataChoice
 from explainlab.app.question import Question, chip
-from explainlab.app.words.terms import explained
 from explainlab.attribution.diffusion import PresetId
 from explainlab.attribution.random_maps import AttentionParameters
 from explainlab.attribution.registry import get_method

@@ -16,13 +16,13 @@ from explainlab.analyses.candidates.verdict import data_verdict, text_verdict
 from explainlab.analyses.records import MetricFacts, metric_of
 from explainlab.analyses.registry import get_study
 from explainlab.app.chart import draw_chart
+from explainlab.app.glossary import explained
 from explainlab.app.once import once
 from explainlab.app.page import draw_words
 from explainlab.app.pages.candidates.main import PAGE
 from explainlab.app.pages.candidates.view import CandidatesView
 from explainlab.app.place import Place
 from explainlab.app.text import plain
-from explainlab.app.words.terms import explained
 from explainlab.metrics.registry import get_metric
 from explainlab.request import Request
 from explainlab.service.service import Service

@@ -10,10 +10,10 @@ from explainlab.analyses.errors.figures import confusion, confusion_cells, relia
 from explainlab.analyses.errors.result import PredictionsData
 from explainlab.app.chart import draw_cells, draw_chart, theme
 from explainlab.app.data.texts import draw_skipped
+from explainlab.app.glossary import explained
 from explainlab.app.once import once
 from explainlab.app.pages.errors.controls import ROWS, pick
 from explainlab.app.pages.errors.view import ErrorsView
-from explainlab.app.words.terms import explained
 
 _MATRIX = "errors_confusion"
 _HELP = {

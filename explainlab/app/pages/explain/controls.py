@@ -8,11 +8,11 @@ from typing import Any, get_args
 
 import streamlit as st
 
+from explainlab.app.glossary import explained
+from explainlab.app.guide import draw_guide_button
 from explainlab.app.pages.explain.view import MOST_TOP, Choice, View
 from explainlab.app.question import Question
 from explainlab.app.text import plain
-from explainlab.app.words.guide import draw_guide_button
-from explainlab.app.words.terms import explained
 from explainlab.attribution.method import Method
 from explainlab.attribution.registry import get_method, methods, parse_method, swept
 from explainlab.declared import ParameterSpec, parse

@@ -13,11 +13,11 @@ from explainlab.analyses.trust.figures import ranking
 from explainlab.analyses.trust.result import TrustText
 from explainlab.app.chart import draw_chart, theme
 from explainlab.app.facts import AGREEMENT
+from explainlab.app.glossary import explained
 from explainlab.app.once import once
 from explainlab.app.pages.explain.controls import question
 from explainlab.app.pages.explain.trust import judge_all, keys_of
 from explainlab.app.text import plain
-from explainlab.app.words.terms import explained
 from explainlab.attribution.records import Attribution
 from explainlab.attribution.registry import complete_method
 from explainlab.figures.bars import has_waterfall

@@ -13,6 +13,7 @@ from explainlab.analyses.trust.analysis import Trust
 from explainlab.analyses.trust.result import TrustText
 from explainlab.app import links
 from explainlab.app.facts import facts
+from explainlab.app.glossary import described
 from explainlab.app.heatmap import token_heatmap
 from explainlab.app.once import once
 from explainlab.app.page import draw_predicted, draw_words
@@ -21,7 +22,6 @@ from explainlab.app.pages.explain.trust import draw_trust, keys_of, trust_words
 from explainlab.app.pages.explain.view import View
 from explainlab.app.place import Answer
 from explainlab.app.text import plain
-from explainlab.app.words.terms import described
 from explainlab.attribution.records import Attribution
 from explainlab.attribution.registry import get_method
 from explainlab.figures.export import (

@@ -14,10 +14,10 @@ from explainlab.analyses.trust.result import Comparison, TrustText
 from explainlab.analyses.trust.verdict import BETTER, BEYOND, WORSE
 from explainlab.analyses.wording import counted
 from explainlab.app.data.masked import draw_masked_line
+from explainlab.app.glossary import explained
 from explainlab.app.pages.explain.view import trust_request
 from explainlab.app.place import Answer, Place, Requests
 from explainlab.app.text import plain
-from explainlab.app.words.terms import explained
 from explainlab.attribution.records import Attribution
 from explainlab.figures.heatmap import number, spelled
 from explainlab.metrics.trust import RANDOM_MAPS

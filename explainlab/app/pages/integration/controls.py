@@ -9,9 +9,9 @@ import streamlit as st
 
 from explainlab.analyses.parameters import MOST_STEPS, PAPER_GRID
 from explainlab.app.data.choice import data_choice, data_controls
+from explainlab.app.glossary import explained
 from explainlab.app.pages.integration.view import COARSE, RULES, DataChoice, IntegrationView
 from explainlab.app.question import Question
-from explainlab.app.words.terms import explained
 from explainlab.attribution.method import BASELINE_HELP, Baseline
 from explainlab.figures.chart import STYLES
 from explainlab.models.loading import ModelCard

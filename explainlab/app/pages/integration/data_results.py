@@ -11,11 +11,11 @@ from explainlab.analyses.integration import data_figures as integration_data
 from explainlab.analyses.integration.result import IntegrationErrorData
 from explainlab.app.chart import draw_chart
 from explainlab.app.data.texts import OpenText, draw_opener, draw_texts, row_opener
+from explainlab.app.glossary import explained
 from explainlab.app.once import once
 from explainlab.app.page import draw_headline
 from explainlab.app.pages.integration.controls import question
 from explainlab.app.pages.integration.results import ERROR_HELP, IDEAL_HELP
-from explainlab.app.words.terms import explained
 from explainlab.attribution.quadrature import Rule
 from explainlab.figures.chart import STYLES
 

@@ -14,6 +14,7 @@ from explainlab.analyses.integration.result import IntegrationErrorText
 from explainlab.analyses.path_gradients import figures as path_gradients
 from explainlab.analyses.path_gradients.result import PathGradientsText
 from explainlab.app.chart import draw_chart, draw_files, files_of, theme
+from explainlab.app.glossary import explained
 from explainlab.app.heatmap import token_heatmap
 from explainlab.app.once import once
 from explainlab.app.page import draw_predicted
@@ -21,7 +22,6 @@ from explainlab.app.pages.integration.component import step_morph as draw_step_m
 from explainlab.app.pages.integration.controls import question
 from explainlab.app.pages.integration.view import IntegrationView
 from explainlab.app.text import plain
-from explainlab.app.words.terms import explained
 from explainlab.figures.chart import STYLES, percent
 from explainlab.figures.heatmap import number, spelled
 from explainlab.request import Request

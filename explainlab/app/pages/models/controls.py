@@ -10,9 +10,9 @@ import streamlit as st
 
 from explainlab.analyses.registry import get_study
 from explainlab.analyses.training.analysis import ELSEWHERE, Training
+from explainlab.app.glossary import explained
 from explainlab.app.pages.models.view import ModelsView
 from explainlab.app.question import Question
-from explainlab.app.words.terms import explained
 from explainlab.data import EXAMPLES, TO_LEARN
 from explainlab.declared import parse
 from explainlab.errors import RequestError

@@ -13,7 +13,7 @@ from explainlab.analyses.wording import whole_percent
 from explainlab.app import session
 from explainlab.app.pages.models import main as models_page
 from explainlab.app.pages.models.results import base_name, draw_card, draw_curves
-from explainlab.app.runs.page import timezone
+from explainlab.app.session import timezone
 from explainlab.app.text import plain
 from explainlab.errors import ExplainLabError
 from explainlab.service import looks

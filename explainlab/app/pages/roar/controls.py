@@ -13,10 +13,10 @@ from explainlab.analyses.roar.analysis import Roar
 from explainlab.analyses.roar.parameters import PAPER_MEASURES, RoarParameters
 from explainlab.app import session
 from explainlab.app.data.choice import data_choice, data_controls, further
+from explainlab.app.glossary import explained
 from explainlab.app.pages.roar.view import RoarView, usual_test
 from explainlab.app.question import Question, card_of, supported_methods
 from explainlab.app.sets.further import Known, draw_further
-from explainlab.app.words.terms import explained
 from explainlab.attribution.registry import methods, parse_method
 from explainlab.data import EXAMPLES, TO_LEARN
 from explainlab.declared import parse

@@ -31,12 +31,12 @@ from explainlab.analyses.roar.verdict import (
 from explainlab.analyses.wording import capital, counted, duration
 from explainlab.app import session
 from explainlab.app.chart import draw_chart, draw_files, files_of
+from explainlab.app.glossary import explained
 from explainlab.app.once import once
 from explainlab.app.page import draw_words
 from explainlab.app.pages.roar.component import draw_masked_texts
 from explainlab.app.pages.roar.three import draw_three
 from explainlab.app.text import plain
-from explainlab.app.words.terms import explained
 from explainlab.service import looks
 from explainlab.service.service import Service
 

@@ -15,10 +15,10 @@ from explainlab.analyses.three_answers.verdict import performance_words, rows
 from explainlab.analyses.wording import capital, counted, duration
 from explainlab.app.chart import draw_chart
 from explainlab.app.data.asked import charts, draw_asked
+from explainlab.app.glossary import explained
 from explainlab.app.once import once
 from explainlab.app.place import Place
 from explainlab.app.text import plain
-from explainlab.app.words.terms import explained
 from explainlab.service.service import Service
 
 THREE = Place("roar.three")

@@ -11,9 +11,9 @@ from explainlab.analyses.attack.analysis import Attack
 from explainlab.analyses.attack.maps import Method
 from explainlab.analyses.layer_randomisation.analysis import LayerRandomisation
 from explainlab.app.data.choice import data_choice, data_controls
+from explainlab.app.glossary import explained
 from explainlab.app.pages.sanity.view import SanityView
 from explainlab.app.question import Question, card_of, chip, supported_methods
-from explainlab.app.words.terms import explained
 from explainlab.attribution.registry import get_method, parse_method
 from explainlab.models.loading import ModelCard
 from explainlab.request import checked

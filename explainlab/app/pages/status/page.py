@@ -10,10 +10,10 @@ import pandas as pd
 import streamlit as st
 
 from explainlab.app.frame import draw_title, name_tab
+from explainlab.app.pages.status import ENTRY
+from explainlab.app.pages.status.workers import draw_workers
 from explainlab.app.progress import draw_stop, label, state, stop_word
 from explainlab.app.session import user
-from explainlab.app.status import ENTRY
-from explainlab.app.status.workers import draw_workers
 from explainlab.app.text import plain
 from explainlab.errors import ExplainLabError
 from explainlab.models.loading import model_name

@@ -10,8 +10,8 @@ from explainlab.app import session
 from explainlab.app.facts import AGREEMENT, facts
 from explainlab.app.frame import name_tab
 from explainlab.app.heatmap import token_heatmap
-from explainlab.app.runs import ENTRY
-from explainlab.app.runs import page as runs_page
+from explainlab.app.pages.runs import ENTRY
+from explainlab.app.pages.runs import page as runs_page
 from explainlab.app.text import plain
 from explainlab.attribution.records import Attribution
 from explainlab.figures.compare import Comparison, compare, table_difference

@@ -18,12 +18,12 @@ from explainlab.app.facts import facts
 from explainlab.app.frame import name_tab
 from explainlab.app.heatmap import token_heatmap
 from explainlab.app.once import once
+from explainlab.app.opening import ShownBy, page_of
 from explainlab.app.page import draw_headline, draw_open_in
+from explainlab.app.pages.runs import ENTRY
+from explainlab.app.pages.runs import page as runs_page
+from explainlab.app.pages.runs.bundle import map_bundle, study_bundle
 from explainlab.app.place import Place
-from explainlab.app.runs import ENTRY
-from explainlab.app.runs import page as runs_page
-from explainlab.app.runs.bundle import map_bundle, study_bundle
-from explainlab.app.runs.opening import ShownBy, page_of
 from explainlab.app.text import plain
 from explainlab.app.view import beginning, carried_by
 from explainlab.attribution.records import Attribution

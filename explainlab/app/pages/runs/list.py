@@ -12,7 +12,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from explainlab.app import session
 from explainlab.app.entries import entries
-from explainlab.app.runs import page as runs_page
+from explainlab.app.pages.runs import page as runs_page
 from explainlab.app.text import plain
 from explainlab.models.loading import model_name
 from explainlab.request import digest
@@ -66,7 +66,7 @@ def _draw_filters(choices: Choices) -> Filters:
     if len(choices.owners) > 1:
         owner = _choose(next(columns), "Who", "runs_owner", {"": "Everyone", **choices.owners})
     days = _choose(next(columns), "Since", "runs_days", _DAYS)
-    since = datetime.now(runs_page.timezone()) - timedelta(days=days) if days else None
+    since = datetime.now(session.timezone()) - timedelta(days=days) if days else None
     return Filters(words or "", kind, question, model, owner, since)
 
 
@@ -125,7 +125,7 @@ def _draw_paging(bar: DeltaGenerator, page: RunPage) -> None:
 
 def _draw_table(runs: Sequence[Run], several: bool) -> list[Run]:
     """The runs as a table; those whose rows are ticked."""
-    signed_in, here = runs_page.signed_in(), runs_page.timezone()
+    signed_in, here = runs_page.signed_in(), session.timezone()
     rows = [
         {
             "When": pd.Timestamp(run.asked).tz_convert(here),

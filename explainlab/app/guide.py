@@ -7,8 +7,8 @@ from itertools import groupby
 import pandas as pd
 import streamlit as st
 
+from explainlab.app.glossary import link
 from explainlab.app.text import plain
-from explainlab.app.words.terms import link
 from explainlab.attribution.method import Method
 from explainlab.attribution.registry import methods
 

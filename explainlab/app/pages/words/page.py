@@ -7,10 +7,10 @@ from itertools import groupby
 import streamlit as st
 
 from explainlab.app.frame import draw_title, name_tab
+from explainlab.app.glossary import TERMS, anchor
+from explainlab.app.guide import FAMILIES, START
+from explainlab.app.pages.words import ENTRY
 from explainlab.app.text import plain
-from explainlab.app.words import ENTRY
-from explainlab.app.words.guide import FAMILIES, START
-from explainlab.app.words.terms import TERMS, anchor
 from explainlab.attribution.method import Method
 from explainlab.attribution.registry import methods
 from explainlab.metrics.metric import AnyMetric

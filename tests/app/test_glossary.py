@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from explainlab.app.words.terms import TERMS, anchor, explained, link, titles
+from explainlab.app.glossary import TERMS, anchor, explained, link, titles
 from explainlab.attribution.registry import methods
 from explainlab.metrics.registry import metrics
 

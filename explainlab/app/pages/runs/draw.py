@@ -6,12 +6,12 @@ import streamlit as st
 
 from explainlab.app import links
 from explainlab.app.frame import draw_title, name_tab
-from explainlab.app.runs import ENTRY
-from explainlab.app.runs import compare as runs_compare
-from explainlab.app.runs import list as runs_list
-from explainlab.app.runs import page as runs_page
-from explainlab.app.runs import unfinished as runs_unfinished
-from explainlab.app.runs import view as runs_view
+from explainlab.app.pages.runs import ENTRY
+from explainlab.app.pages.runs import compare as runs_compare
+from explainlab.app.pages.runs import list as runs_list
+from explainlab.app.pages.runs import page as runs_page
+from explainlab.app.pages.runs import unfinished as runs_unfinished
+from explainlab.app.pages.runs import view as runs_view
 from explainlab.app.text import plain
 from explainlab.errors import ExplainLabError
 from explainlab.service.service import service as get_service

@@ -10,8 +10,8 @@ import streamlit as st
 from explainlab.analyses.registry import get_analysis
 from explainlab.analyses.wording import duration
 from explainlab.app import session
+from explainlab.app.pages.runs import page as runs_page
 from explainlab.app.progress import GO_ON
-from explainlab.app.runs import page as runs_page
 from explainlab.models.loading import model_name
 from explainlab.request import digest
 from explainlab.service import looks
@@ -76,7 +76,7 @@ def _draw_actions(service: Service, chosen: Sequence[Unanswered], which: str) ->
 def _row(unanswered: Unanswered) -> dict[str, object]:
     request = unanswered.request
     return {
-        "Requested": pd.Timestamp(unanswered.asked).tz_convert(runs_page.timezone()),
+        "Requested": pd.Timestamp(unanswered.asked).tz_convert(session.timezone()),
         "What": runs_page.label(request.question),
         "Text or data": line(looks.about(request, session.user())),
         "Model": model_name(request.model),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from zoneinfo import ZoneInfo
 
 import streamlit as st
 
@@ -66,7 +65,7 @@ def facts(run: Run) -> list[str]:
     passes = [f"{run.forward:,} forward, {run.backward:,} backward passes"] if run.forward else []
     model = [model_name(run.model)] if run.model else []
     details = [*model, *([run.owner_name] if signed_in() else []), *passes, f"{run.seconds:.2f} s"]
-    time = run.asked.astimezone(timezone())
+    time = run.asked.astimezone(session.timezone())
     texts = [plain(f"{time:%d %B %Y, %H:%M}"), *map(plain, details)]
     return [*texts, *([":material/upload_file: **imported from a file**"] if run.imported else [])]
 
@@ -83,8 +82,3 @@ def draw_delete(service: Service, runs: Sequence[Run], place: str) -> None:
     with st.popover("Delete", icon=":material/delete:"):
         st.markdown(f"Delete {what} for good? With the last run about a text or a data set go its {_ALL}.")
         st.button(f"Yes, delete {what}", key=f"{place}_delete", type="primary", on_click=session.guarded(delete))
-
-
-def timezone() -> ZoneInfo:
-    """As in the browser."""
-    return ZoneInfo(st.context.timezone or "UTC")
