@@ -6,7 +6,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from explainlab.app import links, session
-from explainlab.app.pages.explain.view import View
+from explainlab.app.pages.explain.form import View
 from explainlab.service.service import service
 from explainlab.service.users import LOCAL, User
 
@@ -15,7 +15,7 @@ def _script() -> None:
     import streamlit as st
 
     from explainlab.app import links
-    from explainlab.app.pages.explain.view import View
+    from explainlab.app.pages.explain.form import View
     from explainlab.app.place import Place
     from explainlab.service.service import service
 
@@ -76,7 +76,7 @@ def _asking() -> None:
     import streamlit as st
 
     from explainlab.app import links
-    from explainlab.app.pages.explain.view import View
+    from explainlab.app.pages.explain.form import View
     from explainlab.app.place import Place
     from explainlab.service.service import service
 
@@ -102,7 +102,7 @@ def test_what_is_wrong_with_a_link_is_told_until_something_else_is_asked() -> No
 
 def _shown() -> None:
     from explainlab.app import links
-    from explainlab.app.pages.explain.view import View
+    from explainlab.app.pages.explain.form import View
     from explainlab.app.place import Place
     from explainlab.service.service import service
 

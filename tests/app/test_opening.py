@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from explainlab.analyses.registry import complete
-from explainlab.app.opening import page_of
+from explainlab.app.entries import page_of
 from explainlab.request import Request
 
 BERT, GPT = "embedded:bert-mini-sst2", "embedded:gpt2-mini-ag-news"

@@ -12,7 +12,7 @@ from sqlalchemy import Engine, event
 from streamlit.testing.v1 import AppTest
 
 from explainlab.app.links import FIRST
-from explainlab.app.pages.explain.trust import ASK
+from explainlab.app.pages.explain.sections import ASK_TRUST
 from explainlab.request import Request
 from explainlab.service.service import Service
 from explainlab.service.users import LOCAL
@@ -98,7 +98,7 @@ def test_a_run_is_recorded_once_when_its_job_ends_and_once_when_a_stored_answer_
 def test_a_section_records_what_was_pressed_for_once(service: Service) -> None:
     app = opened("explain")
     with writes() as written:
-        press(app, ASK).run()
+        press(app, ASK_TRUST).run()
     assert recorded(written) == 1
     assert service.runs(LOCAL).runs[0].question == "trust"
     with writes() as written:

@@ -13,9 +13,9 @@ import pytest
 from pydantic import BaseModel
 from streamlit.testing.v1 import AppTest
 
-from explainlab.app.pages.benchmark.main import PAGE as BENCHMARK
-from explainlab.app.pages.integration.main import PAGE as INTEGRATION
-from explainlab.app.pages.sanity.main import PAGE as SANITY
+from explainlab.app.pages.benchmark.form import PAGE as BENCHMARK
+from explainlab.app.pages.integration.form import PAGE as INTEGRATION
+from explainlab.app.pages.sanity.form import PAGE as SANITY
 from explainlab.service.service import service
 from explainlab.settings import ROOT
 

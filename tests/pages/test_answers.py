@@ -19,7 +19,7 @@ LONG = "The first act drags a little, but the ending is so beautiful that I forg
 
 
 def first_view(page: str):
-    return import_module(f"explainlab.app.pages.{page}.view").first_view()
+    return import_module(f"explainlab.app.pages.{page}.form").first_view()
 
 
 CHEAP = {

@@ -8,7 +8,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from explainlab.analyses.registry import complete
-from explainlab.app.pages.candidates.view import DataChoice, first_view
+from explainlab.app.pages.candidates.form import DataChoice, first_view
 from explainlab.models.model_types import MODEL_TYPES
 from explainlab.service.service import service
 from explainlab.service.store.runs import Filters

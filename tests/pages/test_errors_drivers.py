@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 from explainlab import load_model, study
 from explainlab.analyses.mistake_drivers.figures import drivers_of, places
 from explainlab.analyses.mistake_drivers.result import MistakeDriversData
-from explainlab.app.pages.errors.view import ErrorsView, first_view
+from explainlab.app.pages.errors.form import ErrorsView, first_view
 from explainlab.attribution.registry import methods
 from explainlab.models.loading import describe
 from explainlab.service.service import service

@@ -8,7 +8,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from explainlab.analyses.parameters import PAPER_GRID
-from explainlab.app.pages.integration.view import DataChoice, first_view
+from explainlab.app.pages.integration.form import DataChoice, first_view
 from explainlab.request import Request
 from explainlab.service.service import service
 from tests.pages.scripted import answered, await_plan, charts, linked, opened, planned, press, words

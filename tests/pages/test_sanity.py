@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from explainlab.analyses.registry import complete, get_analysis
-from explainlab.app.pages.sanity.main import PAGE
-from explainlab.app.pages.sanity.view import SanityView, first_view, shows
+from explainlab.app.pages.sanity.form import PAGE, SanityView, first_view, shows
 from explainlab.request import Request
 from explainlab.service.service import service
 from tests.pages.scripted import linked, opened, press, words

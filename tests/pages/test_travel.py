@@ -6,9 +6,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from explainlab.app.page import views_elsewhere
-from explainlab.app.pages.activation.view import first_view as activation_view
-from explainlab.app.pages.explain.view import trust_request
-from explainlab.app.pages.integration.view import first_view
+from explainlab.app.pages.activation.form import first_view as activation_view
+from explainlab.app.pages.explain.form import trust_request
+from explainlab.app.pages.integration.form import first_view
 from explainlab.service.service import service
 from explainlab.service.store.runs import Filters
 from explainlab.service.users import LOCAL

@@ -25,7 +25,7 @@ def test_everything_stands_at_its_anchor() -> None:
 
 def test_the_guide_names_every_method_and_where_to_start() -> None:
     def script() -> None:
-        from explainlab.app.guide import draw_guide
+        from explainlab.app.glossary import draw_guide
 
         draw_guide()
 

@@ -11,8 +11,8 @@ from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.masked_distribution.analysis import check_of
 from explainlab.analyses.masked_distribution.verdict import line
 from explainlab.app import links, session
+from explainlab.app.entries import page_of
 from explainlab.app.glossary import explained
-from explainlab.app.opening import page_of
 from explainlab.app.text import plain
 from explainlab.data import examples_for
 from explainlab.errors import ExplainLabError

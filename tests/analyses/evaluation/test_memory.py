@@ -22,8 +22,8 @@ from explainlab.analyses.evaluation import statistics
 from explainlab.analyses.evaluation.analysis import Evaluation
 from explainlab.analyses.evaluation.facts import facts_dtype
 from explainlab.analyses.registry import complete, new_request
-from explainlab.app.pages.benchmark import listing
-from explainlab.app.pages.benchmark.listing import cell_records
+from explainlab.app.pages.benchmark import texts as listing
+from explainlab.app.pages.benchmark.texts import cell_records
 from explainlab.data import Row
 from explainlab.data.rows import Rows
 from explainlab.metrics import comparison, summary

@@ -12,10 +12,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from explainlab.analyses.three_answers.analysis import about_grid
-from explainlab.app.opening import page_of
-from explainlab.app.pages.roar import example
-from explainlab.app.pages.roar.controls import question
-from explainlab.app.pages.roar.view import RoarView, first_view, listed, shows
+from explainlab.app.entries import page_of
+from explainlab.app.pages.roar import page as example
+from explainlab.app.pages.roar.form import RoarView, first_view, listed, question, shows
 from explainlab.attribution.registry import get_method
 from explainlab.data import read_dataset
 from explainlab.errors import RequestError

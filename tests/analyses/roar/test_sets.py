@@ -13,7 +13,7 @@ from explainlab.analyses.sets.charts import by_model
 from explainlab.analyses.sets.records import SetCell, SetModel, StudySet
 from explainlab.analyses.sets.table import set_frame
 from explainlab.analyses.sets.verdict import overview
-from explainlab.app.pages.roar.view import RoarView
+from explainlab.app.pages.roar.form import RoarView
 from explainlab.errors import RequestError
 from tests.analyses.roar.bodies import roar_body, roar_result
 from tests.analyses.roar.grids import SETTINGS, Watching, written

@@ -9,8 +9,8 @@ import pytest
 
 from explainlab.analyses.masked_distribution.verdict import line
 from explainlab.analyses.registry import complete, get_analysis
-from explainlab.app.opening import page_of
-from explainlab.app.pages.benchmark.view import BenchmarkView, first_view, shows
+from explainlab.app.entries import page_of
+from explainlab.app.pages.benchmark.form import BenchmarkView, first_view, shows
 from explainlab.service.service import service
 from tests.pages.benchmark.test_page import COMP
 from tests.pages.scripted import await_plan, charts, linked, opened, planned, press, words

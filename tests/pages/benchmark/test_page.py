@@ -10,9 +10,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from explainlab.analyses.evaluation.verdict import overview
-from explainlab.app.opening import page_of
+from explainlab.app.entries import page_of
 from explainlab.app.page import views_elsewhere
-from explainlab.app.pages.benchmark.view import BenchmarkView, first_view
+from explainlab.app.pages.benchmark.form import BenchmarkView, first_view
 from explainlab.metrics.registry import parse_metric
 from explainlab.service.service import service
 from explainlab.settings import ROOT

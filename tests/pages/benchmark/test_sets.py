@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explainlab.app.pages.benchmark.view import first_view
+from explainlab.app.pages.benchmark.form import first_view
 from explainlab.app.place import Answer
 from explainlab.app.sets.results import SetSection
 from explainlab.metrics.registry import parse_metric

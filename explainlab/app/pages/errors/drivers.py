@@ -18,10 +18,15 @@ from explainlab.analyses.wording import counted, interval_words, joined, quoted
 from explainlab.app.chart import draw_chart
 from explainlab.app.once import once
 from explainlab.app.page import draw_headline
-from explainlab.app.pages.errors.controls import PICKED, draw_drivers_method, draw_function_words, let_through, pick
-from explainlab.app.pages.errors.main import DRIVERS
-from explainlab.app.pages.errors.table import PredictionTable
-from explainlab.app.pages.errors.view import ErrorsView
+from explainlab.app.pages.errors.form import (
+    PICKED,
+    ErrorsView,
+    draw_drivers_method,
+    draw_function_words,
+    let_through,
+    pick,
+)
+from explainlab.app.pages.errors.state import DRIVERS, PredictionTable
 from explainlab.app.place import Requests
 from explainlab.app.plans.draw import draw_plan
 from explainlab.app.question import card_of

@@ -1,25 +1,24 @@
-"""The open row: its heatmaps for both classes, the reader's remarks, and its text edited in place."""
+"""The open row of the Errors page: its maps, its remark and its edited text."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import streamlit as st
 
 from explainlab.analyses.errors.figures import difference
 from explainlab.app import links, session
 from explainlab.app.chart import draw_files
-from explainlab.app.components import follow_press
+from explainlab.app.components import component, draw_text_area, follow_press
 from explainlab.app.heatmap import token_heatmap
 from explainlab.app.page import draw_open_in
-from explainlab.app.pages.errors import main as errors_page
-from explainlab.app.pages.errors.controls import draw_map_options, of_row
-from explainlab.app.pages.errors.edit import draw_edit
-from explainlab.app.pages.errors.rows import OPENED, draw_list, draw_walk
-from explainlab.app.pages.errors.table import PredictionTable
-from explainlab.app.pages.errors.view import ErrorsView
+from explainlab.app.pages.errors import form, state
+from explainlab.app.pages.errors.form import ErrorsView, draw_map_options, of_row
+from explainlab.app.pages.errors.page import OPENED, draw_list, draw_walk
+from explainlab.app.pages.errors.state import PredictionTable
 from explainlab.app.text import plain
 from explainlab.app.view import CarriedText
 from explainlab.attribution.records import Attribution
@@ -46,20 +45,20 @@ def draw(service: Service, view: ErrorsView, card: ModelCard | None, table: Pred
 
     Going from row to row runs only this part of the page again: the row first, then the list above it.
     """
-    view = errors_page.now(view)
-    left = errors_page.stored_remarks(service, view)
+    view = state.now(view)
+    left = state.stored_remarks(service, view)
     above = st.container()
-    place = errors_page.place_of(table, order, view.row)
+    place = state.place_of(table, order, view.row)
     row = table.row(order[place])
-    following = [table.row(position) for position in order[place + 1 : place + 1 + errors_page.AHEAD]]
-    remarks = errors_page.remarks(service, view)
+    following = [table.row(position) for position in order[place + 1 : place + 1 + state.AHEAD]]
+    remarks = state.remarks(service, view)
     follow_press(OPENED)
     with st.container(key=OPENED):
         draw_walk(table, order, place)
     draw_map_options(card)
     own = next((remark for remark in left if remark.row == row["row"] and not remark.edit), Remark(row=row["row"]))
     _draw_heatmaps(service, view, card, row, following, own)
-    draw_open_in(service, carried(view, row), errors_page.PAGE.name)
+    draw_open_in(service, carried(view, row), state.PAGE.name)
     _draw_remark(view, remarks, left, own)
     edited = view.edit is not None and view.row == row["row"]
     editing = st.expander(
@@ -68,7 +67,7 @@ def draw(service: Service, view: ErrorsView, card: ModelCard | None, table: Pred
     if editing.open:
         with editing:
             draw_edit(service, view, row, remarks, left)
-    links.draw(errors_page.PAGE.link(service, view))
+    links.draw(state.PAGE.link(service, view))
     with above:
         draw_list(view, table, order, left)
 
@@ -82,13 +81,13 @@ def _draw_heatmaps(
         st.warning(plain(unsupported), icon=":material/block:")
         return
     try:
-        wanted = errors_page.map_requests(view, row)
-        ahead = [request for other in following for request in errors_page.map_requests(view, other)]
+        wanted = state.map_requests(view, row)
+        ahead = [request for other in following for request in state.map_requests(view, other)]
     except ExplainLabError as error:
         st.error(plain(str(error)), icon=":material/error:")
         return
-    answers = errors_page.ROW.answer_all(service, wanted, ahead)
-    errors_page.ROW.draw_state(service, answers)
+    answers = state.ROW.answer_all(service, wanted, ahead)
+    state.ROW.draw_state(service, answers)
     results = [answer.result for answer in answers]
     if None in results:
         if any(answer.running for answer in answers):
@@ -164,7 +163,7 @@ def _draw_remark(view: ErrorsView, remarks: Remarks, left: Sequence[Remark], own
             entered = {"note": st.session_state[note], "tags": tuple(st.session_state[tags])}
             remarks.keep(checked(Remark, row=number, **entered))
         except ExplainLabError as error:
-            errors_page.report(error)
+            state.report(error)
 
     known = sorted({tag for remark in left for tag in remark.tags})
     writing, tagging = st.columns([3, 2], gap="medium")
@@ -194,3 +193,132 @@ def carried(view: ErrorsView, row: Row) -> CarriedText:
         "output": view.output,
         "palette": view.palette,
     }
+
+
+def draw_edit(service: Service, view: ErrorsView, row: Row, remarks: Remarks, left: Sequence[Remark]) -> None:
+    """The text to edit, the edits that were kept, and the edited text compared with the original."""
+    kept = [remark for remark in left if remark.edit and remark.row == row["row"]]
+    _draw_boxes(view, row)
+    if kept:
+        _draw_kept(view, row, kept)
+    edit = _edit_of(view, row)
+    if edit is None:
+        return
+    try:
+        target = row["predicted"]
+        original = view.map_request(row["text"], row["text_pair"], target)
+        edited = view.map_request(*edit, target)
+    except ExplainLabError as error:
+        st.error(plain(str(error)), icon=":material/error:")
+        return
+    answers = state.EDIT.answer_all(service, [original, edited])
+    state.EDIT.draw_state(service, answers)
+    if all(answer.result is not None for answer in answers):
+        _draw_changes(view, [answer.result for answer in answers])
+        _draw_keep(view, row, kept, remarks)
+
+
+def probability_rows(original: Attribution, edited: Attribution) -> pd.DataFrame:
+    """One row a class: its probability for both texts and the difference, the largest change first."""
+    before, after = original.prediction.probabilities, edited.prediction.probabilities
+    frame = pd.DataFrame(
+        {"Class": list(before), "Original": before.values(), "Edited": [after[name] for name in before]}
+    )
+    frame["Difference"] = frame["Edited"] - frame["Original"]
+    return frame.sort_values("Difference", key=abs, ascending=False, kind="stable")
+
+
+def _keys(view: ErrorsView, row: Row) -> tuple[str, str]:
+    """The keys of the boxes of the text and of the second text."""
+    first, second = (form.of_row(name, view, row["row"]) for name in ("edit_text", "edit_pair"))
+    return first, second
+
+
+def _edit_of(view: ErrorsView, row: Row) -> tuple[str, str | None] | None:
+    """The edited text and second text of ``row``; None if ``view`` edits another row, or none."""
+    return (view.edit, view.edit_pair) if view.edit is not None and view.row == row["row"] else None
+
+
+def _draw_boxes(view: ErrorsView, row: Row) -> None:
+    text, pair = _keys(view, row)
+    first, second = _edit_of(view, row) or (row["text"], row["text_pair"])
+
+    def ask() -> None:
+        edit_pair = st.session_state[pair] if row["text_pair"] is not None else None
+        form.question.seed({"row": row["row"], "edit": st.session_state[text], "edit_pair": edit_pair}, force=True)
+
+    draw_text_area("Edited text", first, text, 100)
+    if row["text_pair"] is not None:
+        draw_text_area("Edited second text", second or "", pair, 70)
+    st.button("Predict the edited text", icon=":material/edit:", on_click=ask, key="errors_edit_ask")
+
+
+def _draw_kept(view: ErrorsView, row: Row, kept: Sequence[Remark]) -> None:
+    key = form.of_row("edit_kept", view, row["row"])
+
+    def take() -> None:
+        chosen = st.session_state[key]
+        if chosen is not None:
+            edit = {"edit": kept[chosen].text, "edit_pair": kept[chosen].text_pair}
+            form.question.seed({"row": row["row"], **edit}, force=True)
+            st.session_state.update(zip(_keys(view, row), edit.values(), strict=True))
+            st.session_state[key] = None
+
+    st.selectbox(
+        f"Kept edits of row {row['row']}",
+        range(len(kept)),
+        index=None,
+        key=key,
+        on_change=take,
+        format_func=lambda i: f"{i + 1}: {kept[i].text}",
+        placeholder=f"{len(kept)} kept edits of row {row['row']}",
+    )
+
+
+def _draw_changes(view: ErrorsView, results: Sequence[Attribution]) -> None:
+    original, edited = results
+    st.dataframe(
+        probability_rows(original, edited),
+        hide_index=True,
+        column_config={
+            name: st.column_config.NumberColumn(format="%+.4f" if name == "Difference" else "%.4f")
+            for name in ("Original", "Edited", "Difference")
+        },
+    )
+    if original.prediction.label != edited.prediction.label:
+        words = f"The prediction changes from {original.prediction.label} to {edited.prediction.label}."
+        st.info(plain(words), icon=":material/swap_horiz:")
+    for column, title, result in zip(st.columns(2, gap="medium"), ("Original", "Edited"), results, strict=True):
+        drawn = heatmap(result, view.palette)
+        with column, st.container(border=True):
+            st.markdown(f"**{title}**: why {plain(result.target.label)}")
+            token_heatmap(drawn, key=f"errors_edit_map_{title.lower()}")
+
+
+def _draw_keep(view: ErrorsView, row: Row, kept: Sequence[Remark], remarks: Remarks) -> None:
+    """Keep the edited text, or forget it again."""
+    edit = Remark.of_edit(row["row"], view.edit or "", view.edit_pair)
+    there = any(remark.edit == edit.edit for remark in kept)
+
+    def change() -> None:
+        try:
+            (remarks.forget if there else remarks.keep)(edit)
+        except ExplainLabError as error:
+            state.report(error)
+
+    label = "Forget this edit" if there else f"Keep as a new row, based on row {row['row']}"
+    st.button(label, icon=":material/delete:" if there else ":material/save:", on_click=change, key="errors_edit_keep")
+
+
+_row_keys = component("row_keys", styles=())
+
+
+def row_keys(on_step: Callable[[int], None]) -> None:
+    """The left and right arrow keys call ``on_step`` with -1 and 1, but not while something else has a use for them."""
+
+    def stepped() -> None:
+        pressed = st.session_state.get("row_keys")
+        if pressed is not None and pressed.step:
+            on_step(int(pressed.step))
+
+    _row_keys(data={}, key="row_keys", height=0, on_step_change=stepped)

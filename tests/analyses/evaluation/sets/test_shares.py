@@ -17,7 +17,7 @@ from explainlab.analyses.evaluation.sets.records import EvaluatedSet
 from explainlab.analyses.evaluation.sets.shares import set_shares, share_lines, share_rows
 from explainlab.analyses.evaluation.share_figures import share_charts
 from explainlab.analyses.evaluation.truth import shown
-from explainlab.app.pages.benchmark.set_results import _files
+from explainlab.app.pages.benchmark.results import _files
 from explainlab.cli import main
 from explainlab.metrics.registry import parse_metric
 from tests.analyses.evaluation.sets.conftest import LARGE, OVERLAP, SMALL, MakeSet

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from explainlab.analyses.registry import complete
-from explainlab.app.pages.activation.view import ActivationView, first_view, shows
+from explainlab.app.pages.activation.form import ActivationView, first_view, shows
 from explainlab.request import Request
 
 

@@ -12,8 +12,8 @@ from explainlab.analyses.evaluation.result import (
     TextAgreement,
 )
 from explainlab.analyses.evaluation.texts import EvaluatedRow
-from explainlab.app.pages.benchmark import listing
-from explainlab.app.pages.benchmark.listing import (
+from explainlab.app.pages.benchmark import texts as listing
+from explainlab.app.pages.benchmark.texts import (
     behind,
     cell_records,
     pair_records,

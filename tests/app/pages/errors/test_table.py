@@ -16,8 +16,8 @@ import pytest
 from explainlab import spill
 from explainlab.analyses.errors import rows as columns
 from explainlab.analyses.errors.rows import COLUMNS, PredictedRows
-from explainlab.app.pages.errors.table import PredictionTable, to_csv, to_json
-from explainlab.app.pages.errors.view import ErrorsView, first_view
+from explainlab.app.pages.errors.form import ErrorsView, first_view
+from explainlab.app.pages.errors.state import PredictionTable, to_csv, to_json
 from explainlab.service.store.remarks import Remark
 from tests import forked
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from explainlab.app.pages.explain.view import Choice, View, first_view, shows
+from explainlab.app.pages.explain.form import Choice, View, first_view, shows
 from explainlab.attribution.registry import methods
 from explainlab.errors import RequestError
 from explainlab.request import Request, checked

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from explainlab.analyses.records import Interval
-from explainlab.app.pages.sanity.lines import method_lines, open_questions
-from explainlab.app.pages.sanity.view import first_view
+from explainlab.app.pages.sanity.form import first_view
+from explainlab.app.pages.sanity.overview import method_lines, open_questions
 from explainlab.errors import RequestError
 from explainlab.request import Request
 from tests.analyses.bodies import randomisation_body
