@@ -19,14 +19,13 @@ from explainlab.analyses.registry import complete, get_analysis
 from explainlab.analyses.wording import counted
 from explainlab.app import links, session
 from explainlab.app.components import bring_into_view, follow_press, is_narrow, watch_narrow
-from explainlab.app.data.mapping import draw_mapping
+from explainlab.app.data_set import draw_mapping
 from explainlab.app.entries import PageEntry, analysis_pages, entries
 from explainlab.app.frame import name_tab
 from explainlab.app.place import Answer, Place
-from explainlab.app.plans.draw import draw_plan
+from explainlab.app.plan import draw_plan
 from explainlab.app.question import Question
-from explainlab.app.sets.further import draw_further
-from explainlab.app.sets.opening import draw_way_back, section_of
+from explainlab.app.sets import draw_further, draw_way_back, section_of
 from explainlab.app.text import plain
 from explainlab.app.view import AnalysisView, CarriedText
 from explainlab.errors import ExplainLabError, RequestError
@@ -380,3 +379,37 @@ def _stored(service: Service, requests: Sequence[Request]) -> bool:
         return _all_stored(service, requests)
     except ExplainLabError:
         return False
+
+
+@dataclass(frozen=True)
+class Pressed(Place):
+    """Where the answers of a ``page`` are asked. Its view is the one that was asked last."""
+
+    page_of: AnalysisPage
+
+    def press(self, service: Service) -> None:
+        """Ask what the controls describe (a callback); the next run of the page says what is wrong with it."""
+        with suppress(ExplainLabError):
+            view = self.page_of.draft()
+            view.requests()  # raises for what cannot be asked
+            self.page_of.fold_where_narrow()
+            self.page_of.ask(service, view)
+            self.ask(service, view)
+
+    def settle(self, service: Service) -> Any:
+        """The view to show: that of the controls, unless its answers are not there and another one was asked for.
+
+        Raises :class:`ExplainLabError` for controls that describe none.
+        """
+        page, user = self.page_of, session.user()
+        view = draft = page.draft()
+        requests = draft.requests()
+        session.take_along(page.name, draft.carried(), page.first().carried())
+        asked = self.view.requests() if self.view else []
+        if asked and list(asked) != list(requests) and not all(service.has(request, user) for request in requests):
+            shown = self.view if isinstance(self.view, AnalysisView) else page.shows(asked[0])
+            if shown is not None:
+                view = shown.model_copy(update={name: getattr(draft, name) for name in page.drawn})
+        page.redraw(view)
+        page.entitle(view)
+        return view

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explainlab.app.beliefs import beliefs_request
 from explainlab.app.pages.explain.form import Choice, View
 from explainlab.app.pages.explain.sections import ASK_BELIEFS
+from explainlab.app.sections import beliefs_request
 from explainlab.request import Request
 from explainlab.service.service import service
 from explainlab.settings import ROOT

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from explainlab.analyses.activation.analysis import Activation
 from explainlab.analyses.registry import new_request
-from explainlab.app.data.choice import data_choice, data_controls
+from explainlab.app.data_set import data_choice, data_controls
 from explainlab.app.glossary import explained
 from explainlab.app.page import AnalysisPage
 from explainlab.app.question import Question, chip

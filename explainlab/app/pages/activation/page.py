@@ -23,20 +23,19 @@ from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.intermediate_predictions import figures as intermediate
 from explainlab.analyses.wording import counted, interval_words
 from explainlab.app import links
-from explainlab.app.beliefs import beliefs_request, no_beliefs
+from explainlab.app.cached import cached_for
 from explainlab.app.chart import draw_chart, draw_files, files_of, theme
 from explainlab.app.components import component
-from explainlab.app.data.masked import draw_masked_line
-from explainlab.app.data.texts import OpenText, draw_opener, draw_texts, row_opener
+from explainlab.app.data_set import OpenText, draw_opener, draw_texts, row_opener
 from explainlab.app.frame import draw_title
 from explainlab.app.glossary import explained
 from explainlab.app.heatmap import payload
-from explainlab.app.once import once
 from explainlab.app.page import draw_facts, draw_headline, draw_open_in
 from explainlab.app.pages.activation import ENTRY, form
 from explainlab.app.pages.activation.form import PAGE, ActivationView, question
 from explainlab.app.place import Place
 from explainlab.app.question import card_of
+from explainlab.app.sections import beliefs_request, draw_masked_line, no_beliefs
 from explainlab.app.text import plain
 from explainlab.attribution.registry import get_method
 from explainlab.metrics.registry import get_metric, parse_metric
@@ -118,7 +117,7 @@ def draw_text(
         st.warning(plain(f"{label}: {text}"), icon=":material/warning:")
     _draw_scrubber(view, result)
     draw_chart(
-        once(result, activation_curves, body),
+        cached_for(result, activation_curves, body),
         "activation_curves",
         help=explained(" ".join(AREA_HELP.values()), *DIRECTIONS.values()),
     )
@@ -149,7 +148,7 @@ def draw_definitions(baseline: str, methods: Sequence[MethodScores] | Sequence[M
 
 
 def _draw_scrubber(view: ActivationView, result: AnalysisResult[ActivationText]) -> None:
-    scrubber = once(result, activation_scrubber, result.request, result.body, view.palette)
+    scrubber = cached_for(result, activation_scrubber, result.request, result.body, view.palette)
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="bottom"):
         st.header(
             "The text as it is revealed",
@@ -209,10 +208,10 @@ def _draw_beliefs(service: Service, view: ActivationView, card: ModelCard) -> No
     beliefs, changes = PAGE.answers_in(BELIEFS, service, requests)
     BELIEFS.draw_state(service, [beliefs, changes])
     if beliefs.result is not None:
-        chart = once(beliefs.result, intermediate.class_curves, beliefs.result.body)
+        chart = cached_for(beliefs.result, intermediate.class_curves, beliefs.result.body)
         draw_chart(chart, "activation_beliefs")
     if changes.result is not None:
-        chart = once(changes.result, intermediate.feature_changes, changes.result, view.palette, theme())
+        chart = cached_for(changes.result, intermediate.feature_changes, changes.result, view.palette, theme())
         draw_chart(chart, "activation_changes", help=plain(get_method(SINGLE_PASS).definition))
 
 
@@ -233,11 +232,11 @@ def draw_data(service: Service, open_text: OpenText, result: AnalysisResult[Acti
     for draw, name, help_text in ((mean_curves, "means", "{}"), (quality_against_cost, "costs", FRONT_HELP)):
         for column, way in zip(st.columns(2, gap="large"), DIRECTIONS, strict=True):
             with column:
-                chart = once(result, draw, body, way)
+                chart = cached_for(result, draw, body, way)
                 definition = explained(help_text.format(AREA_HELP[way]), DIRECTIONS[way])
                 draw_chart(chart, f"activation_{name}_{way}", help=definition)
     if body.reference:
-        chart = once(result, similarity_boxes, body)
+        chart = cached_for(result, similarity_boxes, body)
         draw_chart(chart, "activation_similarity", lambda data: open_row(int(data[0])), SIMILARITY_HELP)
     draw_opener(question, body.texts, open_row)
     draw_texts("activation_texts_all", lambda: _text_rows(body), result.skipped)

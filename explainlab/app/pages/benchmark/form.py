@@ -17,8 +17,7 @@ from explainlab.analyses.precision.analysis import Precision
 from explainlab.analyses.registry import complete, get_analysis, new_request
 from explainlab.app import session
 from explainlab.app.components import bring_into_view
-from explainlab.app.data.choice import data_choice, data_controls
-from explainlab.app.data.reading import is_there
+from explainlab.app.data_set import data_choice, data_controls, is_there
 from explainlab.app.glossary import explained
 from explainlab.app.page import AnalysisPage
 from explainlab.app.pages.benchmark.chain import Chain, chain_controls

@@ -19,13 +19,11 @@ from explainlab.analyses.masked_distribution.verdict import NAMES, short_answer
 from explainlab.analyses.precision.result import PrecisionData, PrecisionRow
 from explainlab.analyses.wording import capital
 from explainlab.app import links, session
+from explainlab.app.cached import cached_for
 from explainlab.app.chart import draw_chart, theme
-from explainlab.app.data.asked import charts, draw_asked
-from explainlab.app.data.mapping import WITH_MARKS, draw_cure, draw_mapping
-from explainlab.app.data.texts import draw_texts
+from explainlab.app.data_set import WITH_MARKS, draw_cure, draw_mapping, draw_texts
 from explainlab.app.frame import draw_title
 from explainlab.app.glossary import explained
-from explainlab.app.once import once
 from explainlab.app.pages.benchmark import ENTRY, form
 from explainlab.app.pages.benchmark.form import PAGE, BenchmarkView
 from explainlab.app.pages.benchmark.results import (
@@ -40,7 +38,8 @@ from explainlab.app.pages.benchmark.texts import MOST_LISTED
 from explainlab.app.pages.benchmark.truth import draw_truth, follow
 from explainlab.app.place import Answer, Place
 from explainlab.app.progress import finished_so_far
-from explainlab.app.sets.further import draw_further
+from explainlab.app.sections import charts, draw_asked
+from explainlab.app.sets import draw_further
 from explainlab.app.text import plain
 from explainlab.figures.chart import Chart, percent
 from explainlab.models.loading import ModelCard
@@ -123,7 +122,7 @@ def draw_so_far(job: Job) -> None:
 
 def _draw(job: Job) -> None:
     result = finished_so_far(job) if job.progress.done <= _MOST else None
-    tables = () if result is None else once(result, _tables, result, theme() == "dark")
+    tables = () if result is None else cached_for(result, _tables, result, theme() == "dark")
     if result is None or not tables:
         st.skeleton(height=320)
         return
@@ -166,7 +165,7 @@ def draw_masked(service: Service, view: BenchmarkView) -> None:
     result = draw_asked(service, MASKED, "Check masked texts", view.masked_request)
     if result is None:
         return
-    for chart in once(result, charts, result):
+    for chart in cached_for(result, charts, result):
         draw_chart(chart, f"benchmark_{chart.name}", help=explained(_MASKED_CHART_HELP, "masked-text", "interval"))
     st.dataframe(pd.DataFrame(_masked_rows(result)), hide_index=True, height="content")
     with st.expander("Definition", icon=":material/functions:", key="benchmark_masked_defined"):
@@ -223,7 +222,7 @@ def draw_precision(service: Service, view: BenchmarkView) -> None:
     result = draw_asked(service, PRECISION, "Compare number formats", view.precision_request)
     if result is None:
         return
-    for chart in once(result, charts, result):
+    for chart in cached_for(result, charts, result):
         draw_chart(chart, f"benchmark_{chart.name}", help=explained(_PRECISION_CHART_HELP[chart.name], "interval"))
     st.dataframe(pd.DataFrame(_precision_rows(result)), hide_index=True, height="content")
     draw_texts("benchmark_precision_texts", lambda: _texts(result.body), result.skipped, result.body.n)

@@ -32,12 +32,11 @@ from explainlab.analyses.registry import get_analysis
 from explainlab.analyses.sets.export import set_csv, set_html, set_json
 from explainlab.analyses.sets.latex import set_latex
 from explainlab.analyses.sets.records import SetCell
+from explainlab.app.cached import cached_for
 from explainlab.app.chart import File, draw_cells, draw_chart, theme
 from explainlab.app.components import is_narrow
-from explainlab.app.data.masked import draw_masked_line
-from explainlab.app.data.texts import draw_texts
+from explainlab.app.data_set import draw_texts
 from explainlab.app.glossary import explained
-from explainlab.app.once import once
 from explainlab.app.page import draw_words
 from explainlab.app.pages.benchmark.form import (
     NAME,
@@ -58,8 +57,8 @@ from explainlab.app.pages.benchmark.texts import (
     text_records,
 )
 from explainlab.app.place import Answer
-from explainlab.app.sets.cells import drawn, set_of
-from explainlab.app.sets.results import SetSection
+from explainlab.app.sections import draw_masked_line
+from explainlab.app.sets import SetSection, drawn, set_of
 from explainlab.app.text import plain
 from explainlab.attribution.registry import get_method, parse_method
 from explainlab.errors import RequestError
@@ -104,8 +103,8 @@ def _draw_table(view: BenchmarkView, result: AnalysisResult[EvaluationData], kin
         st.caption(f"{plain(meaning(result.body, kind))}{_without_rationale(result.body)}")
     picked = view.cell_method, view.cell_metric
     draw_cells(
-        once(result, heat_table, result.body, kind),
-        once(result, heat_cells, result.body, kind, *picked, theme() == "dark"),
+        cached_for(result, heat_table, result.body, kind),
+        cached_for(result, heat_cells, result.body, kind, *picked, theme() == "dark"),
         f"benchmark_{kind}",
         picked,
         lambda cell: open_cell(cell["method"], cell["metric"]),
@@ -186,7 +185,7 @@ def draw_by_metric(result: AnalysisResult[EvaluationData]) -> None:
     st.subheader("What is told apart", anchor=False)
     _draw(result, differences, "differences")
     _draw(result, critical_diagram, "ranks")
-    charts = once(result, sweep_charts, result.body, question.now("by"))
+    charts = cached_for(result, sweep_charts, result.body, question.now("by"))
     if charts:
         st.subheader("Against a parameter", anchor=False)
     for chart in charts:
@@ -205,8 +204,8 @@ def draw_agreement(service: Service, view: BenchmarkView, result: AnalysisResult
     st.header("Agreement", anchor=False)
     picked = view.first, view.second
     draw_cells(
-        once(result, agreement_matrix, body),
-        once(result, agreement_cells, body, *picked, theme() == "dark"),
+        cached_for(result, agreement_matrix, body),
+        cached_for(result, agreement_cells, body, *picked, theme() == "dark"),
         "benchmark_agreement",
         picked,
         lambda cell: open_pair(cell["first"], cell["second"]),
@@ -231,7 +230,7 @@ def draw_all(result: AnalysisResult[EvaluationData]) -> None:
 
 def _draw(result: AnalysisResult[EvaluationData], make: Callable[[EvaluationData, str], Chart], name: str) -> None:
     """Draw a chart of the metric that is chosen, or say why there is nothing to draw."""
-    chart = once(result, make, result.body, question.now("by"))
+    chart = cached_for(result, make, result.body, question.now("by"))
     if chart.rows:
         draw_chart(chart, f"benchmark_{name}", help=explained(_HELP[name], "interval"))
     else:
@@ -278,7 +277,7 @@ _SECTION = SetSection(PAGE, question, open_alone)
 
 def result_of(answer: Answer) -> AnalysisResult[EvaluationData] | None:
     """The result as readers see it: see :func:`explainlab.analyses.evaluation.truth.shown`."""
-    return None if answer.result is None else once(answer.result, shown, answer.result)
+    return None if answer.result is None else cached_for(answer.result, shown, answer.result)
 
 
 def evaluated_set(view: BenchmarkView, answers: Sequence[Answer]) -> EvaluatedSet:

@@ -21,11 +21,11 @@ from explainlab.analyses.planted.verdict import reasons, verdict
 from explainlab.analyses.training.result import MadeModel, TrainingData
 from explainlab.analyses.wording import counted
 from explainlab.app import links, session
+from explainlab.app.cached import cached_for
 from explainlab.app.chart import draw_chart
 from explainlab.app.components import bring_into_view
-from explainlab.app.data.reading import draw_reading, is_there
+from explainlab.app.data_set import draw_reading, is_there
 from explainlab.app.glossary import explained
-from explainlab.app.once import once
 from explainlab.app.pages.benchmark.chain import HELD_OUT, Chain
 from explainlab.app.pages.benchmark.form import PAGE, TRUTH_METRICS, BenchmarkView, known_view, question, seed_controls
 from explainlab.app.place import Answer, Place
@@ -282,7 +282,7 @@ def _draw_shares(lanes: Sequence[Lane]) -> None:
     if len(there) < 2:
         return
     first, *_ = results = [lane.benchmark.result for lane in there]
-    chart = once(first, _chart, tuple(lane.share for lane in there), tuple(results))
+    chart = cached_for(first, _chart, tuple(lane.share for lane in there), tuple(results))
     draw_chart(chart, "benchmark_overlap_by_share", help=explained("", "rationale"))
 
 

@@ -14,7 +14,7 @@ from explainlab.analyses.candidates.analysis import Family, RpiCandidates
 from explainlab.analyses.candidates.result import CandidatesText
 from explainlab.analyses.judged_map.analysis import EvaluatedAttribution
 from explainlab.app.components import bring_into_view
-from explainlab.app.data.choice import data_choice, data_controls
+from explainlab.app.data_set import data_choice, data_controls
 from explainlab.app.glossary import explained
 from explainlab.app.page import AnalysisPage
 from explainlab.app.question import Question, card_of, chip

@@ -29,19 +29,19 @@ from explainlab.analyses.records import MetricFacts, metric_of
 from explainlab.analyses.registry import get_study
 from explainlab.analyses.wording import counted
 from explainlab.app import links
+from explainlab.app.cached import cached_for
 from explainlab.app.chart import File, draw_chart, draw_files
 from explainlab.app.components import component
-from explainlab.app.data.masked import draw_masked_line
-from explainlab.app.data.texts import OpenText, draw_opener, draw_texts, row_opener
+from explainlab.app.data_set import OpenText, draw_opener, draw_texts, row_opener
 from explainlab.app.frame import draw_title
 from explainlab.app.glossary import explained
 from explainlab.app.heatmap import payload, token_heatmap
-from explainlab.app.once import once
 from explainlab.app.page import draw_facts, draw_open_in, draw_words
 from explainlab.app.pages.candidates import ENTRY, form
 from explainlab.app.pages.candidates.form import OPENED, PAGE, CandidatesView, pick, question
 from explainlab.app.place import Place
 from explainlab.app.question import card_of
+from explainlab.app.sections import draw_masked_line
 from explainlab.app.text import plain
 from explainlab.figures.export import ReportMap, report_maps, to_html
 from explainlab.figures.heatmap import number, spelled
@@ -193,7 +193,7 @@ def _draw_table(body: CandidatesText, sort: str, candidate: int) -> None:
 def _draw_open(service: Service, view: CandidatesView, result: AnalysisResult[CandidatesText], candidate: int) -> None:
     """The open heatmap, its values, and the texts behind them."""
     body = result.body
-    drawn = once(result, open_map, candidates.family_request(result.request), body, candidate, view.palette)
+    drawn = cached_for(result, open_map, candidates.family_request(result.request), body, candidate, view.palette)
     with st.container(key=OPENED):
         st.markdown(f"**Map {candidate}: {plain(body.candidates[candidate].name)}**")
         with st.container(border=True):
@@ -255,13 +255,13 @@ def _draw_small(view: CandidatesView, result: AnalysisResult[CandidatesText], so
         )
     shared = view.scale == "shared"
     request = candidates.family_request(result.request)
-    small = once(result, small_maps, request, body, tuple(order[shown]), sort, view.palette, shared)
+    small = cached_for(result, small_maps, request, body, tuple(order[shown]), sort, view.palette, shared)
     candidate_maps(small, picked, "candidates_small", pick)
 
 
 def _draw_winners(view: CandidatesView, result: AnalysisResult[CandidatesText]) -> None:
     body = result.body
-    winners = once(result, winner_maps, candidates.family_request(result.request), body, view.palette)
+    winners = cached_for(result, winner_maps, candidates.family_request(result.request), body, view.palette)
     st.header("The winner by each metric", anchor=False)
     if not winners:
         st.caption("No metric can tell these maps apart.")
@@ -288,7 +288,7 @@ def _draw_scatter(result: AnalysisResult[CandidatesText], picked: int) -> None:
         x = _draw_metric("Across", "across", keys, body)
     with up:
         y = _draw_metric("Up", "up", keys, body)
-    chart = once(result, candidates.scatter, body, x, y, picked)
+    chart = cached_for(result, candidates.scatter, body, x, y, picked)
     draw_chart(chart, "candidates_scatter", lambda data: pick(int(data[0])), "Press a point to open its map.")
 
 
@@ -365,16 +365,16 @@ def draw_choice(
     st.warning(ORACLE, icon=":material/visibility:")
     metric = metric_of(body.metrics, sort)
     definition = explained(plain(metric.definition), metric.metric)
-    draw_chart(once(result, candidates.selection, body, sort), f"{prefix}_selection", help=definition)
+    draw_chart(cached_for(result, candidates.selection, body, sort), f"{prefix}_selection", help=definition)
     every = st.expander("Every metric", icon=":material/table_rows:", key=f"{prefix}_every", on_change="rerun")
     if every.open:
         every.dataframe(_selection_table(body), hide_index=True)
     left, right = st.columns(2, gap="large")
     with left:
-        draw_chart(once(result, candidates.by_draws, body, sort), f"{prefix}_draws", help=definition)
+        draw_chart(cached_for(result, candidates.by_draws, body, sort), f"{prefix}_draws", help=definition)
     with right:
         if body.by_layer:
-            draw_chart(once(result, candidates.by_layer, body, sort), f"{prefix}_layers", help=definition)
+            draw_chart(cached_for(result, candidates.by_layer, body, sort), f"{prefix}_layers", help=definition)
         else:
             st.info("All maps come from one layer. To compare layers, choose several (all, or 3,4).")
 
@@ -391,7 +391,7 @@ def draw_ablation(service: Service, request: Request, sort: str, prefix: str) ->
             (answer,) = PAGE.answers_in(place, service, [request])
             place.draw_state(service, [answer])
             if answer.result is not None:
-                chart = once(answer.result, ablation, answer.result.body, sort)
+                chart = cached_for(answer.result, ablation, answer.result.body, sort)
                 draw_chart(chart, f"{prefix}_ablation_chart")
 
 
@@ -446,7 +446,7 @@ def draw_data(
     draw_masked_line(service, result.request, (), "candidates_data")
     draw_ablation(service, view.ablation(architecture, of_data=True), sort, "candidates_data")
     if len(body.selection) > 1:
-        draw_chart(once(result, candidates.same_winners, body), "candidates_same")
+        draw_chart(cached_for(result, candidates.same_winners, body), "candidates_same")
     draw_opener(question, body.texts, row_opener(body.texts, open_text))
     draw_texts("candidates_texts_all", lambda: _text_rows(body), result.skipped)
 

@@ -15,8 +15,8 @@ from explainlab.analyses.mistake_drivers.figures import Kind, drivers, drivers_o
 from explainlab.analyses.mistake_drivers.result import Driver, DrivingPair, MistakeDriversData
 from explainlab.analyses.mistake_drivers.verdict import folded
 from explainlab.analyses.wording import counted, interval_words, joined, quoted
+from explainlab.app.cached import cached_for
 from explainlab.app.chart import draw_chart
-from explainlab.app.once import once
 from explainlab.app.page import draw_headline
 from explainlab.app.pages.errors.form import (
     PICKED,
@@ -28,7 +28,7 @@ from explainlab.app.pages.errors.form import (
 )
 from explainlab.app.pages.errors.state import DRIVERS, PredictionTable
 from explainlab.app.place import Requests
-from explainlab.app.plans.draw import draw_plan
+from explainlab.app.plan import draw_plan
 from explainlab.app.question import card_of
 from explainlab.app.text import plain
 from explainlab.attribution.registry import get_method, parse_method
@@ -140,7 +140,7 @@ def _draw_drivers(view: ErrorsView, result: AnalysisResult[MistakeDriversData], 
         st.info(f"No {_KINDS[kind]} speaks for a wrong class.", icon=":material/info:")
         return
     if shown:
-        draw_chart(once(result, drivers, result.body, kind, hide), f"errors_{kind}", pressed, _HELP)
+        draw_chart(cached_for(result, drivers, result.body, kind, hide), f"errors_{kind}", pressed, _HELP)
         _draw_table([listed[i] for i in shown], f"errors_{kind}_table")
     else:
         st.info(f"No {_KINDS[kind]} clearly pushes toward a wrong class.", icon=":material/info:")

@@ -12,7 +12,7 @@ from explainlab.analyses.errors.analysis import Predictions
 from explainlab.analyses.mistake_drivers.analysis import MistakeDrivers
 from explainlab.analyses.registry import get_study
 from explainlab.app.components import bring_into_view
-from explainlab.app.data.choice import data_choice, data_controls
+from explainlab.app.data_set import data_choice, data_controls
 from explainlab.app.question import Question, card_of, chip, supported_methods
 from explainlab.app.view import DataView
 from explainlab.attribution.registry import complete, methods, parse_method

@@ -14,21 +14,19 @@ from explainlab.analyses.errors.figures import confusion, confusion_cells, relia
 from explainlab.analyses.errors.result import PredictionsData
 from explainlab.analyses.wording import counted
 from explainlab.app import links, session
+from explainlab.app.cached import cached_for
 from explainlab.app.chart import draw_cells, draw_chart, draw_files, theme
 from explainlab.app.components import bring_into_view
-from explainlab.app.data.mapping import draw_cure, draw_mapping
-from explainlab.app.data.texts import draw_skipped
+from explainlab.app.data_set import draw_cure, draw_mapping, draw_skipped
 from explainlab.app.frame import draw_title
 from explainlab.app.glossary import explained
-from explainlab.app.once import once
 from explainlab.app.page import draw_headline
 from explainlab.app.pages.errors import ENTRY, drivers, form, row, state
 from explainlab.app.pages.errors.form import ROWS, ErrorsView, pick
 from explainlab.app.pages.errors.row import row_keys
 from explainlab.app.pages.errors.state import PAGE, PredictionTable, place_of, step, to_csv, to_json
 from explainlab.app.question import card_of
-from explainlab.app.sets.further import draw_further
-from explainlab.app.sets.opening import draw_way_back, section_of
+from explainlab.app.sets import draw_further, draw_way_back, section_of
 from explainlab.app.text import plain
 from explainlab.service import looks
 from explainlab.service.service import Service
@@ -114,7 +112,7 @@ def draw_summary(view: ErrorsView, result: AnalysisResult[PredictionsData]) -> N
     with matrix:
         _draw_matrix(view, result)
     with calibration:
-        draw_chart(once(result, reliability_diagram, body), "errors_reliability", help=_HELP["reliability"])
+        draw_chart(cached_for(result, reliability_diagram, body), "errors_reliability", help=_HELP["reliability"])
     classes = st.expander("Classes", icon=":material/category:", key="errors_classes", on_change="rerun")
     if classes.open:
         classes.dataframe(
@@ -150,8 +148,8 @@ def _draw_matrix(view: ErrorsView, result: AnalysisResult[PredictionsData]) -> N
         again = (cell["true"], cell["predicted"]) == (view.true, view.predicted)
         pick(ROWS, *(("", "") if again else (cell["true"], cell["predicted"])))
 
-    chart = once(result, confusion, result.body)
-    cells = once(result, confusion_cells, result.body, view.true, view.predicted, theme() == "dark")
+    chart = cached_for(result, confusion, result.body)
+    cells = cached_for(result, confusion_cells, result.body, view.true, view.predicted, theme() == "dark")
     draw_cells(chart, cells, _MATRIX, (view.true, view.predicted), pressed, _HELP["confusion"])
 
 

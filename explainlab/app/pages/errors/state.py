@@ -17,7 +17,7 @@ from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.errors.result import PredictionsData
 from explainlab.analyses.errors.rows import COLUMNS, PredictedRows
 from explainlab.app import session
-from explainlab.app.once import once
+from explainlab.app.cached import cached_for
 from explainlab.app.page import AnalysisPage
 from explainlab.app.pages.errors import form
 from explainlab.app.pages.errors.form import ErrorsView, first_view, shows
@@ -110,7 +110,7 @@ def find(service: Service, view: ErrorsView) -> TableAnswer:
     answer = PAGE.answer(service, request)
     if answer.result is None:
         return TableAnswer(answer)
-    table_answer = once(answer.result, _split, answer.result)
+    table_answer = cached_for(answer.result, _split, answer.result)
     st.session_state[_CACHED] = (key, table_answer)
     return table_answer
 

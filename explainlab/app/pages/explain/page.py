@@ -15,13 +15,12 @@ from explainlab.analyses.trust.analysis import Trust
 from explainlab.analyses.trust.figures import ranking
 from explainlab.analyses.trust.result import TrustText
 from explainlab.app import links
+from explainlab.app.cached import cached_for
 from explainlab.app.chart import draw_chart, theme
 from explainlab.app.components import component
-from explainlab.app.facts import AGREEMENT, facts
 from explainlab.app.frame import draw_title
 from explainlab.app.glossary import described, explained
-from explainlab.app.heatmap import token_heatmap
-from explainlab.app.once import once
+from explainlab.app.heatmap import AGREEMENT, facts, token_heatmap
 from explainlab.app.page import draw_open_in, draw_predicted, draw_words
 from explainlab.app.pages.explain import ENTRY, form, sections
 from explainlab.app.pages.explain.form import PAGE, View, question
@@ -154,7 +153,7 @@ def draw_maps(
     service: Service, view: View, results: Sequence[Attribution], comparisons: Sequence[Answer | None]
 ) -> None:
     """One card a method, two to a row for a short text; under each heatmap its comparison with random ones."""
-    cards = once(results[0], heatmaps, tuple(results), view.palette, view.scale == "shared", view.top)
+    cards = cached_for(results[0], heatmaps, tuple(results), view.palette, view.scale == "shared", view.top)
     shared, keys = shared_warnings(results), keys_of(results)
     per_row = 2 if len(cards) > 1 and cards[0].ranked <= _SIDE_BY_SIDE else 1
     for start in range(0, len(cards), per_row):
@@ -236,7 +235,7 @@ def draw_scores(results: Sequence[Attribution], palette: str, first: int) -> Non
                 "Bars", list(_FORMS), default="waterfall", key=question.key("form"), format_func=_FORMS.__getitem__
             )
         draw = score_bars if form == "bars" else waterfall
-    draw_chart(once(result, draw, result, palette, theme()), "explain_scores")
+    draw_chart(cached_for(result, draw, result, palette, theme()), "explain_scores")
 
 
 def draw_agreement(results: Sequence[Attribution]) -> None:
@@ -251,7 +250,7 @@ def draw_agreement(results: Sequence[Attribution]) -> None:
     if len(results) == 2:
         _draw_pairs(results)
         return
-    draw_chart(once(results[0], agreement_matrix, tuple(results)), "explain_agreement")
+    draw_chart(cached_for(results[0], agreement_matrix, tuple(results)), "explain_agreement")
     pairs = st.expander("Every pair, with sign conflicts", icon=":material/table_rows:", key="pairs", on_change="rerun")
     if pairs.open:
         with pairs:
@@ -267,7 +266,7 @@ def draw_ranking(
     st.header("Which map to trust", anchor="trust", help="Each map against 100 random maps of the same text.")
     trusts = tuple(judged.values())
     if any(metric.counted for trust in trusts for metric in trust.body.metrics):
-        draw_chart(once(trusts[0], _ranking, trusts), "explain_ranking")
+        draw_chart(cached_for(trusts[0], _ranking, trusts), "explain_ranking")
     elif trusts:
         st.info("This text is too short to tell.", icon=":material/short_text:")
     keyed = zip(keys_of(results), results, strict=True)
@@ -289,7 +288,7 @@ def _ranking(trusts: Sequence[AnalysisResult[TrustText]]) -> Chart:
 def _draw_pairs(results: Sequence[Attribution]) -> None:
     """Rank correlation and sign conflicts of every pair."""
     rows = []
-    for pair in once(results[0], agreement, tuple(results)):
+    for pair in cached_for(results[0], agreement, tuple(results)):
         first, second = results[pair.first], results[pair.second]
         words = ", ".join(first.features[i].text for i in pair.conflicts)
         rows.append(

@@ -18,15 +18,14 @@ from explainlab.analyses.trust.analysis import Trust
 from explainlab.analyses.trust.result import Comparison, TrustText
 from explainlab.analyses.trust.verdict import BETTER, BEYOND, WORSE
 from explainlab.analyses.wording import counted
-from explainlab.app.beliefs import beliefs_request, no_beliefs
+from explainlab.app.cached import cached_for
 from explainlab.app.chart import draw_chart
-from explainlab.app.data.masked import draw_masked_line
 from explainlab.app.glossary import explained
 from explainlab.app.heatmap import token_heatmap
-from explainlab.app.once import once
 from explainlab.app.pages.explain.form import BELIEFS, question, trust_request
 from explainlab.app.place import Answer, Place, Requests
 from explainlab.app.question import card_of
+from explainlab.app.sections import beliefs_request, draw_masked_line, no_beliefs
 from explainlab.app.text import plain
 from explainlab.attribution.records import Attribution
 from explainlab.figures.heatmap import number, spelled
@@ -260,9 +259,9 @@ def _draw_answered_beliefs(result: AnalysisResult[IntermediatePredictionsText], 
     )
     for warning in result.warnings:
         st.warning(plain(warning), icon=":material/warning:")
-    drawn = once(result, beliefs, request, result.body, palette)
+    drawn = cached_for(result, beliefs, request, result.body, palette)
     token_heatmap(drawn, key="beliefs_map")
     apart = apart_words(mean_apart(result.body.positions))
     if apart:
         st.markdown(plain(apart.strip()))
-        draw_chart(once(result, masked_curves, result.body), "beliefs_masked_chart", help=_MASKED_HELP)
+        draw_chart(cached_for(result, masked_curves, result.body), "beliefs_masked_chart", help=_MASKED_HELP)

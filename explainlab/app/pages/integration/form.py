@@ -11,7 +11,7 @@ from pydantic import Field
 from explainlab.analyses.integration.analysis import IntegrationError
 from explainlab.analyses.parameters import MOST_STEPS, PAPER_GRID
 from explainlab.analyses.path_gradients.analysis import PathGradients
-from explainlab.app.data.choice import data_choice, data_controls
+from explainlab.app.data_set import data_choice, data_controls
 from explainlab.app.glossary import explained
 from explainlab.app.page import AnalysisPage
 from explainlab.app.question import Question

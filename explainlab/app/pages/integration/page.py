@@ -17,13 +17,13 @@ from explainlab.analyses.integration.step_morph import StepMorph
 from explainlab.analyses.path_gradients import figures as path_gradients
 from explainlab.analyses.path_gradients.result import PathGradientsText
 from explainlab.app import links
+from explainlab.app.cached import cached_for
 from explainlab.app.chart import draw_chart, draw_files, files_of, theme
 from explainlab.app.components import component
-from explainlab.app.data.texts import OpenText, draw_opener, draw_texts, row_opener
+from explainlab.app.data_set import OpenText, draw_opener, draw_texts, row_opener
 from explainlab.app.frame import draw_title
 from explainlab.app.glossary import explained
 from explainlab.app.heatmap import OnPick, draw_tokens, payload, token_heatmap
-from explainlab.app.once import once
 from explainlab.app.page import draw_headline, draw_open_in, draw_predicted
 from explainlab.app.pages.integration import ENTRY, form
 from explainlab.app.pages.integration.form import PAGE, IntegrationView, question
@@ -137,7 +137,7 @@ def draw_errors(result: AnalysisResult[IntegrationErrorText]) -> None:
         chart, table = st.columns([5, 2], gap="large")
         with chart:
             draw_chart(
-                once(result, integration.error_curve, body, result.request.parameters["tolerance"]),
+                cached_for(result, integration.error_curve, body, result.request.parameters["tolerance"]),
                 "integration_error_curve",
                 help=explained(ERROR_HELP, "completeness"),
             )
@@ -150,7 +150,9 @@ def draw_errors(result: AnalysisResult[IntegrationErrorText]) -> None:
 def draw_morph(view: IntegrationView, result: AnalysisResult[IntegrationErrorText]) -> None:
     """The heatmap of the chosen rule at every step count."""
     tolerance = result.request.parameters["tolerance"]
-    morph = once(result, step_morph.step_morph, _map_request(view), result.body, view.rule, tolerance, view.palette)
+    morph = cached_for(
+        result, step_morph.step_morph, _map_request(view), result.body, view.rule, tolerance, view.palette
+    )
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="bottom"):
         st.header(
             f"The map at every step count, {morph.rule}",
@@ -167,7 +169,7 @@ def draw_morph(view: IntegrationView, result: AnalysisResult[IntegrationErrorTex
 def draw_path(view: IntegrationView, result: AnalysisResult[PathGradientsText]) -> None:
     """Two heatmaps side by side, the gradient along the path, and where each score comes from."""
     body = result.body
-    attributions, heatmaps = once(result, path_gradients.path_maps, _map_request(view), body, view.palette)
+    attributions, heatmaps = cached_for(result, path_gradients.path_maps, _map_request(view), body, view.palette)
     st.header("Two step counts side by side", anchor=False)
     apart = f"more than {100 * path_gradients.DIFFERS:g}% of the scale"
     st.caption(f"≠ marks scores that differ by {apart}. Pick a token to see its gradient below.")
@@ -181,9 +183,9 @@ def draw_path(view: IntegrationView, result: AnalysisResult[PathGradientsText]) 
             token_heatmap(drawn, f"integration_map_{i}", _pick)
     st.header("The gradient along the path", anchor=False)
     feature = _draw_feature(body)
-    draw_chart(once(result, path_gradients.gradient_curves, body, view.output, feature), "integration_gradient")
+    draw_chart(cached_for(result, path_gradients.gradient_curves, body, view.output, feature), "integration_gradient")
     steps = max(path.steps for path in body.paths)
-    draw_chart(once(result, path_gradients.token_strip, body, steps, view.palette, theme()), "integration_strip")
+    draw_chart(cached_for(result, path_gradients.token_strip, body, steps, view.palette, theme()), "integration_strip")
 
 
 def _map_request(view: IntegrationView) -> Request:
@@ -247,16 +249,16 @@ def draw_data(rule: Rule, open_text: OpenText, result: AnalysisResult[Integratio
     open_row = row_opener(body.texts, open_text)
     boxes, histogram = st.columns([3, 2], gap="large")
     with boxes:
-        chart = once(result, integration_data.error_boxes, body, rule, tolerance)
+        chart = cached_for(result, integration_data.error_boxes, body, rule, tolerance)
         draw_chart(chart, "integration_boxes", lambda data: open_row(data[0]), ERROR_HELP)
     with histogram:
-        chart = once(result, integration_data.ideal_histogram, body, rule, tolerance)
+        chart = cached_for(result, integration_data.ideal_histogram, body, rule, tolerance)
         draw_chart(chart, "integration_ideal", help=explained(IDEAL_HELP, "completeness"))
     means, within = st.columns([3, 2], gap="large")
     with means:
-        draw_chart(once(result, integration_data.mean_by_rule, body, tolerance), "integration_means")
+        draw_chart(cached_for(result, integration_data.mean_by_rule, body, tolerance), "integration_means")
     with within:
-        draw_chart(once(result, integration_data.within_limit, body), "integration_within")
+        draw_chart(cached_for(result, integration_data.within_limit, body), "integration_within")
     draw_opener(question, body.texts, open_row, "Choose a row, or press a point in the box plot")
     draw_texts("integration_table", lambda: _text_rows(body, rule), result.skipped)
 

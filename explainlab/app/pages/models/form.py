@@ -13,8 +13,7 @@ from explainlab.analyses.registry import complete, get_study, new_request
 from explainlab.analyses.training.analysis import ELSEWHERE, Training
 from explainlab.app import session
 from explainlab.app.glossary import explained
-from explainlab.app.making.pressed import Pressed
-from explainlab.app.page import AnalysisPage
+from explainlab.app.page import AnalysisPage, Pressed
 from explainlab.app.place import Answer, Requests
 from explainlab.app.question import Question
 from explainlab.app.view import AnalysisView, CarriedText

@@ -15,14 +15,14 @@ from explainlab.analyses.training.result import Made, MadeModel, TrainingData
 from explainlab.analyses.training.verdict import masked_words, overview, plain_words, points, sentence, validated
 from explainlab.analyses.wording import counted, whole_percent
 from explainlab.app import links, session
+from explainlab.app.cached import cached_for
 from explainlab.app.chart import draw_chart
-from explainlab.app.data.mapping import draw_mapping
+from explainlab.app.data_set import draw_mapping
 from explainlab.app.entries import analysis_pages
 from explainlab.app.frame import draw_title
-from explainlab.app.once import once
 from explainlab.app.pages.models import ENTRY, form
 from explainlab.app.pages.models.form import PAGE, TRAINING
-from explainlab.app.plans.draw import draw_plan
+from explainlab.app.plan import draw_plan
 from explainlab.app.session import timezone
 from explainlab.app.text import plain
 from explainlab.app.view import CarriedText
@@ -91,7 +91,7 @@ def draw_answer(service: Service, result: AnalysisResult[TrainingData]) -> None:
     told = [*points(models), *dict.fromkeys(filter(None, (plain_words(made.model, own) for made in models)))]
     if told:
         st.markdown("\n".join(f"* {plain(point)}" for point in told))
-    draw_curves(list(once(result, figures_of, result).charts.values()), "models_answer")
+    draw_curves(list(cached_for(result, figures_of, result).charts.values()), "models_answer")
     if len(models) > 1:
         _draw_seeds(models)
     else:

@@ -16,10 +16,10 @@ from explainlab.analyses.roar.parameters import PAPER_MEASURES, RoarParameters
 from explainlab.analyses.roar_estimate.analysis import RoarEstimation
 from explainlab.analyses.three_answers.analysis import ThreeAnswers, about_grid, grid_of
 from explainlab.app import session
-from explainlab.app.data.choice import data_choice, data_controls, further
+from explainlab.app.data_set import data_choice, data_controls, further
 from explainlab.app.glossary import explained
 from explainlab.app.question import Question, card_of, chip, supported_methods
-from explainlab.app.sets.further import Known, draw_further
+from explainlab.app.sets import Known, draw_further
 from explainlab.app.view import AnalysisView, CarriedText, ChosenSets
 from explainlab.attribution.registry import methods, parse_method
 from explainlab.data import EXAMPLES, TO_LEARN

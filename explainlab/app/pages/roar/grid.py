@@ -17,9 +17,8 @@ from explainlab.analyses.roar.verdict import is_random
 from explainlab.analyses.roar_estimate.result import RoarEstimate
 from explainlab.analyses.wording import capital, counted, duration
 from explainlab.app import session
-from explainlab.app.making.pressed import Pressed
-from explainlab.app.once import once
-from explainlab.app.page import AnalysisPage, cells_words
+from explainlab.app.cached import cached_for
+from explainlab.app.page import AnalysisPage, Pressed, cells_words
 from explainlab.app.pages.roar import form
 from explainlab.app.pages.roar.form import RoarView, first_view, shows
 from explainlab.app.pages.roar.page import draw_failures, draw_models
@@ -178,7 +177,7 @@ def _draw_known(body: RoarData) -> None:
     """Why models failed, the curves of those that are there, and which these are."""
     draw_failures(body)
     for place, kind in zip(st.columns(len(body.recursive), gap="large"), body.recursive, strict=True):
-        chart = once(body, curves, body, kind)
+        chart = cached_for(body, curves, body, kind)
         place.markdown(f"**{plain(chart.title)}, unfinished**")
         place.plotly_chart(chart.figure, key=f"unfinished_{chart.name}", config=chart.config, alt=chart.alt)
     draw_models(body, "unfinished", exports=False)

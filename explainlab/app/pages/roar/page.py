@@ -38,20 +38,20 @@ from explainlab.analyses.three_answers.parameters import FEWEST
 from explainlab.analyses.three_answers.verdict import performance_words, rows
 from explainlab.analyses.wording import capital, counted, duration
 from explainlab.app import links, session
+from explainlab.app.cached import cached_for
 from explainlab.app.chart import draw_chart, draw_files, files_of
 from explainlab.app.components import component, is_narrow
-from explainlab.app.data.asked import charts, draw_asked
-from explainlab.app.data.mapping import draw_mapping
+from explainlab.app.data_set import draw_mapping
 from explainlab.app.frame import draw_title
 from explainlab.app.glossary import explained
 from explainlab.app.heatmap import payload
-from explainlab.app.once import once
 from explainlab.app.page import draw_words
 from explainlab.app.pages.roar import ENTRY, form, grid
 from explainlab.app.pages.roar.form import RoarView, question
 from explainlab.app.pages.roar.grid import GRID, PAGE, ask_time, draw_paused, draw_so_far, draw_time
 from explainlab.app.place import Answer, Place
-from explainlab.app.sets.opening import draw_way_back, section_of
+from explainlab.app.sections import charts, draw_asked
+from explainlab.app.sets import draw_way_back, section_of
 from explainlab.app.text import plain
 from explainlab.errors import ExplainLabError, RequestError
 from explainlab.request import Request
@@ -174,7 +174,7 @@ def draw_result(result: AnalysisResult[RoarData], service: Service | None = None
     draw_failures(body)
     for place, kind in zip(st.columns(len(body.recursive), gap="large"), body.recursive, strict=True):
         with place:
-            chart = once(result, curves, body, kind)
+            chart = cached_for(result, curves, body, kind)
             draw_chart(chart, f"roar_{chart.name}", help=explained(_HELP["curves"], "seed", "interval", "leakage"))
     _draw_ends(body)
     st.divider()
@@ -203,7 +203,7 @@ def draw_failures(body: RoarData) -> None:
 def draw_models(body: RoarData, key: str, exports: bool = True) -> None:
     """A small matrix for each measure, two beside each other, with what the signs mean."""
     st.caption(", ".join(f"{sign} {name}" for sign, name in STATUSES.values()))
-    charts = once(body, all_models, body)
+    charts = cached_for(body, all_models, body)
     for pair in zip(charts[::2], [*charts[1::2], None], strict=False):
         for place, chart in zip(st.columns(2, gap="large"), pair, strict=True):
             if chart is None:
@@ -234,7 +234,7 @@ def _draw_faithfulness(result: AnalysisResult[RoarData]) -> None:
     """The faithfulness over the whole area, and of the first ratios as a table."""
     body = result.body
     st.header("Faithfulness", anchor=False, help=explained(_HELP["faithfulness"], "faithful", "interval"))
-    draw_chart(once(result, faithfulness, body), "roar_faithfulness")
+    draw_chart(cached_for(result, faithfulness, body), "roar_faithfulness")
     labels = labels_of(body)
     rows = [
         {
@@ -292,7 +292,7 @@ def _draw_texts(result: AnalysisResult[RoarData]) -> None:
         return
     st.divider()
     st.header("The texts", anchor=False, help=_HELP["texts"])
-    texts = once(result, masked_texts, result.body)
+    texts = cached_for(result, masked_texts, result.body)
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
         first = f"The first {counted(len(texts.texts), 'test text')}, masked by the models of the first seed."
         st.markdown(first, width="stretch")
@@ -309,11 +309,11 @@ def _draw_behind(result: AnalysisResult[RoarData]) -> None:
     if body.sparsity:
         for place, of in zip(st.columns(2, gap="large"), ("tokens", "percents"), strict=True):
             with place:
-                draw_chart(once(result, sparsity, body, of), f"roar_sparsity_{of}", help=_HELP["sparsity"])
+                draw_chart(cached_for(result, sparsity, body, of), f"roar_sparsity_{of}", help=_HELP["sparsity"])
     took, long = st.columns(2, gap="large")
     with took:
         if body.costs:
-            draw_chart(once(result, costs, body), "roar_costs", help=_HELP["costs"])
+            draw_chart(cached_for(result, costs, body), "roar_costs", help=_HELP["costs"])
         if body.expected:
             before = duration(body.expected.training), duration(body.expected.importance)
             st.caption("Expected before: about {} of training, {} of importance.".format(*before))
@@ -371,7 +371,7 @@ def draw_three(service: Service, result: AnalysisResult[RoarData]) -> None:
     found = draw_asked(service, THREE, "Compare three answers", asked, _costs(body))
     if found is None:
         return
-    for chart in once(found, charts, found):
+    for chart in cached_for(found, charts, found):
         draw_chart(chart, f"three_{chart.name}", help=explained(_ALIKE, "interval"))
     alt = "Every measure by each of the three answers."
     st.dataframe(pd.DataFrame(rows(found.body)), hide_index=True, height="content", alt=alt)

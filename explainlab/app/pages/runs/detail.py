@@ -14,12 +14,11 @@ from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.figures import figures_of
 from explainlab.analyses.registry import studies
 from explainlab.app import links, session
+from explainlab.app.cached import cached_for
 from explainlab.app.chart import draw_chart
 from explainlab.app.entries import ShownBy, page_of
-from explainlab.app.facts import AGREEMENT, facts
 from explainlab.app.frame import name_tab
-from explainlab.app.heatmap import token_heatmap
-from explainlab.app.once import once
+from explainlab.app.heatmap import AGREEMENT, facts, token_heatmap
 from explainlab.app.page import draw_headline, draw_open_in
 from explainlab.app.pages.runs import ENTRY
 from explainlab.app.pages.runs.bundle import map_bundle, study_bundle
@@ -193,7 +192,7 @@ def _beginning(pieces: Iterable[str]) -> str:
 
 def _draw_charts(result: AnalysisResult[Any]) -> None:
     """The charts of a study that no page shows."""
-    figures = once(result, figures_of, result)
+    figures = cached_for(result, figures_of, result)
     if figures.none:
         st.info(plain(figures.none), icon=":material/info:")
     for name, chart in figures.charts.items():

@@ -15,7 +15,7 @@ from explainlab.analyses.evaluation.analysis import Evaluation
 from explainlab.analyses.layer_randomisation.analysis import LayerRandomisation
 from explainlab.analyses.registry import complete, new_request
 from explainlab.analyses.substitution.analysis import Substitution
-from explainlab.app.data.choice import data_choice, data_controls
+from explainlab.app.data_set import data_choice, data_controls
 from explainlab.app.glossary import explained
 from explainlab.app.page import AnalysisPage
 from explainlab.app.place import Place

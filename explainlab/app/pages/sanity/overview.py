@@ -22,11 +22,11 @@ from explainlab.analyses.layer_randomisation.result import MethodFacts, Randomis
 from explainlab.analyses.records import Interval
 from explainlab.analyses.substitution.result import SubstitutionData
 from explainlab.analyses.wording import whole_percent
+from explainlab.app.cached import cached_for
 from explainlab.app.chart import draw_cells, theme
 from explainlab.app.components import is_narrow
-from explainlab.app.data.asked import charts, draw_asked
-from explainlab.app.once import once
 from explainlab.app.pages.sanity.form import AXIOMS_SECTION, STABILITY_SECTION, SanityView, question
+from explainlab.app.sections import charts, draw_asked
 from explainlab.app.text import plain
 from explainlab.attribution.registry import label_of
 from explainlab.errors import ExplainLabError
@@ -154,8 +154,8 @@ def draw_stability(service: Service, view: SanityView) -> None:
     st.header("Stability", anchor=False, help=_STABILITY_HELP)
     result = draw_asked(service, STABILITY_SECTION, "Explain again", view.stability_request)
     if result is not None:
-        cells = once(result, heat_cells, result.body, "faithfulness", *view.stability_cell, theme() == "dark")
-        table = once(result, heat_table, result.body)
+        cells = cached_for(result, heat_cells, result.body, "faithfulness", *view.stability_cell, theme() == "dark")
+        table = cached_for(result, heat_table, result.body)
         _draw_cells(table, cells, "stability_cell", view.stability_cell, ("method", "metric"))
 
 
@@ -166,8 +166,8 @@ def draw_axioms(service: Service, view: SanityView) -> None:
     if result is not None and is_narrow():
         st.dataframe(pd.DataFrame(_answers(result.body)), hide_index=True, height="content")
     elif result is not None:
-        cells = once(result, _axiom_cells, result, *view.axioms_cell, theme() == "dark")
-        (chart,) = once(result, charts, result)
+        cells = cached_for(result, _axiom_cells, result, *view.axioms_cell, theme() == "dark")
+        (chart,) = cached_for(result, charts, result)
         _draw_cells(chart, cells, "axioms_cell", view.axioms_cell, ("method", "axiom"))
 
 

@@ -18,13 +18,12 @@ from explainlab.analyses.layer_randomisation.unit_morph import UnitMorph, unit_m
 from explainlab.analyses.registry import get_analysis
 from explainlab.analyses.wording import counted
 from explainlab.app import links, session
+from explainlab.app.cached import cached_for
 from explainlab.app.chart import draw_chart, draw_files, files_of
 from explainlab.app.components import component
-from explainlab.app.data.asked import charts, draw_asked
-from explainlab.app.data.mapping import draw_cure, draw_mapping
+from explainlab.app.data_set import draw_cure, draw_mapping
 from explainlab.app.frame import draw_title
 from explainlab.app.heatmap import payload, token_heatmap
-from explainlab.app.once import once
 from explainlab.app.page import draw_open_in, draw_words
 from explainlab.app.pages.sanity import ENTRY, form, overview
 from explainlab.app.pages.sanity.form import (
@@ -42,8 +41,8 @@ from explainlab.app.pages.sanity.form import (
 from explainlab.app.pages.sanity.overview import method_lines, open_questions
 from explainlab.app.place import Place
 from explainlab.app.question import card_of
-from explainlab.app.sets.further import draw_further
-from explainlab.app.sets.opening import draw_way_back, section_of
+from explainlab.app.sections import charts, draw_asked
+from explainlab.app.sets import draw_further, draw_way_back, section_of
 from explainlab.app.text import plain
 from explainlab.figures.declared import Map
 from explainlab.request import Request
@@ -128,7 +127,7 @@ def draw_randomisation(result: AnalysisResult[RandomisationData]) -> None:
     absolute = question.now("compared") == "absolute"
     for place, mode in zip(st.columns(len(modes), gap="large"), modes, strict=True):
         with place:
-            draw_chart(once(result, rho_by_unit, body, mode, absolute), f"sanity_{mode}", help=_RHO_HELP)
+            draw_chart(cached_for(result, rho_by_unit, body, mode, absolute), f"sanity_{mode}", help=_RHO_HELP)
 
 
 def row_of(view: SanityView, body: RandomisationData) -> RandomisationRow:
@@ -149,7 +148,7 @@ def draw_text(service: Service, view: SanityView, result: AnalysisResult[Randomi
         if answer.running:
             st.skeleton(height=160)
         return
-    morph = once(answer.result, unit_morph, answer.result.request, answer.result.body, view.palette)
+    morph = cached_for(answer.result, unit_morph, answer.result.request, answer.result.body, view.palette)
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
         st.markdown(f"**Row {row.row:,}**: {plain(morph.verdict)}", width="stretch")
         with st.popover("Export", icon=":material/download:", key="sanity_morph_export"):
@@ -245,7 +244,7 @@ def _draw(
     result = draw_asked(service, place, button, make)
     if result is None:
         return
-    for chart in once(result, charts, result):
+    for chart in cached_for(result, charts, result):
         draw_chart(chart, f"sanity_{chart.name}")
     text = service.find(make_row(), session.user())
     if isinstance(text, AnalysisResult):
@@ -260,7 +259,7 @@ def _draw_maps(result: AnalysisResult[Any], key: str) -> None:
     """The maps of one text before the attacks and after each, two beside each other."""
     st.markdown(f"**The open text**: {plain(get_analysis(result.request.question).headline(result))}")
     columns = st.columns(2, gap="large")
-    for place, drawn in enumerate(once(result, _maps, result)):
+    for place, drawn in enumerate(cached_for(result, _maps, result)):
         with columns[place % 2], st.container(border=True):
             st.markdown(f"**{plain(drawn.title)}**")
             token_heatmap(drawn.drawn, f"{key}_map_{place}")

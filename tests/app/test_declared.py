@@ -5,7 +5,7 @@ from __future__ import annotations
 from streamlit.testing.v1 import AppTest
 
 from explainlab.analyses.registry import complete
-from explainlab.app.declared.page import data_page
+from explainlab.app.declared import data_page
 from explainlab.app.entries import PageEntry
 from explainlab.request import Request
 from tests.pages.scripted import SECONDS, charts, following, press, words
@@ -15,7 +15,7 @@ PAGE = data_page(PageEntry("Step", "", "step", "How many steps?", 90), "integrat
 
 
 def _script() -> None:
-    from tests.app.declared.test_page import PAGE
+    from tests.app.test_declared import PAGE
 
     PAGE.draw()
 

@@ -1,24 +1,24 @@
-"""A data set's file: uploaded, with its columns and labels; names that do not fit open them, the nearest filled in."""
+"""A data set on a page: its file with columns and labels, how it is read, which are chosen, and its texts."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import pandas as pd
 import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from explainlab.analyses.wording import counted
-from explainlab.app import session
-from explainlab.app.data.reading import draw_answer, is_there
+from explainlab.app import links, session
 from explainlab.app.place import Answer
 from explainlab.app.question import Question
 from explainlab.app.text import plain
+from explainlab.app.view import ChosenData, ChosenSets, Reading
 from explainlab.data import LEFT_OUT, NO_CLASS, Misfit, Preview, Survey, proposed
 from explainlab.data.hub import PREFIX as HUB
-from explainlab.errors import ExplainLabError
+from explainlab.errors import Cancelled, ExplainLabError
 from explainlab.request import digest
 from explainlab.service import looks
 from explainlab.service.looks import Look
@@ -303,3 +303,176 @@ def _survey_inputs(question: Question, classes: Classes) -> tuple[Any, ...]:
 def _survey(question: Question, classes: Classes) -> Look[Survey]:
     reading = question.reading()
     return looks.survey(reading["source"], classes, reading["columns"], session.user())
+
+
+T = TypeVar("T")
+_SOON, _POLL_SECONDS = 0.2, 0.4
+
+
+def is_there(look: Look[Any]) -> bool:
+    """Whether ``look`` has ended, after a moment in which short files are read."""
+    return look.wait(_SOON)
+
+
+def draw_reading(look: Look[Any]) -> None:
+    """How far ``look`` is, with a button that cancels it; the page runs again when it ends."""
+    st.fragment(_draw_share, run_every=None if look.ended else _POLL_SECONDS)(look)
+
+
+def draw_answer(look: Look[T]) -> list[T]:
+    """The answer of ``look``; none, and how far it is, until it has ended, or that it was cancelled.
+
+    Raises the :class:`explainlab.errors.ExplainLabError` that ended it.
+    """
+    if is_there(look):
+        try:
+            return [look.answer()]
+        except Cancelled:
+            _draw_cancelled(look)
+    else:
+        draw_reading(look)
+    return []
+
+
+def _draw_share(look: Look[Any]) -> None:
+    if look.ended:
+        links.rerun()
+    with st.container(horizontal=True, vertical_alignment="center"):
+        name = plain(looks.source_name(look.source, look.user))
+        st.progress(look.share, text=f"**{name}**: {look.share:.0%} of the file read")
+        key = f"cancel_look_{id(look)}"
+        st.button("Cancel", key=key, icon=":material/stop:", on_click=look.cancel, disabled=look.stopped)
+
+
+def _draw_cancelled(look: Look[Any]) -> None:
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.info("The file was not read: it was cancelled.", icon=":material/cancel:")
+        st.button("Read again", key=f"again_look_{id(look)}", on_click=looks.desk.forget, args=(look,))
+
+
+_ALIKE = ("rows", "sample", "by", "on")
+"""The fields that a control of the same name holds."""
+
+
+def data_controls(choice: ChosenSets) -> dict[str, Any]:
+    """The values of the controls for ``choice``."""
+    values: dict[str, Any] = {name: getattr(choice, name) for name in _alike(type(choice))}
+    values |= {"data": choice.source, "reading": _reading(choice.source, choice)}
+    values |= {"models": list(choice.models), "sources": list(choice.sources)}
+    readings = {source: choice.readings.get(source, Reading()) for source in choice.sources}
+    return values | {f"{_further(source)}_reading": _reading(source, read) for source, read in readings.items()}
+
+
+def data_choice(question: Question, record: type[ChosenSets] = ChosenData) -> dict[str, Any]:
+    """The data sets chosen now, as the fields of a ``record``."""
+    readings = {source: further(question, source).reading() for source in question.now("sources")}
+    return {
+        **{name: question.now(name) for name in _alike(record)},
+        **question.reading(),
+        "models": tuple(question.now("models")),
+        "sources": tuple(question.now("sources")),
+        "readings": {
+            source: {"columns": read["columns"], "classes": read["classes"]}
+            for source, read in readings.items()
+            if read["columns"] or read["classes"]
+        },
+    }
+
+
+def further(question: Question, source: str) -> Question:
+    """The controls of a further data set, which say how it is read."""
+    own = Question(question.key(_further(source)))
+    own.seed({"data": source, "reading": _reading(source, Reading())})
+    return own
+
+
+def _alike(record: type[ChosenSets]) -> list[str]:
+    return [name for name in _ALIKE if name in record.model_fields]
+
+
+def _further(source: str) -> str:
+    return f"further_{digest([source])[:8]}"
+
+
+def _reading(source: str, read: Reading) -> dict[str, Any]:
+    return {"source": source, "columns": read.columns, "classes": read.classes}
+
+
+OpenText = Callable[[str, str | None], None]
+"""Called with a text to show above, and its second text (None without a pair)."""
+
+OpenRow = Callable[[int], None]
+"""Called with a row's number."""
+
+
+class RowText(Protocol):
+    """A text of a data set by its row's number, as results list it."""
+
+    @property
+    def row(self) -> int:
+        """The row's number."""
+
+    @property
+    def text(self) -> str:
+        """The text, the first one of a pair."""
+
+    @property
+    def text_pair(self) -> str | None:
+        """The second text of a pair; None where there is none."""
+
+
+def row_opener(texts: Sequence[RowText], open_text: OpenText) -> OpenRow:
+    """Opens one of ``texts`` by its row's number."""
+    by_row = {text.row: text for text in texts}
+
+    def open_row(row: int) -> None:
+        if row in by_row:
+            open_text(by_row[row].text, by_row[row].text_pair)
+
+    return open_row
+
+
+def draw_opener(
+    question: Question, texts: Sequence[RowText], open_row: OpenRow, placeholder: str = "Choose a row"
+) -> None:
+    """A box that opens a text, as a click on a chart's point does, for keyboard users."""
+    by_row, key = {text.row: text.text for text in texts}, question.key("opened_row")
+
+    def take() -> None:
+        open_row(st.session_state[key])
+        st.session_state[key] = None
+
+    st.selectbox(
+        "Open a text in the section above",
+        list(by_row),
+        index=None,
+        key=key,
+        on_change=take,
+        format_func=lambda row: f"Row {row}: {by_row[row]}",
+        placeholder=placeholder,
+    )
+
+
+def draw_texts(
+    key: str, rows: Callable[[], Sequence[dict[str, Any]]], skipped: Sequence[Sequence[Any]], n: int = 0
+) -> None:
+    """A folded table of ``rows``, made when unfolded, and of the ``skipped`` rows with the reason.
+
+    ``n``: how many texts there are, where the rows may be but the first of them.
+    """
+    table = st.expander("All texts", icon=":material/table_rows:", key=key, on_change="rerun")
+    if not table.open:
+        return
+    listed = rows()
+    if len(listed) < n:
+        table.caption(f"The first {len(listed):,} of {n:,} texts; the files of the run, on Runs, have all.")
+    table.dataframe(pd.DataFrame(listed), hide_index=True)
+    if skipped:
+        with table:
+            st.markdown("**Rows left out**")
+            draw_skipped(skipped)
+
+
+def draw_skipped(skipped: Sequence[Sequence[Any]]) -> None:
+    """A table of the ``skipped`` rows with the reason."""
+    st.dataframe(pd.DataFrame(skipped, columns=["Row", "Reason"]), hide_index=True)

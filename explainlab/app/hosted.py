@@ -1,29 +1,197 @@
-"""Uploads on their way to a page: only of users whom a page has admitted, bounded in bytes, and on the disk."""
+"""Parts of a hosted instance around the app: the door, the headers of answers, and uploads that wait."""
 
 from __future__ import annotations
 
+import base64
 import errno
+import hashlib
+import ipaddress
 import logging
+import re
 import threading
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
+from urllib.parse import urlsplit
 
+import streamlit as st
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import HTTPConnection
 from starlette.responses import PlainTextResponse
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit.runtime import get_instance
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 
-from explainlab.app.hosted.headers import SIGN_IN_COOKIE
 from explainlab.files import write_file
 from explainlab.request import digest
 from explainlab.service.users import User
 from explainlab.settings import settings
 
 log = logging.getLogger(__name__)
+
+CLOSED = (
+    "This instance can only be used on the machine that it runs on. Whoever runs it can switch on sign-in "
+    "(EXPLAINLAB_AUTH), or open it to everyone who can reach it (EXPLAINLAB_ALLOW_ANYONE)."
+)
+_FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip", "via")
+_UNSEEN = 100
+"""Characters of a host that the log repeats."""
+
+
+class Door:
+    """Refuses a connection that must not be answered with 403, and logs why."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass on what may be answered."""
+        reason = _why_refused(scope) if scope["type"] in ("http", "websocket") else ""
+        if not reason:
+            await self._app(scope, receive, send)
+            return
+        connection = HTTPConnection(scope)
+        peer = connection.client.host if connection.client else "unknown"
+        host = connection.headers.get("host", "")[:_UNSEEN]
+        log.warning("a connection was refused", extra={"reason": reason, "peer": peer, "host": host})
+        if scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1008})
+        else:
+            words = CLOSED if settings().auth == "none" else "The request says more than once who sends it."
+            await PlainTextResponse(words, status_code=403)(scope, receive, send)
+
+
+def why_not_local(peer: str | None, hosts: Sequence[str], names: Sequence[str], origin: str | None, page: bool) -> str:
+    """Why a connection does not come from a browser on this machine; empty if it does.
+
+    ``peer`` is the other end's address, ``hosts`` its Host headers, ``names`` the names of all of its headers in lower
+    case, ``origin`` its Origin header. ``page``: it is the connection of a page, where browsers always send an Origin.
+    """
+    if peer is None or not _is_loopback(peer):
+        return "its peer is another machine"
+    if len(hosts) != 1 or not _is_here(f"//{hosts[0]}"):
+        return "its Host is not this machine's"
+    if any(name in _FORWARDED for name in names):
+        return "a proxy has passed it on"
+    if (page or origin is not None) and not _is_here(origin or ""):
+        return "its Origin is not this machine's"
+    return ""
+
+
+def _why_refused(scope: Scope) -> str:
+    headers = Headers(scope=scope)
+    how = settings().auth
+    if how == "proxy" and len(headers.getlist(settings().auth_header)) > 1:
+        return "it names its user more than once"
+    if how != "none" or settings().allow_anyone:
+        return ""
+    if scope.get("http_version") == "1.0":
+        return "a proxy has passed it on"  # no browser speaks HTTP/1.0; nginx does, to what is behind it
+    client = scope.get("client")
+    page = scope["type"] == "websocket"
+    return why_not_local(client and client[0], headers.getlist("host"), headers.keys(), headers.get("origin"), page)
+
+
+def _is_here(url: str) -> bool:
+    try:
+        host = urlsplit(url).hostname or ""
+    except ValueError:
+        return False
+    return host == "localhost" or _is_loopback(host)
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        address = ipaddress.ip_address(host)
+        return (getattr(address, "ipv4_mapped", None) or address).is_loopback
+    except ValueError:
+        return False
+
+
+SIGN_IN_COOKIE = "_streamlit_user"
+
+
+class SecurityHeaders:
+    """Adds security headers to every response, and makes its cookies as strict as they can be."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass everything on; change the headers of HTTP responses."""
+
+        async def send_on(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                cookies = headers.getlist("set-cookie")
+                del headers["set-cookie"]
+                for cookie in cookies:
+                    headers.append("set-cookie", _strict(cookie, _is_behind_tls(scope)))
+                headers.update(_security_headers())
+            await send(message)
+
+        await self._app(scope, receive, send_on)
+
+
+def _strict(cookie: str, tls: bool) -> str:
+    """A cookie of Streamlit's; that of the sign-in lasts as long as the setting says, unless it is being deleted."""
+    if cookie.startswith(SIGN_IN_COOKIE):
+        cookie = re.sub(r"Max-Age=[1-9]\d*", f"Max-Age={settings().sign_in_hours * 3600}", cookie)
+    return cookie if not tls or "secure" in cookie.lower().split("; ") else f"{cookie}; Secure"
+
+
+def _is_behind_tls(scope: Scope) -> bool:
+    """Whether browsers reach the app by https: as the connection, its proxy or the sign-in's address says."""
+    forwarded = Headers(scope=scope).get("x-forwarded-proto", "").split(",")[0].strip()
+    return "https" in (scope["scheme"], forwarded) or _sign_in_address().startswith("https:")
+
+
+@lru_cache(maxsize=1)
+def _sign_in_address() -> str:
+    try:
+        return str(st.secrets["auth"]["redirect_uri"])
+    except (FileNotFoundError, KeyError):
+        return ""
+
+
+@lru_cache(maxsize=1)
+def _security_headers() -> dict[str, str]:
+    """Nothing is fetched from, or sent to, another server; scripts are Streamlit's own, and blobs for components.
+
+    ``X-Frame-Options`` cannot name a site: it is there where no site may show the app in a frame.
+    """
+    sites = settings().framing_sites
+    ancestors = " ".join(sites) or "'none'"
+    policy = [
+        "default-src 'none'",
+        f"script-src 'self' blob: {' '.join(_inline_scripts())}",
+        "style-src 'self' 'unsafe-inline'",
+        "img-src 'self' data: blob:",
+        "font-src 'self' data:",
+        "connect-src 'self'",
+        "worker-src 'self'",
+        "base-uri 'self'",
+        "form-action 'none'",
+        f"frame-ancestors {ancestors}",
+    ]
+    return {
+        "Content-Security-Policy": "; ".join(policy),
+        "X-Content-Type-Options": "nosniff",
+        "Referrer-Policy": "same-origin",
+        "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
+        **({} if sites else {"X-Frame-Options": "DENY"}),
+    }
+
+
+def _inline_scripts() -> list[str]:
+    """The scripts that Streamlit's page has in itself, as sources of a policy: by their SHA-256."""
+    page = (Path(st.__file__).parent / "static" / "index.html").read_text(encoding="utf-8")
+    scripts = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
+    return [f"'sha256-{base64.b64encode(hashlib.sha256(s.encode()).digest()).decode()}'" for s in scripts]
+
 
 _ENDPOINT = "/_stcore/upload_file/"
 _LEAST = 2**16

@@ -1,30 +1,179 @@
-"""The answer of several cells: in words, as a figure over the models, as a table, and cell by cell."""
+"""Studies of several models and data sets: the further ones, the cells with their answers, and one opened alone."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pandas as pd
 import streamlit as st
 
+from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.sets.charts import by_model, weights_words
 from explainlab.analyses.sets.export import number_rows, set_csv, set_html, set_json
 from explainlab.analyses.sets.latex import set_latex
-from explainlab.analyses.sets.records import SetCell, StudySet
+from explainlab.analyses.sets.records import SetCell, SetModel, StudySet
 from explainlab.analyses.sets.table import set_cells, set_frame, set_table
 from explainlab.analyses.sets.verdict import none_done, overview, points
+from explainlab.app import links, session
+from explainlab.app.cached import cached_for
 from explainlab.app.chart import File, draw_cells, draw_chart, draw_files, theme
-from explainlab.app.components import is_narrow
+from explainlab.app.components import bring_into_view, is_narrow
+from explainlab.app.data_set import ROLES, draw_mapping, draw_upload, further
 from explainlab.app.glossary import explained
 from explainlab.app.place import Answer, Place
 from explainlab.app.progress import draw_jobs
-from explainlab.app.question import Question
-from explainlab.app.sets.cells import drawn, set_of
+from explainlab.app.question import Question, card_of
 from explainlab.app.text import plain
+from explainlab.data import EXAMPLES
+from explainlab.data.hub import PREFIX as HUB
+from explainlab.errors import ExplainLabError, ModelError
 from explainlab.figures.chart import Chart
+from explainlab.models.loading import model_name
+from explainlab.models.stored.made import but_for_seed
+from explainlab.models.stored.places import embedded_models
+from explainlab.service import looks
 from explainlab.service.service import Service
+from explainlab.service.store.made import called, own_names, shown_model
+
+if TYPE_CHECKING:
+    from explainlab.app.page import AnalysisPage
+
+
+@dataclass(frozen=True)
+class Known:
+    """What can be chosen without typing: data ``sources``, and ``models`` (id: name) beside the embedded ones."""
+
+    models: Mapping[str, str] = field(default_factory=dict)
+    sources: Sequence[str] = tuple(EXAMPLES)
+
+
+_USUAL = Known()
+
+
+def draw_further(
+    question: Question,
+    classes: Sequence[str] | None,
+    roles: Mapping[str, str] = ROLES,
+    known: Known = _USUAL,
+    draw_more: Callable[[str], None] | None = None,
+) -> None:
+    """Any number of models and data sets beside the first ones; ``classes`` and ``roles`` as for the first data set.
+
+    ``draw_more`` draws what else is to be said of a further data set.
+    """
+    models, sources = question.now("models"), question.now("sources")
+    every = (1 + len(models)) * (1 + len(sources))
+    label = "Further models and data sets" + (f": {every} cells" if every > 1 else "")
+    with st.expander(label, icon=":material/grid_view:", key=question.key("further")):
+        own = own_names(session.user().id)
+        names = {**known.models, **{model: model_name(model) for model in embedded_models()}, **own}
+        typed = "Embedded models and those that you have made; or type a directory or a hub id."
+        _draw_list(
+            question, "Further models", "models", list(names), lambda model: names.get(model, model_name(model)), typed
+        )
+        typed = "Embedded examples, or type the path of a file; its columns can be picked below."
+        _draw_list(question, "Further data sets", "sources", known.sources, _name, typed)
+
+        def add(source: str) -> None:
+            question.set("sources", [*(known for known in question.now("sources") if known != source), source])
+
+        draw_upload(Question(question.key("further")), add, "Upload a further file")
+        for source in sources:
+            if source not in known.sources and not source.startswith(HUB):
+                draw_mapping(further(question, source), classes, roles, _name(source))
+            if draw_more is not None:
+                draw_more(source)
+
+
+def _draw_list(
+    question: Question, label: str, name: str, known: Sequence[str], called_as: Callable[[str], str], typed: str
+) -> None:
+    st.multiselect(
+        label,
+        list(dict.fromkeys([*known, *question.now(name)])),
+        question.now(name),
+        key=question.key(name),
+        accept_new_options=True,
+        format_func=called_as,
+        placeholder="None",
+        help=f"{typed} Every model is studied on every data set.",
+    )
+
+
+def _name(source: str) -> str:
+    return looks.source_name(source, session.user())
+
+
+S = TypeVar("S", bound=StudySet)
+T = TypeVar("T")
+
+
+def result_of(answer: Answer) -> AnalysisResult[Any] | None:
+    """The result that an answer has."""
+    result: AnalysisResult[Any] | None = answer.result
+    return result
+
+
+def set_of(
+    kind: Callable[[tuple[SetCell, ...]], S],
+    cells: Sequence[tuple[str, str]],
+    answers: Sequence[Answer],
+    read: Callable[[Answer], AnalysisResult[Any] | None] = result_of,
+) -> S:
+    """A set of this ``kind``: the ``cells``, a model and a data set each, with what ``read`` gives of their answers."""
+    ids = list(dict.fromkeys(model for model, _ in cells))
+    names = {model: shown_model(model, session.user().id) for model in ids}
+    counts = Counter(names.values())
+    models = {model: _model(model, name if counts[name] == 1 else model) for model, name in names.items()}
+    sources = _names(list(dict.fromkeys(source for _, source in cells)))
+    return kind(
+        tuple(
+            SetCell(models[model], source, sources[source], read(answer), answer.problem)
+            for (model, source), answer in zip(cells, answers, strict=True)
+        )
+    )
+
+
+def drawn(studies: S, make: Callable[..., T], *arguments: Any) -> T:
+    """``make(studies, *arguments)``, made once for these results: see :func:`explainlab.app.cached.cached_for`."""
+    cells = tuple((cell.model, cell.data, cell.data_name, cell.reason, bool(cell.result)) for cell in studies.cells)
+    results = tuple(cell.result for cell in studies.done)
+    made: T = cached_for(results[0], _made, type(studies), make, cells, results, *arguments)
+    return made
+
+
+def _made(
+    kind: type[StudySet], make: Callable[..., T], cells: Sequence[Any], results: Sequence[Any], *arguments: Any
+) -> T:
+    known = iter(results)
+    whole = (
+        SetCell(model, data, name, next(known) if done else None, reason) for model, data, name, reason, done in cells
+    )
+    return make(kind(tuple(whole)), *arguments)
+
+
+def _model(model_id: str, name: str) -> SetModel:
+    """The facts of a model that readers call ``name``."""
+    card, alike = card_of(model_id), model_id
+    with suppress(ModelError):  # deleted: its cell says so
+        alike = but_for_seed(called(model_id, session.user().id))
+    return SetModel(model_id, name, card.architecture.family if card else "", card.weights if card else 0, alike)
+
+
+def _names(sources: Sequence[str]) -> dict[str, str]:
+    """What readers call data sets; of those called alike the folder as well, or a number."""
+    names = {source: looks.source_name(source, session.user()) for source in sources}
+    counts = Counter(names.values())
+    return {
+        source: name if counts[name] == 1 else "/".join(source.split("/")[-2:]) if "/" in source else f"{name} ({i})"
+        for i, (source, name) in enumerate(names.items(), 1)
+    }
+
 
 OpenCell = Callable[[str, str], None]
 """Called with the model and the data set of a cell that is to be opened."""
@@ -211,3 +360,47 @@ class SetSection:
         spec = "percent" if studies.measures[measure].spec.endswith("%") else "%.3f"
         columns = {name: st.column_config.NumberColumn(format=spec) for name in pd.DataFrame(rows).columns[1:]}
         st.dataframe(pd.DataFrame(rows), hide_index=True, height="content", column_config=columns)
+
+
+def section_of(
+    page: AnalysisPage, service: Service, place: Place | None = None, charts: Charts = no_charts
+) -> SetSection:
+    """Where the answer of several cells of ``page`` stands, which may be asked in another ``place``.
+
+    ``charts`` are drawn above the numbers.
+    """
+    return SetSection(place or page, page.question, partial(_open, page, service), charts)
+
+
+def draw_way_back(page: AnalysisPage, view: Any) -> None:
+    """A button to all cells, where ``view`` is one of them that was opened here."""
+    requests, link, several = st.session_state.get(_remembered(page), ((), "", 0))
+    if requests and view.requests() == requests:
+        with st.container(key=_alone(page)):
+            back = partial(_go, link)
+            label = f"All {several} cells"
+            st.button(label, icon=":material/arrow_back:", on_click=back, key=f"{page.name}_all_cells")
+
+
+def _open(page: AnalysisPage, service: Service, model: str, source: str) -> None:
+    alone = page.view.of_cell(model, source)
+    try:
+        before, link = (links.save(service, view) for view in (page.view, alone))
+    except ExplainLabError as error:
+        st.error(plain(str(error)), icon=":material/error:")
+        return
+    st.session_state[_remembered(page)] = (alone.requests(), before, len(page.view.cells))
+    _go(link)
+    bring_into_view(_alone(page))
+
+
+def _go(link: str) -> None:
+    st.query_params["r"] = link
+
+
+def _alone(page: AnalysisPage) -> str:
+    return page.question.key("alone")
+
+
+def _remembered(page: AnalysisPage) -> str:
+    return f"{page.name}.all_cells"

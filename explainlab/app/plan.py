@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import streamlit as st
 
 from explainlab.app import links, session
-from explainlab.app.data.reading import is_there
+from explainlab.app.data_set import is_there
 from explainlab.app.text import plain
 from explainlab.errors import ExplainLabError
 from explainlab.request import CompleteRequest, Request

@@ -1,4 +1,4 @@
-"""What pages draw is made once, for all users and runs of a page: see :func:`once`."""
+"""Figures that pages draw, made once for all users and runs of a page."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _made: OrderedDict[int, dict[tuple[Any, ...], Any]] = OrderedDict()
 _lock = Lock()
 
 
-def once(owner: Any, make: Callable[..., T], *arguments: Any) -> T:
+def cached_for(owner: Any, make: Callable[..., T], *arguments: Any) -> T:
     """``make(*arguments)``, made once and kept while ``owner`` is in memory and in use. Do not change it.
 
     ``make`` gives the same for the same arguments, never None. Arguments are ``owner`` itself (a result, a figure), its

@@ -14,11 +14,11 @@ from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.figures import figures_of
 from explainlab.analyses.registry import complete, get_study, new_request
 from explainlab.app import links
+from explainlab.app.cached import cached_for
 from explainlab.app.chart import draw_chart
-from explainlab.app.data.mapping import draw_mapping
+from explainlab.app.data_set import draw_mapping
 from explainlab.app.entries import PageEntry
 from explainlab.app.frame import draw_title
-from explainlab.app.once import once
 from explainlab.app.page import AnalysisPage, draw_headline
 from explainlab.app.question import Question, card_of
 from explainlab.app.text import plain
@@ -139,7 +139,7 @@ class DataPage(AnalysisPage):
 
     def _draw_result(self, result: AnalysisResult[Any]) -> None:
         draw_headline(result)
-        figures = once(result, figures_of, result)
+        figures = cached_for(result, figures_of, result)
         if figures.none:
             st.info(plain(figures.none), icon=":material/info:")
         for name, chart in figures.charts.items():
