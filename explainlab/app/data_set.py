@@ -187,7 +187,7 @@ def draw_upload(question: Question, put: Callable[[str], None], label: str = "Up
         except ExplainLabError as error:
             st.session_state[problem] = str(error)
         finally:
-            session.let_go(file)
+            session.delete_upload(file)
 
     most = settings().max_upload_mb
     st.file_uploader(

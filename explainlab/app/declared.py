@@ -22,7 +22,7 @@ from explainlab.app.frame import draw_title
 from explainlab.app.page import AnalysisPage, draw_headline
 from explainlab.app.question import Question, card_of
 from explainlab.app.text import plain
-from explainlab.app.view import AnalysisView, CarriedText
+from explainlab.app.view import AnalysisView, SharedInputs
 from explainlab.declared import ParameterSpec, specs
 from explainlab.request import Request
 from explainlab.service.service import service as get_service
@@ -43,11 +43,11 @@ class RequestView(AnalysisView):
         """The request."""
         return [self.request]
 
-    def carried(self) -> CarriedText:
+    def shared_inputs(self) -> SharedInputs:
         return {"model": self.request.model}
 
-    def carrying(self, carried: CarriedText) -> Self:
-        model = {"model": carried.get("model", self.request.model)}
+    def with_shared_inputs(self, inputs: SharedInputs) -> Self:
+        model = {"model": inputs.get("model", self.request.model)}
         return self.model_copy(update={"request": self.request.model_copy(update=model)})
 
 

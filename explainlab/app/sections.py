@@ -17,7 +17,7 @@ from explainlab.app import links, session
 from explainlab.app.entries import page_of
 from explainlab.app.glossary import explained
 from explainlab.app.page import draw_headline
-from explainlab.app.place import Place, Requests
+from explainlab.app.place import PageState, Requests
 from explainlab.app.plan import draw_plan
 from explainlab.app.text import plain
 from explainlab.data import examples_for
@@ -30,7 +30,7 @@ from explainlab.service.service import Service
 
 
 def draw_asked(
-    service: Service, place: Place, button: str, make: Callable[[], Request], costs: str = ""
+    service: Service, place: PageState, button: str, make: Callable[[], Request], costs: str = ""
 ) -> AnalysisResult[Any] | None:
     """The answer in words to the request of ``make``, asked in ``place`` by a ``button``; returns its result.
 

@@ -25,7 +25,7 @@ from explainlab.app.chart import File, draw_cells, draw_chart, draw_files, theme
 from explainlab.app.components import bring_into_view, is_narrow
 from explainlab.app.data_set import ROLES, draw_mapping, draw_upload, further
 from explainlab.app.glossary import explained
-from explainlab.app.place import Answer, Place
+from explainlab.app.place import Answer, PageState
 from explainlab.app.progress import draw_jobs
 from explainlab.app.question import Question, card_of
 from explainlab.app.text import plain
@@ -199,7 +199,7 @@ class SetSection:
     ``open_cell`` opens one of them. ``charts`` are drawn above the numbers.
     """
 
-    place: Place
+    place: PageState
     question: Question
     open_cell: OpenCell
     charts: Charts = no_charts
@@ -363,7 +363,7 @@ class SetSection:
 
 
 def section_of(
-    page: AnalysisPage, service: Service, place: Place | None = None, charts: Charts = no_charts
+    page: AnalysisPage, service: Service, place: PageState | None = None, charts: Charts = no_charts
 ) -> SetSection:
     """Where the answer of several cells of ``page`` stands, which may be asked in another ``place``.
 

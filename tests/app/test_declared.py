@@ -53,6 +53,6 @@ def test_a_page_shows_only_data_sets_of_its_analysis() -> None:
 
 
 def test_the_model_travels_to_it_and_from_it() -> None:
-    view = PAGE.first().carrying({"model": "embedded:gpt2-mini-ag-news", "text": "a film"})
+    view = PAGE.first().with_shared_inputs({"model": "embedded:gpt2-mini-ag-news", "text": "a film"})
     assert [request.model for request in view.requests()] == ["embedded:gpt2-mini-ag-news"]
-    assert view.carried() == {"model": "embedded:gpt2-mini-ag-news"}
+    assert view.shared_inputs() == {"model": "embedded:gpt2-mini-ag-news"}

@@ -131,11 +131,11 @@ def _section() -> None:
     """A section with a button."""
     import streamlit as st
 
-    from explainlab.app.place import Place, Requests
+    from explainlab.app.place import PageState, Requests
     from explainlab.service.service import service
     from tests.app.test_place import ENDLESS
 
-    place = Place("section")
+    place = PageState("section")
     st.button("Ask", on_click=place.ask, args=(service(), Requests((ENDLESS,))))
     moved = st.button("Move on", on_click=place.ask, args=(service(), Requests()))
     answer = None if moved else place.answer_if_requested(service(), ENDLESS)

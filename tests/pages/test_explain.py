@@ -270,7 +270,7 @@ def test_a_preset_brings_the_parameters_that_hang_on_it(app: AppTest) -> None:
 
 
 def test_two_settings_of_one_method_have_a_map_each() -> None:
-    view = first_view().carrying({"methods": ("gradient", "gradient:norm=signed_sum")})
+    view = first_view().with_shared_inputs({"methods": ("gradient", "gradient:norm=signed_sum")})
     app = answered(linked("explain", view))
     assert app.multiselect(key="explain_methods").value == ["gradient", "gradient:norm=signed_sum"]
     drawn = [component.proto for component in app.get("bidi_component")]

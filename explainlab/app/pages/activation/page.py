@@ -33,7 +33,7 @@ from explainlab.app.heatmap import payload
 from explainlab.app.page import draw_facts, draw_headline, draw_open_in
 from explainlab.app.pages.activation import ENTRY, form
 from explainlab.app.pages.activation.form import PAGE, ActivationView, question
-from explainlab.app.place import Place
+from explainlab.app.place import PageState
 from explainlab.app.question import card_of
 from explainlab.app.sections import beliefs_request, draw_masked_line, no_beliefs
 from explainlab.app.text import plain
@@ -68,7 +68,7 @@ def draw() -> None:
         BELIEFS.keep(service, [])
         if answer.running:
             st.skeleton(height=160)
-    draw_open_in(service, view.carried(), PAGE.name)
+    draw_open_in(service, view.shared_inputs(), PAGE.name)
 
     PAGE.draw_data(
         service,
@@ -81,7 +81,7 @@ def draw() -> None:
 
 
 SINGLE_PASS = "sp_pi"
-BELIEFS = Place("activation.beliefs")
+BELIEFS = PageState("activation.beliefs")
 """What a decoder believed on the way through the text, and what each feature changed."""
 AREA_HELP: dict[Direction, str] = {
     "activation": (

@@ -24,7 +24,7 @@ from explainlab.app.pages.benchmark.chain import Chain, chain_controls
 from explainlab.app.place import Answer
 from explainlab.app.question import Question, card_of, chip
 from explainlab.app.text import plain
-from explainlab.app.view import CarriedText, DataView
+from explainlab.app.view import DataView, SharedInputs
 from explainlab.attribution.registry import parse_method, swept
 from explainlab.data import without_marks
 from explainlab.data.files import column_names
@@ -115,10 +115,10 @@ class BenchmarkView(DataView):
     def method_labels(self) -> list[str]:
         return [chip(parse_method, name) for name in self.methods]
 
-    def carried_row(self, text: str, text_pair: str | None, text_seed: int) -> CarriedText:
+    def row_inputs(self, text: str, text_pair: str | None, text_seed: int) -> SharedInputs:
         """A text of the data set, explained elsewhere by all methods as here."""
-        carried: CarriedText = {
-            **self.carried(),
+        inputs: SharedInputs = {
+            **self.shared_inputs(),
             "text": text,
             "text_pair": text_pair,
             "methods": tuple(self._method_names),
@@ -126,8 +126,8 @@ class BenchmarkView(DataView):
             "dtype": self.dtype,
         }
         if self.output != "own":
-            carried["output"] = self.output
-        return carried
+            inputs["output"] = self.output
+        return inputs
 
     @property
     def _method_names(self) -> list[str]:

@@ -36,7 +36,7 @@ from explainlab.app.pages.benchmark.results import (
 )
 from explainlab.app.pages.benchmark.texts import MOST_LISTED
 from explainlab.app.pages.benchmark.truth import draw_truth, follow
-from explainlab.app.place import Answer, Place
+from explainlab.app.place import Answer, PageState
 from explainlab.app.progress import finished_so_far
 from explainlab.app.sections import charts, draw_asked
 from explainlab.app.sets import draw_further
@@ -145,7 +145,7 @@ def _tables(result: AnalysisResult[EvaluationData], dark: bool) -> tuple[tuple[C
     return tuple((heat_table(body, kind), heat_cells(body, kind, dark=dark)) for kind in known)
 
 
-MASKED = Place("benchmark.masked")
+MASKED = PageState("benchmark.masked")
 """The check of masked texts, once requested."""
 _MASKED_HELP = (
     "Metrics put something in the place of words, or take them out, and ask the model again. Half of the texts stand "
@@ -197,7 +197,7 @@ def _share(own: Rejected) -> str:
     return f"{own.mean:.0%}"
 
 
-PRECISION = Place("benchmark.precision")
+PRECISION = PageState("benchmark.precision")
 """The comparison of number formats, once requested."""
 _PRECISION_HELP = (
     "The model is loaded once more in bfloat16 and in float16, which take half the memory, and every map is made again "

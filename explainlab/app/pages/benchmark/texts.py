@@ -120,7 +120,7 @@ def _draw_text(service: Service, view: BenchmarkView, body: EvaluationData, row:
         records = value_records(body, row)
         st.dataframe(pd.DataFrame(records), height="content", hide_index=True, column_config=_columns(records))
         st.caption("On Explain: every method's map of this text side by side.", help=explained(_OPEN_HELP, "seed"))
-        draw_open_in(service, view.carried_row(row.text, row.text_pair, row.text_seed), PAGE.name)
+        draw_open_in(service, view.row_inputs(row.text, row.text_pair, row.text_seed), PAGE.name)
 
 
 def _columns(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

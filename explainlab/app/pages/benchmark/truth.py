@@ -28,7 +28,7 @@ from explainlab.app.data_set import draw_reading, is_there
 from explainlab.app.glossary import explained
 from explainlab.app.pages.benchmark.chain import HELD_OUT, Chain
 from explainlab.app.pages.benchmark.form import PAGE, TRUTH_METRICS, BenchmarkView, known_view, question, seed_controls
-from explainlab.app.place import Answer, Place
+from explainlab.app.place import Answer, PageState
 from explainlab.app.question import card_of, supported_methods
 from explainlab.app.text import plain
 from explainlab.errors import Cancelled, ExplainLabError, RequestError
@@ -42,7 +42,7 @@ from explainlab.service.service import Service
 from explainlab.service.store.made import require_training
 from explainlab.service.uploads import PlantedUploads
 
-TRUTH = Place("benchmark.truth")
+TRUTH = PageState("benchmark.truth")
 SECTION = "benchmark_truth_section"
 _TO_OPEN = "benchmark.truth_to_open"  # in the session while the benchmark of a pressed chain is to be opened
 _WHY = (

@@ -39,7 +39,7 @@ from explainlab.app.heatmap import payload, token_heatmap
 from explainlab.app.page import draw_facts, draw_open_in, draw_words
 from explainlab.app.pages.candidates import ENTRY, form
 from explainlab.app.pages.candidates.form import OPENED, PAGE, CandidatesView, pick, question
-from explainlab.app.place import Place
+from explainlab.app.place import PageState
 from explainlab.app.question import card_of
 from explainlab.app.sections import draw_masked_line
 from explainlab.app.text import plain
@@ -79,7 +79,7 @@ def draw() -> None:
         give_up_text(service)
         if answer.running:
             st.skeleton(height=160)
-    draw_open_in(service, view.carried(), PAGE.name)
+    draw_open_in(service, view.shared_inputs(), PAGE.name)
 
     open_text = partial(form.open_text, service)
     PAGE.draw_data(
@@ -97,7 +97,7 @@ T = TypeVar("T")
 _PREFIX = "candidates_one"
 
 DOZEN = 12
-BEHIND = Place("candidates.behind")
+BEHIND = PageState("candidates.behind")
 """The texts behind the numbers of the open map, once they are unfolded."""
 
 
@@ -395,9 +395,9 @@ def draw_ablation(service: Service, request: Request, sort: str, prefix: str) ->
                 draw_chart(chart, f"{prefix}_ablation_chart")
 
 
-def ablation_place(prefix: str) -> Place:
+def ablation_place(prefix: str) -> PageState:
     """Where the other methods are asked, of the text or of the data set."""
-    return Place(f"{prefix}.ablation")
+    return PageState(f"{prefix}.ablation")
 
 
 def draw_definitions(metrics: Sequence[MetricFacts]) -> None:

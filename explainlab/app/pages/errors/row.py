@@ -20,7 +20,7 @@ from explainlab.app.pages.errors.form import ErrorsView, draw_map_options, of_ro
 from explainlab.app.pages.errors.page import OPENED, draw_list, draw_walk
 from explainlab.app.pages.errors.state import PredictionTable
 from explainlab.app.text import plain
-from explainlab.app.view import CarriedText
+from explainlab.app.view import SharedInputs
 from explainlab.attribution.records import Attribution
 from explainlab.attribution.registry import get_method
 from explainlab.errors import ExplainLabError
@@ -58,7 +58,7 @@ def draw(service: Service, view: ErrorsView, card: ModelCard | None, table: Pred
     draw_map_options(card)
     own = next((remark for remark in left if remark.row == row["row"] and not remark.edit), Remark(row=row["row"]))
     _draw_heatmaps(service, view, card, row, following, own)
-    draw_open_in(service, carried(view, row), state.PAGE.name)
+    draw_open_in(service, row_inputs(view, row), state.PAGE.name)
     _draw_remark(view, remarks, left, own)
     edited = view.edit is not None and view.row == row["row"]
     editing = st.expander(
@@ -182,10 +182,10 @@ def _draw_remark(view: ErrorsView, remarks: Remarks, left: Sequence[Remark], own
     )
 
 
-def carried(view: ErrorsView, row: Row) -> CarriedText:
+def row_inputs(view: ErrorsView, row: Row) -> SharedInputs:
     """The text of ``row``, explained on other pages as here."""
     return {
-        **view.carried(),
+        **view.shared_inputs(),
         "text": row["text"],
         "text_pair": row["text_pair"],
         "target": "predicted",

@@ -21,7 +21,7 @@ from explainlab.app.cached import cached_for
 from explainlab.app.page import AnalysisPage
 from explainlab.app.pages.errors import form
 from explainlab.app.pages.errors.form import ErrorsView, first_view, shows
-from explainlab.app.place import Answer, Place
+from explainlab.app.place import Answer, PageState
 from explainlab.app.text import plain
 from explainlab.errors import ExplainLabError, RequestError
 from explainlab.figures.export import inert
@@ -42,11 +42,11 @@ PAGE = AnalysisPage(
     drawn=form.DRAWN,
     shows=shows,
 )
-ROW = Place("errors.row")
+ROW = PageState("errors.row")
 """The attributions of the open row: requested, cancelled and run again on their own."""
-EDIT = Place("errors.edit")
+EDIT = PageState("errors.edit")
 """The attributions of the open row and of its edited text."""
-DRIVERS = Place("errors.drivers")
+DRIVERS = PageState("errors.drivers")
 """What drives the mistakes, once requested."""
 
 AHEAD = 2

@@ -16,7 +16,7 @@ from explainlab.app.glossary import draw_guide_button, explained
 from explainlab.app.page import AnalysisPage
 from explainlab.app.question import Question
 from explainlab.app.text import plain
-from explainlab.app.view import AnalysisView, CarriedText
+from explainlab.app.view import AnalysisView, SharedInputs
 from explainlab.attribution.method import Method
 from explainlab.attribution.registry import (
     complete,
@@ -119,15 +119,15 @@ class View(AnalysisView):
         counts = Counter(choice.method for choice in self.methods)
         return [choice.spec if counts[choice.method] > 1 else choice.method for choice in self.methods]
 
-    def carrying(self, carried: CarriedText) -> Self:
-        """See :meth:`AnalysisView.carrying`; each method of its own output."""
+    def with_shared_inputs(self, inputs: SharedInputs) -> Self:
+        """See :meth:`AnalysisView.with_shared_inputs`; each method of its own output."""
         asked: dict[str, Any] = {}
-        if "methods" in carried:
-            asked["methods"] = tuple(map(Choice.of, dict.fromkeys(carried["methods"])))
-            asked["output"] = carried.get("output", "own")
-        elif "method" in carried:
-            asked["methods"] = (Choice(method=carried["method"]),)
-        return super().carrying(carried).model_copy(update=asked)
+        if "methods" in inputs:
+            asked["methods"] = tuple(map(Choice.of, dict.fromkeys(inputs["methods"])))
+            asked["output"] = inputs.get("output", "own")
+        elif "method" in inputs:
+            asked["methods"] = (Choice(method=inputs["method"]),)
+        return super().with_shared_inputs(inputs).model_copy(update=asked)
 
 
 def first_view() -> View:

@@ -92,7 +92,7 @@ def draw() -> None:
         st.info("Choose a method above to see which words speak for the prediction and which against it.")
     elif any(answer.running for answer in answers):
         st.skeleton(height=160)
-    draw_open_in(service, view.carried(), PAGE.name)
+    draw_open_in(service, view.shared_inputs(), PAGE.name)
 
 
 def unsupported(requests: Sequence[Request], card: ModelCard | None) -> dict[int, str]:

@@ -23,7 +23,7 @@ from explainlab.app.chart import draw_chart
 from explainlab.app.glossary import explained
 from explainlab.app.heatmap import token_heatmap
 from explainlab.app.pages.explain.form import BELIEFS, question, trust_request
-from explainlab.app.place import Answer, Place, Requests
+from explainlab.app.place import Answer, PageState, Requests
 from explainlab.app.question import card_of
 from explainlab.app.sections import beliefs_request, draw_masked_line, no_beliefs
 from explainlab.app.text import plain
@@ -57,7 +57,7 @@ def forget_trust(service: Service, requests: Sequence[Request]) -> None:
     """Forget the buttons pressed under heatmaps other than those of ``requests``, and give up their jobs."""
     shown = [trust_request(request) for request in requests]
     for key in [key for key in map(str, st.session_state) if key.startswith(_TRUST_PLACE) and key.endswith(".place")]:
-        Place(key.removesuffix(".place")).keep(service, shown)
+        PageState(key.removesuffix(".place")).keep(service, shown)
 
 
 def keys_of(results: Sequence[Attribution]) -> list[str]:
@@ -117,9 +117,9 @@ def trust_words(answer: Answer | None) -> str:
     return f"{ASK_TRUST} {get_analysis(Trust.id).headline(answer.result)}"
 
 
-def _place(key: str) -> Place:
+def _place(key: str) -> PageState:
     """The place of the button under a heatmap, and of its answer."""
-    return Place(f"{_TRUST_PLACE}{key}")
+    return PageState(f"{_TRUST_PLACE}{key}")
 
 
 def _metric_help(metric: Comparison) -> str:
@@ -213,7 +213,7 @@ _MASKED_HELP = (
     "A prediction on the way stands for that of the whole text with everything after it masked, which progressive "
     "inference relies on. Here both are compared; it takes a pass for each feature."
 )
-_BELIEFS_PLACE = Place("explain.beliefs")
+_BELIEFS_PLACE = PageState("explain.beliefs")
 
 
 def forget_beliefs(service: Service, requests: Sequence[Request]) -> None:

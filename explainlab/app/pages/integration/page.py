@@ -60,7 +60,7 @@ def draw() -> None:
         draw_path(view, path.result)
     if errors.running or path.running:
         st.skeleton(height=160)
-    draw_open_in(service, view.carried(), PAGE.name)
+    draw_open_in(service, view.shared_inputs(), PAGE.name)
 
     PAGE.draw_data(
         service,

@@ -16,7 +16,7 @@ from explainlab.app.glossary import explained
 from explainlab.app.page import AnalysisPage, Pressed
 from explainlab.app.place import Answer, Requests
 from explainlab.app.question import Question
-from explainlab.app.view import AnalysisView, CarriedText
+from explainlab.app.view import AnalysisView, SharedInputs
 from explainlab.data import EXAMPLES, TO_LEARN
 from explainlab.declared import parse
 from explainlab.errors import RequestError
@@ -74,9 +74,9 @@ class ModelsView(AnalysisView):
     def line(self) -> str:
         return self.base if self.base in ARCHITECTURES else model_name(self.base)
 
-    def carrying(self, carried: CarriedText) -> Self:
+    def with_shared_inputs(self, inputs: SharedInputs) -> Self:
         """As others, but labels that mean classes of a model that has learned mean nothing to one that has not."""
-        view = super().carrying(carried)
+        view = super().with_shared_inputs(inputs)
         return view.model_copy(update={"classes": {}})
 
 

@@ -25,7 +25,7 @@ from explainlab.app.pages.models.form import PAGE, TRAINING
 from explainlab.app.plan import draw_plan
 from explainlab.app.session import timezone
 from explainlab.app.text import plain
-from explainlab.app.view import CarriedText
+from explainlab.app.view import SharedInputs
 from explainlab.errors import ExplainLabError, RequestError
 from explainlab.figures.chart import Chart
 from explainlab.service import looks
@@ -108,7 +108,7 @@ def draw_curves(charts: Sequence[Chart], key: str) -> None:
 def draw_card(service: Service, card: MadeModel, key: str) -> None:
     """What a model was made from and how, and buttons that open the pages of analyses with it and with its data."""
     st.markdown("\n".join(f"* {plain(line)}" for line in _card_lines(card)))
-    carried: CarriedText = {
+    inputs: SharedInputs = {
         "model": card.id,
         "source": card.validation_data or card.data,
         "columns": card.columns,
@@ -119,7 +119,7 @@ def draw_card(service: Service, card: MadeModel, key: str) -> None:
         st.markdown("Open in", width="content")
         for entry, page in pages.items():
             if st.button(entry.title, icon=entry.icon, key=f"{key}_open_{entry.title}"):
-                links.open_page(service, entry.path, page.first().carrying(carried))
+                links.open_page(service, entry.path, page.first().with_shared_inputs(inputs))
 
 
 def _card_lines(card: MadeModel) -> list[str]:

@@ -20,7 +20,7 @@ from explainlab.app.data_set import data_choice, data_controls, further
 from explainlab.app.glossary import explained
 from explainlab.app.question import Question, card_of, chip, supported_methods
 from explainlab.app.sets import Known, draw_further
-from explainlab.app.view import AnalysisView, CarriedText, ChosenSets
+from explainlab.app.view import AnalysisView, ChosenSets, SharedInputs
 from explainlab.attribution.registry import methods, parse_method
 from explainlab.data import EXAMPLES, TO_LEARN
 from explainlab.declared import parse
@@ -145,9 +145,9 @@ class RoarView(ChosenSets, AnalysisView):
         base = self.base if self.base in ARCHITECTURES else model_name(self.base)
         return base if len(self.cells) == 1 else f"{base} · {len(self.cells)} cells"
 
-    def carrying(self, carried: CarriedText) -> Self:
+    def with_shared_inputs(self, inputs: SharedInputs) -> Self:
         """As others, but labels that mean classes of another model mean nothing here."""
-        view = super().carrying(carried)
+        view = super().with_shared_inputs(inputs)
         return view.model_copy(update={"classes": {}})
 
 

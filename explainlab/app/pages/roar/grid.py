@@ -22,7 +22,7 @@ from explainlab.app.page import AnalysisPage, Pressed, cells_words
 from explainlab.app.pages.roar import form
 from explainlab.app.pages.roar.form import RoarView, first_view, shows
 from explainlab.app.pages.roar.page import draw_failures, draw_models
-from explainlab.app.place import Answer, Place, Requests
+from explainlab.app.place import Answer, PageState, Requests
 from explainlab.app.progress import GO_ON, finished_so_far
 from explainlab.app.text import plain
 from explainlab.errors import ExplainLabError
@@ -94,7 +94,7 @@ def _stored(service: Service, request: Request) -> Answer:
         return Answer(problem=str(error))
 
 
-TIME = Place("roar.time")
+TIME = PageState("roar.time")
 """The estimate that a press has asked for."""
 _MOST_SMALLER = 6
 

@@ -49,7 +49,7 @@ from explainlab.app.page import draw_words
 from explainlab.app.pages.roar import ENTRY, form, grid
 from explainlab.app.pages.roar.form import RoarView, question
 from explainlab.app.pages.roar.grid import GRID, PAGE, ask_time, draw_paused, draw_so_far, draw_time
-from explainlab.app.place import Answer, Place
+from explainlab.app.place import Answer, PageState
 from explainlab.app.sections import charts, draw_asked
 from explainlab.app.sets import draw_way_back, section_of
 from explainlab.app.text import plain
@@ -341,7 +341,7 @@ def _draw_table(rows: Sequence[dict[str, Any]], numbers: Sequence[str], written:
     st.dataframe(pd.DataFrame(rows), hide_index=True, column_config=columns, alt=alt)
 
 
-THREE = Place("roar.three")
+THREE = PageState("roar.three")
 """The comparison of the three answers, once requested."""
 _THREE_HELP = (
     "Whether a measure finds what a model needs can be asked without a grid: mask its words, and ask the model itself, "

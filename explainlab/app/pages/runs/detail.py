@@ -22,7 +22,7 @@ from explainlab.app.heatmap import AGREEMENT, facts, token_heatmap
 from explainlab.app.page import draw_headline, draw_open_in
 from explainlab.app.pages.runs import ENTRY
 from explainlab.app.pages.runs.bundle import map_bundle, study_bundle
-from explainlab.app.place import Place
+from explainlab.app.place import PageState
 from explainlab.app.text import plain
 from explainlab.app.view import beginning, carried_by
 from explainlab.attribution.records import Attribution
@@ -109,7 +109,7 @@ def draw_delete(service: Service, runs: Sequence[Run], place: str) -> None:
         st.button(f"Yes, delete {what}", key=f"{place}_delete", type="primary", on_click=session.guarded(delete))
 
 
-_AGAIN = Place("runs.again")
+_AGAIN = PageState("runs.again")
 _ROUNDING = 1e-5
 _SHOWN_CHARACTERS = 200_000
 _CANDIDATES = 50

@@ -228,7 +228,7 @@ def _draw_import(service: Service) -> None:
         try:
             made = service.import_runs(file.getvalue(), session.user())
         finally:
-            session.let_go(file)
+            session.delete_upload(file)
         _go(0)
         st.success(f"Imported: {', '.join(plain(detail.run_name(run)) for run in made)}.")
         st.button("Show", on_click=detail.open_runs, args=(made[0].id,) if len(made) == 1 else ())

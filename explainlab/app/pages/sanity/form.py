@@ -18,9 +18,9 @@ from explainlab.analyses.substitution.analysis import Substitution
 from explainlab.app.data_set import data_choice, data_controls
 from explainlab.app.glossary import explained
 from explainlab.app.page import AnalysisPage
-from explainlab.app.place import Place
+from explainlab.app.place import PageState
 from explainlab.app.question import Question, card_of, chip, supported_methods
-from explainlab.app.view import CarriedText, DataView
+from explainlab.app.view import DataView, SharedInputs
 from explainlab.attribution.registry import get_method, parse_method
 from explainlab.figures.palette import DEFAULT, PaletteName
 from explainlab.models.loading import ModelCard
@@ -108,10 +108,10 @@ class SanityView(DataView):
     def method_labels(self) -> list[str]:
         return [chip(parse_method, name) for name in self.methods]
 
-    def carried_row(self, text: str, text_pair: str | None) -> CarriedText:
+    def row_inputs(self, text: str, text_pair: str | None) -> SharedInputs:
         """A text of the data set, explained elsewhere by all methods as here."""
-        carried: CarriedText = {
-            **self.carried(),
+        inputs: SharedInputs = {
+            **self.shared_inputs(),
             "text": text,
             "text_pair": text_pair,
             "methods": self.methods,
@@ -119,8 +119,8 @@ class SanityView(DataView):
             "palette": self.palette,
         }
         if self.output != "own":
-            carried["output"] = self.output
-        return carried
+            inputs["output"] = self.output
+        return inputs
 
     def _request(self, rows: dict[str, Any], **subject: Any) -> Request:
         own = self.model_dump(include={"mode", "init", "draws"})
@@ -296,13 +296,13 @@ PAGE = AnalysisPage(
     drawn=DRAWN,
     shows=shows,
 )
-TEXT_SECTION = Place("sanity.text")
+TEXT_SECTION = PageState("sanity.text")
 """The maps of the open text."""
-ATTACK_SECTION = Place("sanity.attack")
+ATTACK_SECTION = PageState("sanity.attack")
 """Attacks on the maps of the data set, once requested."""
-SUBSTITUTION_SECTION = Place("sanity.substitution")
+SUBSTITUTION_SECTION = PageState("sanity.substitution")
 """Words replaced against the maps of the data set, once requested."""
-STABILITY_SECTION = Place("sanity.stability")
+STABILITY_SECTION = PageState("sanity.stability")
 """Maps of texts that are nearly the same, once requested."""
-AXIOMS_SECTION = Place("sanity.axioms")
+AXIOMS_SECTION = PageState("sanity.axioms")
 """Maps of functions made of the model, once requested."""

@@ -39,7 +39,7 @@ from explainlab.app.pages.sanity.form import (
     question,
 )
 from explainlab.app.pages.sanity.overview import method_lines, open_questions
-from explainlab.app.place import Place
+from explainlab.app.place import PageState
 from explainlab.app.question import card_of
 from explainlab.app.sections import charts, draw_asked
 from explainlab.app.sets import draw_further, draw_way_back, section_of
@@ -155,7 +155,7 @@ def draw_text(service: Service, view: SanityView, result: AnalysisResult[Randomi
             draw_files(files_of(morph), "sanity_morph")
     with st.container(border=True):
         draw_unit_morph(morph, "sanity_morph")
-    draw_open_in(service, view.carried_row(row.text, row.text_pair), PAGE.name)
+    draw_open_in(service, view.row_inputs(row.text, row.text_pair), PAGE.name)
 
 
 def _draw_list(body: RandomisationData, opened: RandomisationRow) -> None:
@@ -238,7 +238,7 @@ def draw_substitution(service: Service, view: SanityView, row: Texts) -> None:
 
 
 def _draw(
-    service: Service, place: Place, button: str, make: Callable[[], Request], make_row: Callable[[], Request]
+    service: Service, place: PageState, button: str, make: Callable[[], Request], make_row: Callable[[], Request]
 ) -> None:
     """The answer to the request of ``make``, asked by a ``button``; of its texts the one of ``make_row`` with maps."""
     result = draw_asked(service, place, button, make)

@@ -76,7 +76,7 @@ def test_what_no_view_can_hold_is_named(wrong):
 
 def test_a_text_comes_with_all_settings_of_a_method():
     specs = ("rpi:steps=10", "rpi:steps=20", "rpi:steps=10", "occlusion")
-    opened = first_view().carrying({"methods": specs})
+    opened = first_view().with_shared_inputs({"methods": specs})
     assert [(request.question, request.parameters.get("steps")) for request in opened.requests()] == [
         ("rpi", 10), ("rpi", 20), ("occlusion", None)
     ]  # fmt: skip
