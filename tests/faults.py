@@ -41,7 +41,7 @@ MOST_SECONDS = 600
 _END_SECONDS = 60
 
 PARTS: dict[str, tuple[str, ...]] = {
-    "pages": ("app.py", "pages/*.py", "explainlab/app/**/*.py", "explainlab/analyses/*/page/**/*.py"),
+    "pages": ("app.py", "pages/*.py", "explainlab/app/**/*.py"),
     "figures": ("explainlab/figures/**/*.py", "explainlab/analyses/**/figures.py"),
     "analyses": ("explainlab/analyses/**/*.py",),
     "service": ("explainlab/service/**/*.py", "explainlab/workers/**/*.py"),

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from explainlab.analyses.explain.page.view import View
 from explainlab.analyses.registry import complete, get_analysis, new_request, request_key
+from explainlab.app.pages.explain.form import View
 from explainlab.attribution.registry import methods
 from explainlab.errors import RequestError
 from explainlab.request import Kind, Request, digest, validated

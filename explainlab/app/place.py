@@ -73,7 +73,7 @@ class _Memory:
 
 
 @dataclass(frozen=True)
-class Place:
+class PageState:
     """A page, or a section with requests of its own. ``name`` is unique in the session, which keeps its state.
 
     Each request of a view goes to the service once, when its answer is first drawn; later drawing only reads.

@@ -6,7 +6,6 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -23,8 +22,6 @@ from explainlab.models.reading_warnings import share_words
 from explainlab.result import with_verdict
 from explainlab.settings import ASSETS
 
-COMPONENTS = ASSETS / "components"
-"""The scripts and styles that pages share."""
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -157,12 +154,9 @@ def to_json(attributions: Sequence[Attribution], verdict: str = "", top_k: int =
     return json.dumps(body, ensure_ascii=False, allow_nan=False, indent=2)
 
 
-def render(template: str, styles: Sequence[str], folder: Path = COMPONENTS, **values: Any) -> str:
-    """A standalone document from ``assets/templates``, with these components' styles; whatever enters is escaped.
-
-    Styles are found as by :func:`component_file`.
-    """
-    style = "\n".join(component_file(f"{name}.css", folder) for name in styles)
+def render(template: str, styles: Sequence[str], **values: Any) -> str:
+    """Return a standalone document from ``assets/templates`` with these components' styles; all values are escaped."""
+    style = "\n".join(component_file(f"{name}.css") for name in styles)
     return _environment().get_template(template).render(style=style, **values)
 
 
@@ -180,10 +174,9 @@ def _environment() -> jinja2.Environment:
     return environment
 
 
-def component_file(name: str, folder: Path = COMPONENTS) -> str:
-    """A script or style of ``folder``, or else of those that pages share."""
-    path = folder / name
-    return (path if path.is_file() else COMPONENTS / name).read_text(encoding="utf-8")
+def component_file(name: str) -> str:
+    """Return a script or style of ``assets/components``."""
+    return (ASSETS / "components" / name).read_text(encoding="utf-8")
 
 
 def inert(text: str) -> str:

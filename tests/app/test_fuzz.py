@@ -12,13 +12,13 @@ from typing import Any, TypeVar
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from explainlab.analyses.activation.page import view as activation_view
-from explainlab.analyses.candidates.page import view as candidates_view
-from explainlab.analyses.errors.page import view as errors_view
-from explainlab.analyses.explain.page import view as explain_view
-from explainlab.analyses.integration.page import view as integration_view
 from explainlab.analyses.registry import analyses, complete, get_analysis, new_request
-from explainlab.app.runs.opening import page_of
+from explainlab.app.entries import page_of
+from explainlab.app.pages.activation import form as activation_view
+from explainlab.app.pages.candidates import form as candidates_view
+from explainlab.app.pages.errors import form as errors_view
+from explainlab.app.pages.explain import form as explain_view
+from explainlab.app.pages.integration import form as integration_view
 from explainlab.app.view import AnalysisView
 from explainlab.attribution.registry import methods, parse_spec
 from explainlab.declared import ParameterSpec, specs

@@ -19,7 +19,7 @@ from explainlab.workers.local import here
 def _script() -> None:
     import streamlit as st
 
-    from explainlab.app.place import Place, Requests
+    from explainlab.app.place import PageState, Requests
     from explainlab.app.progress import draw_jobs
     from explainlab.request import Request
     from explainlab.service.jobs import Job
@@ -34,7 +34,7 @@ def _script() -> None:
         [LOCAL],
     )
     job.update(status=st.session_state["status"], error="It broke.")
-    place = Place("explain")
+    place = PageState("explain")
     place.ask(service(), Requests())
     if st.session_state["queued"]:
         st.session_state["explain.place"].requested.add(job.key)
@@ -70,7 +70,7 @@ def test_a_job_to_be_run_again_makes_the_page_look_again() -> None:
 def _several() -> None:
     import streamlit as st
 
-    from explainlab.app.place import Place, Requests
+    from explainlab.app.place import PageState, Requests
     from explainlab.app.progress import draw_jobs
     from explainlab.request import Request
     from explainlab.service.service import service
@@ -79,7 +79,7 @@ def _several() -> None:
     texts = ("a long film " * 9, "another long film " * 9)
     shared = {"model": "embedded:bert-mini-sst2", "question": "integrated_gradients", "parameters": steps}
     requests = [Request(**shared, text=text) for text in texts]
-    place = Place("several")
+    place = PageState("several")
     if place.view is None:
         place.ask(service(), Requests(tuple(requests)))
     jobs = [place.answer(service(), request).job for request in requests]

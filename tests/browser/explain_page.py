@@ -11,8 +11,8 @@ from pathlib import Path
 from playwright.sync_api import Locator, Page, TimeoutError, expect
 from pydantic import BaseModel
 
-from explainlab.analyses.explain.page.view import Choice, View
-from explainlab.app.frame import PAGES
+from explainlab.app.entries import entries
+from explainlab.app.pages.explain.form import Choice, View
 from explainlab.service.store.runs import Filters, Run
 from explainlab.service.store.store import Store
 from explainlab.settings import Settings
@@ -104,7 +104,7 @@ def has_the_frame(page: Page) -> None:
     """The title that app.py sets, and in the navigation the declared pages only: without it, files would be listed."""
     expect(page.get_by_text("Page not found")).to_have_count(0)
     expect(page).to_have_title(re.compile("ExplainLab$"))
-    expect(page.get_by_test_id("stSidebarNavLink")).to_contain_text([entry.title for entry in PAGES])
+    expect(page.get_by_test_id("stSidebarNavLink")).to_contain_text([entry.title for entry in entries()])
 
 
 def heatmaps(page: Page) -> Locator:

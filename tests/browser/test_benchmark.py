@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from explainlab.analyses.evaluation.page.view import BenchmarkView
+from explainlab.app.pages.benchmark.form import BenchmarkView
 from explainlab.metrics.registry import parse_metric
 from tests.browser.access import has_no_violation
 from tests.browser.conftest import unfold, wait_for_run

@@ -10,8 +10,8 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import expect
 
-from explainlab.analyses.explain.page.view import Choice
 from explainlab.analyses.registry import request_key
+from explainlab.app.pages.explain.form import Choice
 from explainlab.attribution.records import Attribution
 from explainlab.models.loading import model_digest
 from tests.browser.conftest import wait_for_run

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
-from explainlab.app.runs.bundle import study_bundle
+from explainlab.app.pages.runs.bundle import study_bundle
 from tests.analyses import hostile_study
 from tests.analyses.hostile_study import LABELS, TEXT
 from tests.tiers import first

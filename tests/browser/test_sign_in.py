@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
-from explainlab.analyses.integration.page.view import IntegrationView, first_view
+from explainlab.app.pages.integration.form import IntegrationView, first_view
 from explainlab.settings import ROOT
 from tests.browser.access import has_no_violation
 from tests.browser.conftest import Serve, unfold, wait_for_run

@@ -13,9 +13,9 @@ import pytest
 from pydantic import BaseModel
 from streamlit.testing.v1 import AppTest
 
-from explainlab.analyses.evaluation.page.main import PAGE as BENCHMARK
-from explainlab.analyses.integration.page.main import PAGE as INTEGRATION
-from explainlab.analyses.layer_randomisation.page.main import PAGE as SANITY
+from explainlab.app.pages.benchmark.form import PAGE as BENCHMARK
+from explainlab.app.pages.integration.form import PAGE as INTEGRATION
+from explainlab.app.pages.sanity.form import PAGE as SANITY
 from explainlab.service.service import service
 from explainlab.settings import ROOT
 

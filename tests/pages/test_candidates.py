@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explainlab.analyses.candidates.page.view import DataChoice, first_view
 from explainlab.analyses.registry import complete
+from explainlab.app.pages.candidates.form import DataChoice, first_view
 from explainlab.models.model_types import MODEL_TYPES
 from explainlab.service.resolved import resolve
 from explainlab.service.service import service

@@ -10,11 +10,10 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from explainlab import explain, load_model
-from explainlab.analyses.errors.page import rows as list_of_rows
-from explainlab.analyses.errors.page.controls import of_row
-from explainlab.analyses.errors.page.row import carried
-from explainlab.analyses.errors.page.view import ErrorsView, first_view
 from explainlab.app.page import views_elsewhere
+from explainlab.app.pages.errors import page as list_of_rows
+from explainlab.app.pages.errors.form import ErrorsView, first_view, of_row
+from explainlab.app.pages.errors.row import row_inputs
 from explainlab.attribution.registry import get_method
 from explainlab.data import read_dataset, source_digest
 from explainlab.service.resolved import resolve
@@ -248,7 +247,7 @@ def test_another_model_brings_its_examples(app: AppTest) -> None:
 
 @pytest.mark.parametrize("other", ["Explain", "Integration", "Candidates", "Activation"])
 def test_a_row_is_carried_to_the_other_pages(other: str) -> None:
-    text = carried(first_view(), {"text": HOSTILE, "text_pair": None})
+    text = row_inputs(first_view(), {"text": HOSTILE, "text_pair": None})
     views = {entry.title: view for entry, view in views_elsewhere(text, "errors").items()}
     view = views[other].model_dump(mode="json") | ({"steps": "2,4"} if other == "Integration" else {})
     app = opened(other.lower(), r=service().store.save_view(view))

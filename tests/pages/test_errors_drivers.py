@@ -9,9 +9,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from explainlab import load_model, study
-from explainlab.analyses.errors.page.view import ErrorsView, first_view
 from explainlab.analyses.mistake_drivers.figures import drivers_of, places
 from explainlab.analyses.mistake_drivers.result import MistakeDriversData
+from explainlab.app.pages.errors.form import ErrorsView, first_view
 from explainlab.attribution.registry import methods
 from explainlab.models.loading import describe
 from explainlab.service.resolved import resolve

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explainlab.analyses.integration.page.view import DataChoice, first_view
 from explainlab.analyses.parameters import PAPER_GRID
+from explainlab.app.pages.integration.form import DataChoice, first_view
 from explainlab.request import Request
 from explainlab.service.resolved import resolve
 from explainlab.service.service import service

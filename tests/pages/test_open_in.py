@@ -6,8 +6,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from explainlab.app import links
+from explainlab.app.entries import page_of
 from explainlab.app.page import views_elsewhere
-from explainlab.app.runs.opening import page_of
 from explainlab.app.view import AnalysisView, carried_by
 from explainlab.request import Request
 from explainlab.service.resolved import resolve

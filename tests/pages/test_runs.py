@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 from explainlab.analyses.registry import complete
 from explainlab.app import session
-from explainlab.app.runs.bundle import study_bundle
+from explainlab.app.pages.runs.bundle import study_bundle
 from explainlab.figures.export import to_json
 from explainlab.request import Request
 from explainlab.service import service as service_module

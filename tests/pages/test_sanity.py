@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from explainlab.analyses.layer_randomisation.page.main import PAGE
-from explainlab.analyses.layer_randomisation.page.view import SanityView, first_view, shows
 from explainlab.analyses.registry import complete, get_analysis
+from explainlab.app.pages.sanity.form import PAGE, SanityView, first_view, shows
 from explainlab.request import Request
 from explainlab.service.resolved import resolve
 from explainlab.service.service import service

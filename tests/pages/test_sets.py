@@ -12,11 +12,11 @@ import pytest
 from pydantic import BaseModel
 from streamlit.testing.v1 import AppTest
 
-from explainlab.analyses.activation.page import view as activation
-from explainlab.analyses.candidates.page import view as candidates
 from explainlab.analyses.errors.analysis import Predictions
-from explainlab.analyses.errors.page import view as errors
-from explainlab.analyses.integration.page import view as integration
+from explainlab.app.pages.activation import form as activation
+from explainlab.app.pages.candidates import form as candidates
+from explainlab.app.pages.errors import form as errors
+from explainlab.app.pages.integration import form as integration
 from explainlab.service.service import Service, service
 from tests.pages.scripted import SECONDS, answered, charts, link_of, linked, opened, press, words
 

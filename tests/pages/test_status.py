@@ -12,7 +12,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from explainlab.app import session
-from explainlab.app.status import page as status_page
+from explainlab.app.pages import status as status_page
 from explainlab.limits import Limits
 from explainlab.models.loading import model_name
 from explainlab.request import Request

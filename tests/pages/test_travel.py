@@ -5,11 +5,10 @@ from __future__ import annotations
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explainlab.analyses.activation.page.view import first_view as activation_view
-from explainlab.analyses.explain.page.view import trust_request
-from explainlab.analyses.integration.page.view import first_view
 from explainlab.app.page import views_elsewhere
-from explainlab.service.resolved import resolve
+from explainlab.app.pages.activation.form import first_view as activation_view
+from explainlab.app.pages.explain.form import trust_request
+from explainlab.app.pages.integration.form import first_view
 from explainlab.service.service import service
 from explainlab.service.store.runs import Filters
 from explainlab.service.users import LOCAL
@@ -67,7 +66,7 @@ def test_sections_ask_nothing_either_while_the_page_waits(explain: AppTest) -> N
     explain.selectbox(key="explain_model").set_value(NEWS).run()
     press(explain, "Explain")
     view = activation_view().model_copy(update={"model": NEWS, "text": TEXT, "unit": "token"})
-    service().run(resolve(view.text_request()))
+    service().run(view.text_request())
     app = visit(explain, "activation")
     assert app.text_area(key="activation_text").value == TEXT
     assert len(charts(app)) == 1, "the curves are stored, what the model believed is not"
@@ -94,7 +93,7 @@ def test_a_question_that_waits_is_not_compared_with_random_maps_either(explain: 
     press(explain, "Explain")
     view = explain.session_state["explain.place"].view.model_copy(update={"text": f"{TEXT} Nor about its sequel."})
     (request,) = view.requests()
-    service().run(resolve(request))
+    service().run(request)
     app = visit(explain, "integration")
     app.text_input(key="integration_steps").set_value("2,4")
     answered(app.text_area(key="integration_text").set_value(view.text).run())
@@ -102,9 +101,9 @@ def test_a_question_that_waits_is_not_compared_with_random_maps_either(explain: 
     assert app.session_state["explain.place"].view.requests() == [request]
     assert charts(app), "the stored map is shown"
     assert not is_computing()
-    assert service().find(resolve(trust_request(request))) is None
+    assert service().find(trust_request(request)) is None
     press(app, "Explain")
-    assert service().find(resolve(trust_request(request))) is not None
+    assert service().find(trust_request(request)) is not None
 
 
 def test_what_a_page_opens_with_does_not_travel() -> None:

@@ -11,11 +11,10 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explainlab.analyses.roar.page import example
-from explainlab.analyses.roar.page.controls import question
-from explainlab.analyses.roar.page.view import RoarView, first_view, listed, shows
 from explainlab.analyses.three_answers.analysis import about_grid
-from explainlab.app.runs.opening import page_of
+from explainlab.app.entries import page_of
+from explainlab.app.pages.roar import page as example
+from explainlab.app.pages.roar.form import RoarView, first_view, listed, question, shows
 from explainlab.attribution.registry import get_method
 from explainlab.data import read_dataset
 from explainlab.errors import RequestError

@@ -17,7 +17,7 @@ import pytest
 import websockets
 from starlette.responses import PlainTextResponse
 
-from explainlab.app.hosted.door import Door
+from explainlab.app.hosted import Door
 from explainlab.settings import ROOT, settings
 from tests.app.hosted.conftest import ASGI, log_of
 from tests.browser.provider import proxy

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explainlab.analyses.evaluation.page.view import BenchmarkView, first_view
 from explainlab.analyses.evaluation.verdict import overview
+from explainlab.app.entries import page_of
 from explainlab.app.page import views_elsewhere
-from explainlab.app.runs.opening import page_of
+from explainlab.app.pages.benchmark.form import BenchmarkView, first_view
 from explainlab.metrics.registry import parse_metric
 from explainlab.service.resolved import resolve
 from explainlab.service.service import service
@@ -121,8 +121,8 @@ def test_an_open_text_shows_all_values_and_goes_to_explain_with_all_methods(app:
     assert HOSTILE in words(app.markdown).replace("\u2060", "")
     assert "https://evil" not in "".join(element.value for element in app.markdown)
     view, text = app.session_state["benchmark.place"].view, body_of(app).texts[0]
-    carried = view.carried_row(text.text, text.text_pair, text.text_seed)
-    views = {entry.title: other for entry, other in views_elsewhere(carried, "benchmark").items()}
+    inputs = view.row_inputs(text.text, text.text_pair, text.text_seed)
+    views = {entry.title: other for entry, other in views_elsewhere(inputs, "benchmark").items()}
     explain = views["Explain"]
     assert [choice.method for choice in explain.methods] == ["gradient", "lrp"]
     assert (explain.text, explain.seed, explain.output) == (HOSTILE, text.text_seed, "own")

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explainlab.analyses.evaluation.page.view import first_view
+from explainlab.app.pages.benchmark.form import first_view
 from explainlab.app.place import Answer
-from explainlab.app.sets.results import SetSection
+from explainlab.app.sets import SetSection
 from explainlab.metrics.registry import parse_metric
 from explainlab.service.service import Service
 from tests.pages.scripted import answered, charts, following, link_of, linked, opened, press, words

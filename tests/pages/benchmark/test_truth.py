@@ -8,7 +8,7 @@ import random
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explainlab.analyses.evaluation.page.view import BenchmarkView, first_view
+from explainlab.app.pages.benchmark.form import BenchmarkView, first_view
 from explainlab.metrics.registry import parse_metric
 from explainlab.service.resolved import resolve
 from explainlab.service.service import service

@@ -25,7 +25,7 @@ from explainlab.analyses.cells import Cell
 from explainlab.analyses.errors import rows
 from explainlab.analyses.errors.rows import PredictedRows
 from explainlab.analyses.evaluation.texts import EvaluatedTexts
-from explainlab.app.runs.bundle import study_bundle
+from explainlab.app.pages.runs.bundle import study_bundle
 from explainlab.errors import ResourceError
 from explainlab.files import write_file
 from explainlab.models.classifier import Classifier
