@@ -5,9 +5,8 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable, Sequence
 
-RULE: tuple[str, ...] = ()
-"""A line between two rows of a table."""
-_BREAK = r" \\ "
+RULE = "\\midrule\n"
+"""The beginning of a first cell whose row has a line above it."""
 _TOGETHER = 10  # tables before those that wait for a place are printed: LaTeX lets few wait
 _HEAD = r"""\documentclass{article}
 \usepackage[a4paper,landscape,margin=2cm]{geometry}
@@ -74,26 +73,23 @@ def table_of_rows(
     rows: Iterable[Sequence[str]],
     size: str = r"\scriptsize\setlength{\tabcolsep}{4pt}",
 ) -> str:
-    """A table of cells in LaTeX: ``columns`` are its specification; :data:`RULE` among the ``rows`` is a line."""
-    lines = [
-        r"\begin{table}",
-        rf"\centering\setlength{{\belowcaptionskip}}{{6pt}}{size}",
-        rf"\caption{{{caption}}}",
-        rf"\begin{{tabular}}{{{columns}}}",
-        r"\toprule",
-        _line(headings),
-        r"\midrule",
-        *(r"\midrule" if row is RULE else _line(row) for row in rows),
-        r"\bottomrule",
-        r"\end{tabular}",
-        r"\end{table}",
-    ]
-    return "\n".join(lines) + "\n"
+    """Return a table of cells in LaTeX: ``columns`` is its specification, ``headings`` and ``rows`` are LaTeX already.
+
+    A row whose first cell begins with :data:`RULE` has a line above it.
+    """
+    import pandas as pd  # for this file alone: charts and heatmaps need no LaTeX
+
+    frame = pd.DataFrame(list(rows), columns=range(len(headings)), dtype=object)
+    style = frame.set_axis(list(headings), axis="columns").style.hide(axis="index").format()
+    look = rf"centering\setlength{{\belowcaptionskip}}{{6pt}}{size}"
+    style.set_table_styles([{"selector": "position_float", "props": [("", look)]}])
+    table: str = style.to_latex(column_format=columns, caption=caption, environment="table", hrules=True)
+    return table
 
 
 def stacked(lines: Sequence[str]) -> str:
     """Words in several lines of a cell."""
-    return rf"\shortstack{{{_BREAK.join(map(escaped, lines))}}}"
+    return r"\shortstack{" + r" \\ ".join(map(escaped, lines)) + "}"
 
 
 def measured(mean: str, half: str = "", bold: bool = False) -> str:
@@ -118,7 +114,3 @@ def _character(character: str) -> str:
     if unicodedata.category(character)[0] in "ZC":
         return " " if character.isspace() else ""
     return rf"\texttt{{U+{ord(character):04X}}}"
-
-
-def _line(cells: Sequence[str]) -> str:
-    return f"{' & '.join(cells)}{_BREAK.rstrip()}"
