@@ -366,7 +366,7 @@ def main() -> None:
 def _ask(device: str | None, workers: Sequence[Any], **fields: Any) -> Any:
     """The answer to the request of these ``fields``, from the store, or computed here or by ``workers``."""
     from explainlab.analyses.registry import new_request
-    from explainlab.notebook.telling import Foretelling, Told
+    from explainlab.notebook.telling import EstimateLine, ProgressBarContext
     from explainlab.service.fleet.command import answered, plan_words
     from explainlab.service.questions import asked_by
     from explainlab.service.service import open_service
@@ -377,9 +377,10 @@ def _ask(device: str | None, workers: Sequence[Any], **fields: Any) -> Any:
         if service.notice:
             typer.echo(service.notice, err=True)
         report, pace = Reporter(in_sight()), service.paces.nearest(asked_by(request, LOCAL))
-        foretell = Foretelling(report, partial(plan_words, service, request), LATEST)
+        line = EstimateLine(report, partial(plan_words, service, request), LATEST)
         try:
-            return answered(service, request, lambda context: Told(context, report, foretell, pace), report, foretell)
+            around = partial(ProgressBarContext, reporter=report, on_estimate=line, pace=pace)
+            return answered(service, request, around, report, line)
         finally:
             report.close()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from explainlab.app.text import plain
 from explainlab.attribution.records import Attribution
-from explainlab.figures.facts import settings, sum_words
+from explainlab.figures.heatmap import settings, sum_words
 
 AGREEMENT = (
     "Rank correlation: Spearman's ρ of the scores, or of |score| where a map has no sign; empty where "

@@ -9,8 +9,7 @@ import streamlit as st
 
 from explainlab.app.components import component
 from explainlab.app.once import once
-from explainlab.figures.frames import Record
-from explainlab.figures.heatmap import Heatmap
+from explainlab.figures.heatmap import Heatmap, Record
 from explainlab.figures.svg import draw_svg
 
 _token_heatmap = component("token_heatmap", scripts=["tokens", "token_heatmap"])

@@ -51,18 +51,18 @@ _MARKS = {
 _LETTERS = "".join(map(chr, set(range(0xC0, 0x100)) - {0xD7, 0xF7})) + (
     "ĂăĄąĆćČčĎďĐđĘęĚěĞğİıĹĺĽľŁłŃńŇňŊŋŐőŒœŔŕŘřŚśŞşŠšŢţŤťŮůŰűŸŹźŻżŽž"
 )
-"""What the T1 fonts have beyond ASCII."""
+"""The letters of the T1 fonts beyond ASCII."""
 
 
 def document(tables: Iterable[str]) -> str:
-    """A standalone document of tables that need nothing but ``booktabs``; its pages are wide enough for wide ones."""
+    """Return a standalone document of tables that need nothing but ``booktabs``; its pages fit wide tables."""
     listed = list(tables)
     pages = ["\n".join(listed[start : start + _TOGETHER]) for start in range(0, len(listed), _TOGETHER)]
     return _HEAD + "\\clearpage\n".join(pages) + "\\end{document}\n"
 
 
 def escaped(text: str) -> str:
-    """``text`` as plain words of LaTeX: every character that it interprets is escaped, one it has not is spelled."""
+    """Return ``text`` as plain words of LaTeX: special characters escaped, and characters without a glyph spelled."""
     return "".join(_character(character) for character in text)
 
 
@@ -88,18 +88,18 @@ def table_of_rows(
 
 
 def stacked(lines: Sequence[str]) -> str:
-    """Words in several lines of a cell."""
+    """Return words in several lines of a cell."""
     return r"\shortstack{" + r" \\ ".join(map(escaped, lines)) + "}"
 
 
 def measured(mean: str, half: str = "", bold: bool = False) -> str:
-    """A ``mean`` as readers see it, with ``half`` the width of its interval (empty: it has none), in a cell."""
+    """Return a cell with a ``mean`` in words and ``half`` the width of its interval (empty: it has none)."""
     number = rf"\mathbf{{{_number(mean)}}}" if bold else _number(mean)
     return rf"${number} \pm {_number(half)}$" if half else f"${number}$"
 
 
 def _number(words: str) -> str:
-    """A number in words, such as ``−1,000``, ``5%`` or ``under 5%``, for LaTeX's mathematics."""
+    """Return a number in words, such as ``−1,000``, ``5%`` or ``under 5%``, for LaTeX's mathematics."""
     marks = {"−": "-", ",": "{,}", "%": r"\%", "under ": "<"}
     for mark, written in marks.items():
         words = words.replace(mark, written)

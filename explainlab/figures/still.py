@@ -365,7 +365,7 @@ def _inside(axis: Axis, number: float) -> bool:
 
 
 class TraceAxes(NamedTuple):
-    """The two axes of a trace, and the colour of those of its marks that name none."""
+    """The two axes of a trace, and the default colour of its marks."""
 
     x: Axis
     y: Axis

@@ -25,7 +25,9 @@ from explainlab.app.words.terms import described
 from explainlab.attribution.records import Attribution
 from explainlab.attribution.registry import get_method
 from explainlab.figures.export import (
+    command_line,
     label_share_words,
+    python_code,
     report_maps,
     shared_warnings,
     to_csv,
@@ -34,7 +36,6 @@ from explainlab.figures.export import (
     token_words,
 )
 from explainlab.figures.heatmap import Heatmap, heatmaps
-from explainlab.figures.reproduce import command_line, python_code
 from explainlab.models.caveats import cut_words
 from explainlab.service.service import Service
 
