@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from explainlab.analyses.activation.result import ActivationData, ActivationText
-from explainlab.analyses.groups import groups_of
 from explainlab.analyses.parameters import RANDOM
+from explainlab.analyses.significance import groups_of
 from explainlab.analyses.wording import counted, joined, mean_words, quoted
 from explainlab.metrics.trust import TIE
 from explainlab.request import Unit

@@ -8,8 +8,8 @@ import numpy as np
 
 from explainlab.analyses import too_short
 from explainlab.analyses.candidates.result import CandidatesData, CandidatesText, Selection
-from explainlab.analyses.groups import groups_of
 from explainlab.analyses.records import MetricFacts, metric_of
+from explainlab.analyses.significance import groups_of
 from explainlab.analyses.summary import interval
 from explainlab.analyses.wording import counted, interval_words
 from explainlab.metrics.trust import TIE

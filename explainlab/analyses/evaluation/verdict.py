@@ -11,9 +11,9 @@ from explainlab.analyses import too_short
 from explainlab.analyses.evaluation.result import REVERSED, EvaluationData, EvaluationText, MethodMetric
 from explainlab.analyses.evaluation.table import metric_row
 from explainlab.analyses.evaluation.truth import said_by
-from explainlab.analyses.groups import Groups, grouped
 from explainlab.analyses.numbers import Measure, Number
 from explainlab.analyses.parameters import RANDOM
+from explainlab.analyses.significance import Groups, grouped
 from explainlab.analyses.wording import ahead_on_a_text, counted, joined, mean_words
 from explainlab.attribution.registry import chosen_by, label_of
 from explainlab.metrics.registry import MetricRequest, parse_metric
@@ -62,7 +62,7 @@ def text_verdict(body: EvaluationText, metric: MetricRequest) -> str:
 def metric_groups(body: EvaluationData, metric: str, of: int = 1, without: Collection[str] = ()) -> Groups:
     """Group the methods by a metric (its name ``asked``), by the test whose diagram the page draws.
 
-    ``of`` as for :func:`explainlab.analyses.groups.grouped`. ``without``: methods to leave out.
+    ``of`` as for :func:`explainlab.analyses.significance.grouped`. ``without``: methods to leave out.
     """
     key = metric_row(body, metric).key
     tested = next(each for each in body.critical if each.metric == key)

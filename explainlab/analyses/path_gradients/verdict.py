@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from explainlab.analyses.groups import groups_of_intervals
 from explainlab.analyses.path_gradients.result import ShareSummary
+from explainlab.analyses.significance import groups_of_intervals
 from explainlab.analyses.wording import counted, whole_percent
 
 

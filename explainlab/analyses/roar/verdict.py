@@ -9,10 +9,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from explainlab.analyses.groups import groups_of_intervals
 from explainlab.analyses.records import Interval
 from explainlab.analyses.roar.judging import known_seeds
 from explainlab.analyses.roar.result import Estimated, Faithfulness, RoarData
+from explainlab.analyses.significance import groups_of_intervals
 from explainlab.analyses.summary import spelled, table
 from explainlab.analyses.wording import capital, counted, joined, mean_words
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from explainlab.analyses.groups import groups_of
+from explainlab.analyses.significance import groups_of
 from explainlab.analyses.synthetic_roar.result import LABELS, OrderShare, SyntheticRoarData
 from explainlab.analyses.wording import counted, whole_percent
 
