@@ -59,7 +59,7 @@ def duration(seconds: float) -> str:
 
 
 def takes(seconds: float | None = None, size: float | None = None) -> str:
-    """What something takes, of which some may not be known: ``Takes about 12 s, 180 MB``; empty if nothing is.
+    """Return the known ones of time and memory in words, ``Takes about 12 s, 180 MB``; empty if neither is known.
 
     ``size``: bytes of memory.
     """
@@ -69,7 +69,7 @@ def takes(seconds: float | None = None, size: float | None = None) -> str:
 
 
 def size_words(size: float) -> str:
-    """So many bytes as ``180 MB`` or ``1.5 GB``."""
+    """Return a number of bytes as ``180 MB`` or ``1.5 GB``."""
     return f"{max(1, round(size / 1e6)):,} MB" if size < 1e9 else f"{size / 1e9:,.1f} GB"
 
 

@@ -1,4 +1,4 @@
-"""Whose order tells a classifier's answer soonest, in words."""
+"""The method whose order reveals a classifier's answer soonest, in words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Charts of attacks: their course on one text, what they reach by radius, both objectives; maps before and after."""
+"""Charts of attacks: their course on one text, their effect by radius, both objectives; maps before and after."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _course(body: AttackText, values: str, name: str, title: str, axis: str, bef
 
 
 def trade_off(body: AttackText | AttackData) -> Chart:
-    """What the attacks reach at each radius: the changes of the map beside that of the probability."""
+    """Return a chart of the attacks' effect at each radius: changes of the map beside changes of the probability."""
     figure, radii = go.Figure(layout=layout(_RADIUS, "Mean change")), _radii(body.rows)
     for place, (key, name) in enumerate(_MEASURES.items()):
         for objective in dict.fromkeys(row.objective for row in body.rows):
@@ -166,7 +166,7 @@ def _heatmaps(result: AnalysisResult[AttackText]) -> Iterator[Map]:
 
 
 def shares_of(body: TextBody, request: Request, scores: Sequence[float]) -> Attribution:
-    """|scores| [n_features] as shares of those of the content features, to be drawn as a map of ``request``."""
+    """Return |scores| [n_features] as shares of the content features' sum, in the form of a map of ``request``."""
     sizes = np.abs(np.array(scores))
     content = [not feature.special for feature in body.features]
     total = sizes[content].sum()

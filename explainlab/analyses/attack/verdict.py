@@ -1,4 +1,4 @@
-"""Whether a method's maps can be driven away, in words."""
+"""The effect of attacks on a method's maps, in words."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def sentence_row(rows: Sequence[AttackRow]) -> AttackRow:
 
 
 def text_verdict(body: AttackText) -> str:
-    """What an attack did to the map of one text."""
+    """Say how an attack changed the map of one text."""
     if body.original.left_out:
         return not_attacked(body, body.original)
     row = sentence_row(body.rows)
@@ -44,7 +44,7 @@ def not_attacked(body: TextBody, original: Original) -> str:
 
 
 def data_verdict(body: AttackData) -> str:
-    """What the attacks did on average."""
+    """Say how the attacks changed maps on average."""
     row = sentence_row(body.rows)
     if not row.n:
         return f"None of {counted(body.left_out, 'text')} was attacked: {body.originals[0].left_out}."

@@ -21,9 +21,9 @@ def answers(rows: Sequence[Checked], title: str) -> Chart:
 
 
 def answer_cells(rows: Sequence[Checked], method: str = "", axiom: str = "", dark: bool = False) -> dict[str, Any]:
-    """The same as cells that can be pressed: see :meth:`explainlab.figures.matrix.Matrix.pressable`.
+    """Return the same table as cells to press: see :meth:`explainlab.figures.matrix.Matrix.pressable`.
 
-    A press selects ``{"method", "axiom"}``; the cell of these is framed.
+    A press selects ``{"method", "axiom"}``; the cell of ``method`` and ``axiom`` is framed.
     """
     return _matrix(rows).pressable({"method": method, "axiom": axiom}, dark)
 

@@ -1,4 +1,4 @@
-"""What choosing among many attributions is worth, in words: by the reported metric, and by another one."""
+"""The gain of choosing among many attributions, in words: by the reported metric, and by another one."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def _mean_left(left: Sequence[float], gain: float) -> str:
 
 
 def _left(share: float) -> str:
-    """What is left of a gain, where nothing is known of chance."""
+    """Say which share of a gain remains, where the gain by chance is unknown."""
     if share < -_LITTLE:
         return "the map is worse than without a choice"
     if share <= _LITTLE:

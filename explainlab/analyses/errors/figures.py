@@ -1,4 +1,4 @@
-"""What a model mistakes for what and how far its confidence can be trusted; the difference of two attributions."""
+"""Charts of a model's mistakes by pairs of classes, of its confidence, and of the difference of two attributions."""
 
 from __future__ import annotations
 

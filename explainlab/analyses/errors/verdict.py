@@ -1,4 +1,4 @@
-"""How often a model is right about a data set, and where it is not, in words."""
+"""The accuracy of a model on a data set, and the place of its mistakes, in words."""
 
 from __future__ import annotations
 

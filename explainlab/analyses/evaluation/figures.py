@@ -67,7 +67,7 @@ def methods_by_metric(body: Body, name: str) -> Chart:
 
 
 def _symbol(method: str) -> str:
-    """What stands for a method or a control."""
+    """Return the symbol of a method or a control."""
     return "cross" if method == RANDOM else "x" if method.startswith(REVERSED) else "circle"
 
 

@@ -1,7 +1,7 @@
-"""The answer to a text in words: what the model says, which words speak for it, and whether to trust the attribution.
+"""The answer to a text in words: the prediction, the words that speak for it, and advice on the attribution.
 
-Rules, not a model. A word is named only where its score stands out and exceeds its own numerical error, and "mainly"
-only where the words named hold most of what speaks for the class.
+Rules, not a model. A word has its name in the answer only if its score stands out and exceeds its own numerical error;
+"mainly" needs named words with most of the score for the class.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How many steps a text or a data set needs, in words."""
+"""The number of steps that a text or a data set needs, in words."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SUMS: dict[Rule, str] = {
 
 
 def rule_name(rule: Rule) -> str:
-    """What readers call a rule where it stands alone."""
+    """Return the name of a rule where it stands alone."""
     return capital(_SUMS[rule])
 
 
@@ -66,7 +66,7 @@ def still_from(body: IntegrationErrorText, rule: Rule) -> int | None:
 
 
 def _needs(steps: Mapping[Rule, float], tried: Mapping[Rule, Sequence[int]], whose: str) -> str:
-    """What the first rule needs, and beside it Gauss-Legendre, else the rule that needs fewest."""
+    """Say how many steps the first rule needs, and beside it Gauss-Legendre, else the rule that needs fewest."""
     first, *others = steps
     verb = "needs" if first == "gauss_legendre" else "need"
     words = [f"{capital(_SUMS[first])} {verb} {_count(steps[first], tried[first], ' step')} for {whose}"]
@@ -77,7 +77,7 @@ def _needs(steps: Mapping[Rule, float], tried: Mapping[Rule, Sequence[int]], who
 
 
 def _count(steps: float, tried: Sequence[int], noun: str = "") -> str:
-    """Of the step counts ``tried``: below the first nothing is known, nor beyond the last."""
+    """Return a step count in words; only counts from the first to the last one ``tried`` are known."""
     n = max(tried) if steps == inf else int(steps)
     bound = "more than " if steps == inf else "at most " if n == min(tried) > 1 else ""
     return f"{bound}{n:,}{noun}{'s' if noun and n > 1 else ''}"

@@ -105,7 +105,7 @@ def feature_changes(attribution: Attribution, palette: str = DEFAULT, theme: str
 
 
 def settled(body: IntermediatePredictionsData) -> Chart:
-    """How much of a text was read when its predicted class changed no more: texts by tenths, of a data set."""
+    """Return a chart of texts by the tenth of the text after which the predicted class no longer changes."""
     shares = [text.settled for text in body.texts]
     places = [math.ceil(10 * share - 1e-9) - 1 for share in shares]  # (0, 10%] is the first
     tenths = [places.count(i) for i in range(10)]
@@ -217,7 +217,7 @@ def _name_features(figure: go.Figure, names: Sequence[str]) -> None:
 
 
 def _settled(read: Sequence[dict[str, float]], target: str) -> str:
-    """From where on the target is what the model predicts."""
+    """Say from which feature on the model predicts the target."""
     other = [i for i, row in enumerate(read) if max(row, key=row.__getitem__) != target]
     first = other[-1] + 1 if other else 0
     if first == len(read):

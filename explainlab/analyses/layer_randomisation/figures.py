@@ -146,7 +146,7 @@ def attribution_of(
 
 
 def _heatmaps(result: AnalysisResult[RandomisationText]) -> list[Map]:
-    """Of every method the map of the model itself, and the one with most units random."""
+    """Return for each method its map of the model itself, and its map of the model with the most random units."""
     body, maps = result.body, []
     for method in body.methods:
         drawn = [(method.label, method.scores)]

@@ -1,4 +1,4 @@
-"""The share of masked texts that are told apart from training texts, by masking ratio: a line a baseline."""
+"""Charts of the share of masked texts that differ from training texts, by masking ratio: a line for each baseline."""
 
 from __future__ import annotations
 

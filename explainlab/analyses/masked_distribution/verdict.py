@@ -1,4 +1,4 @@
-"""Whether masked texts look like training texts to a model, in words."""
+"""The similarity of masked texts to training texts, as a model reads them, in words."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NAMES = {
 
 
 def looks_alike(at: RejectedAt) -> bool:
-    """Whether texts that are so masked look like those of the training."""
+    """Return True if texts with these masks look like training texts."""
     return at.low <= MOST
 
 
@@ -42,7 +42,7 @@ def short_answer(own: OfBaseline) -> str:
 
 
 def line(body: MaskedDistributionData | None) -> str:
-    """What a table of metrics says of the check ``body``; None: there is none yet."""
+    """Return the line about the check ``body`` under a table of metrics; None: no check exists yet."""
     answer = "not checked" if body is None else short_answer(body.baselines[0])
     return f"Masked texts look like training texts to this model: {answer}."
 
@@ -79,7 +79,7 @@ def _share(at: RejectedAt) -> str:
 
 
 def _control_words(body: MaskedDistributionData) -> str:
-    """What stood for the training texts, and what happens to others like them, to whole and to shuffled texts."""
+    """Name the sample of training texts, and say how the test reads similar, whole and shuffled texts."""
     stood = {
         "trained": "masked as in its training" if body.told else "unmasked, as nothing tells that its training masked",
         "none": "unmasked",

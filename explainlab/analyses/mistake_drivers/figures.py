@@ -48,7 +48,7 @@ def drivers(body: MistakeDriversData, kind: Kind, hide_function_words: bool = Fa
 
 
 def places(body: MistakeDriversData, kind: Kind, hide_function_words: bool = False) -> list[int]:
-    """Where in ``body.words`` or ``body.pairs`` those are that are not :func:`folded`."""
+    """Return the indices of ``body.words`` or ``body.pairs`` that are not :func:`folded`."""
     return [i for i, driver in enumerate(drivers_of(body, kind)) if not folded(driver, hide_function_words)]
 
 
@@ -60,7 +60,7 @@ def drivers_of(body: MistakeDriversData, kind: Kind) -> Sequence[Driver]:
 def _add_dots(
     figure: go.Figure, name: str, values: Mapping[int, Interval], symbol: str, color: str, beside: float
 ) -> None:
-    """A dot for every mean there is, by place, so far ``beside`` its line that no interval hides another."""
+    """Draw a dot for each mean in ``values``, ``beside`` its line, so that no interval hides another."""
     known = {i: (line, value) for line, (i, value) in enumerate(values.items()) if value.mean is not None}
     bars = error_bars([value for _, value in known.values()])
     figure.add_scatter(

@@ -1,4 +1,4 @@
-"""What drives a model's mistakes, in words."""
+"""The words that drive a model's mistakes, in a sentence."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ def token_strip(body: PathGradientsText, steps: int, palette: str = DEFAULT, the
 
 
 def gradient_shares(body: PathGradientsData) -> Chart:
-    """How much of the total |dF/dα| lies in each part of the path, a line a step count: means over a data set."""
+    """Return a chart of the share of the total |dF/dα| in each part of the path; a line is the mean at a step count."""
     bins, n = body.summary.bins, body.summary.n
     middles = [(i + 0.5) / bins for i in range(bins)]
     figure = go.Figure(layout=layout(_ALPHA, "Mean share of the total |dF/dα|"))
@@ -173,7 +173,7 @@ def _strip_notes(values: np.ndarray, kept: Sequence[int], columns: Sequence[np.n
 
 
 def _diverging(palette: str, theme: str) -> list[list[Any]]:
-    """From the hue against the target over the bare page to the hue for it."""
+    """Return a colour scale from the hue against the target over the bare page to the hue for it."""
     hues = getattr(PALETTES[palette], theme)
     clear = {
         hue: f"rgba({int(hue[1:3], 16)},{int(hue[3:5], 16)},{int(hue[5:7], 16)},0)"

@@ -1,4 +1,4 @@
-"""Whether the truth about a model is known, in words: what failed, by how much, and what may be the reason."""
+"""The checks of a planted truth, in words: which failed, by how much, and possible reasons."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _ROUNDING = 1e-9
 
 
 def failures(body: PlantedData) -> list[str]:
-    """What is not as it must be where the planted words alone decide."""
+    """Describe each failed check of a truth that lies in the planted words alone."""
     failed = []
     if abs(body.accuracy.mean - body.best_accuracy) > FROM_BEST + _ROUNDING:
         failed.append(
@@ -27,7 +27,7 @@ def failures(body: PlantedData) -> list[str]:
 
 
 def verdict(body: PlantedData) -> str:
-    """Whether the truth is known, and if not, what failed."""
+    """Say that the truth is known, or which check failed."""
     if not body.known:
         return f"This model has no known mechanism: {'; '.join(body.failed)}."
     return (
@@ -37,7 +37,7 @@ def verdict(body: PlantedData) -> str:
 
 
 def reasons(body: PlantedData) -> list[str]:
-    """What may have made a check fail, a sentence each."""
+    """Return possible reasons of a failed check, a sentence each."""
     told = []
     if body.unknown:
         words = joined([quoted(word) for word in body.unknown])

@@ -128,7 +128,7 @@ def faithfulness(body: RoarData) -> Chart:
 
 
 def sparsity(body: RoarData, of: str) -> Chart:
-    """How much of a text's importance its most important tokens hold: ``of`` the first ``tokens`` or ``percents``."""
+    """Return a chart of the share of importance in the most important tokens; ``of``: ``tokens`` or ``percents``."""
     labels = labels_of(body)
     styles = color_symbols([row.measure for row in body.sparsity], RANDOM)
     by_count = of == "tokens"
@@ -195,7 +195,7 @@ def costs(body: RoarData) -> Chart:
 
 
 def time_unit(seconds: float) -> tuple[str, int]:
-    """The unit of an axis up to so many ``seconds``, and how many seconds it has."""
+    """Return the unit of an axis that ends at ``seconds``, and the seconds in one unit."""
     return ("Seconds", 1) if seconds < _MINUTE else ("Minutes", 60) if seconds < _HOUR else ("Hours", 3600)
 
 
@@ -215,7 +215,7 @@ def _line(body: RoarData, measure: str, recursive: bool) -> list[CurvePoint]:
 
 
 def _places(body: RoarData) -> list[int]:
-    """Where the ratios are on the x axis; counts stand at equal distances, as their last is of any length."""
+    """Return the places of the ratios on the x axis; counts have equal distances, as the last one has any length."""
     return list(range(len(body.ratios))) if body.counted else body.ratios
 
 

@@ -1,7 +1,7 @@
-"""What retraining tells of each measure, in words: faithful to a degree, not shown to be, or worse than random words.
+"""The judgement of retraining on each measure, in words: faithful to a degree, not shown to be, or worse than random.
 
-The judgement is that of the paper, over the whole area. Words that say the same may stand in for masked ones: so by
-ROAR no difference to random words tells nothing, while Recursive ROAR asks the measure for these as well.
+The rule is that of the paper, over the whole area. Words with the same meaning may stand in for masked ones: so by ROAR
+no difference to random words proves nothing, while Recursive ROAR asks the measure for these words as well.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def overview(body: RoarData) -> str:
 
 
 def missing(body: RoarData) -> list[str]:
-    """That models are not made yet, or cannot be; nothing where all are there."""
+    """Say which models are missing, not made yet or impossible to make; nothing if all exist."""
     told = []
     if body.unfinished:
         told.append(f"Unfinished: {counted(body.unfinished, 'model')} of {len(body.nodes):,} still to be made.")
@@ -45,7 +45,7 @@ def missing(body: RoarData) -> list[str]:
 
 
 def measure_sentences(body: RoarData) -> list[str]:
-    """One sentence for each measure, by Recursive ROAR and by ROAR, in the order in which they were asked."""
+    """Return a sentence for each measure, in the order of the request, by Recursive ROAR and by ROAR."""
     return [_sentence(body, row) for row in whole_areas(body)]
 
 
@@ -78,12 +78,12 @@ def series_name(body: RoarData, measure: str, recursive: bool) -> str:
 
 
 def is_random(body: RoarData, measure: str) -> bool:
-    """Whether ``measure`` is the control."""
+    """Return True if ``measure`` is the control."""
     return any(fact.random for fact in body.measures if fact.name == measure)
 
 
 def kind_name(recursive: bool) -> str:
-    """What readers call the kind of masking."""
+    """Return the name of a kind of masking."""
     return "Recursive ROAR" if recursive else "ROAR"
 
 
@@ -155,7 +155,7 @@ def _told_apart(body: RoarData, recursive: bool) -> str:
 
 
 def _leaks(body: RoarData) -> str:
-    """Where the performance rises as more is masked; empty where it does nowhere."""
+    """Say where the performance rises with more masks; empty if it never does."""
     if not body.leakage:
         return ""
     labels, several = labels_of(body), len(body.recursive) > 1
@@ -192,7 +192,7 @@ def lines(body: RoarData) -> list[str]:
 
 
 def weights_words(body: RoarData) -> str:
-    """Where the weights of models stay; empty where they do not."""
+    """Name the folder of the models' weights; empty if the run deletes them."""
     folders = {Path(node.weights).parent for node in body.nodes if node.weights}
     return f"The weights of each model are a directory in {folders.pop()}." if folders else ""
 

@@ -1,4 +1,4 @@
-"""What a set of studies says in words, from the headline numbers of its cells."""
+"""The answer of a set of studies in words, from the headline numbers of its cells."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def points(studies: StudySet) -> list[str]:
 
 
 def none_done(studies: StudySet) -> str:
-    """That there is no result, or none yet."""
+    """Say that there is no result, or none yet."""
     yet = " yet" if any(cell.status == "waiting" for cell in studies.cells) else ""
     return f"None of {counted(len(studies.cells), 'cell')} has a result{yet}."
 

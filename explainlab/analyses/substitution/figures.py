@@ -1,4 +1,4 @@
-"""Charts of attacks by near words: what they changed on average and text by text; maps before and after."""
+"""Charts of attacks by near words: changes on average and text by text; maps before and after."""
 
 from __future__ import annotations
 
@@ -93,9 +93,9 @@ def _data_charts(result: AnalysisResult[SubstitutionData]) -> list[Chart]:
 
 
 def _heatmaps(result: AnalysisResult[SubstitutionText]) -> Iterator[Map]:
-    """Of every attack the text before and after it, as shares on one scale, the replaced words marked in both.
+    """Yield the text before and after each attack, as shares on one scale, with a mark on replaced words.
 
-    Attacks with the same end are drawn once. The top features are framed.
+    Attacks with the same end share one map. The top features are framed.
     """
     body, k = result.body, len(result.body.original.listed)
     chosen = parse_method(body.method)
@@ -127,7 +127,7 @@ def _ends(body: SubstitutionText) -> dict[str, SubstitutedText]:
 
 
 def _marks(text: SubstitutedText, words: Callable[[ReplacedWord], str]) -> dict[int, str]:
-    """What is said of every feature in which a word was replaced."""
+    """Return a remark for each feature in which an attack replaced a word."""
     by_feature: dict[int, list[str]] = {}
     for word in text.replaced:
         by_feature.setdefault(word.feature, []).append(words(word))

@@ -1,4 +1,4 @@
-"""Whether three answers rank the measures alike, in words."""
+"""The agreement of three answers on the rank of the measures, in words."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _JUDGED: dict[Judged, str] = {
 
 
 def judged(tau: Agreed) -> Judged:
-    """Whether the interval of ``tau`` lies above 0, below 0, or holds it; ``not shown`` without an interval too."""
+    """Return the place of 0 beside the interval of ``tau``: below, above or in it (``not shown``: also no interval)."""
     if tau.mean is None:
         return "not known"
     if tau.low is None or tau.high is None or tau.low <= 0 <= tau.high:
@@ -50,7 +50,7 @@ def verdict(body: ThreeAnswersData) -> str:
 
 
 def limits(body: ThreeAnswersData) -> list[str]:
-    """What the answer cannot tell: without models, with few seeds."""
+    """Return the limits of the answer: missing models, few seeds."""
     told = []
     if body.unknown:
         told.append(f"{counted(body.unknown, 'model')} of the grid could not be made.")
@@ -104,7 +104,7 @@ def rows(body: ThreeAnswersData) -> list[dict[str, str]]:
 
 
 def performance_words(body: ThreeAnswersData) -> str:
-    """How well the two models read whole texts."""
+    """Say how well the two models read whole texts."""
     plain, masked = (mean_words(as_estimate(own)) for own in (body.plain, body.masked))
     return f"{METRICS[body.metric]} of whole texts: the plain model {plain}, the masked model {masked}"
 

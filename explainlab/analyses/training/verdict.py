@@ -1,4 +1,4 @@
-"""What became of a training, in words: how well a made model reads texts that it did not learn from."""
+"""The result of a training in words: how well a made model reads texts that it did not learn from."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def validated(card: MadeModel) -> Made:
 
 
 def sentence(made: Made, name: str) -> str:
-    """How well the model called ``name`` reads, and which epoch was kept."""
+    """Say how well the model called ``name`` reads, and which epoch its files have."""
     card, accuracy = made.model, made.accuracy
     epochs = counted(len(card.epochs), "epoch")
     if accuracy is None:
@@ -54,7 +54,7 @@ def mean_accuracy(models: Sequence[Made]) -> Interval | None:
 
 
 def masked_words(card: MadeModel) -> str:
-    """How well the model of ``card`` reads masked texts; empty unless it was trained and validated on such."""
+    """Say how well the model of ``card`` reads masked texts; empty unless its training had such texts."""
     masked = card.epochs[card.best_epoch - 1].masked
     if masked is None:
         return ""
@@ -65,9 +65,9 @@ def masked_words(card: MadeModel) -> str:
 
 
 def plain_words(card: MadeModel, others: Iterable[MadeModel]) -> str:
-    """What training on masks costs: the accuracy without masks beside that of the same model by the plain recipe.
+    """Say how much accuracy without masks a training on masks costs, beside the same model by the plain recipe.
 
-    That is one of the ``others`` that differs in nothing but the masks. Empty for a model that was trained without.
+    That model is one of the ``others`` and differs in nothing but the masks. Empty for a model without masks.
     """
     if not card.settings.get("masking") or (own := validated(card).accuracy) is None:
         return ""
@@ -83,7 +83,7 @@ def plain_words(card: MadeModel, others: Iterable[MadeModel]) -> str:
 
 
 def points(models: Sequence[Made]) -> list[str]:
-    """What a reader must know beside the accuracies; nothing where there are none."""
+    """Return remarks that a reader must know beside the accuracies; empty if there are none."""
     told, classes = [words for made in models if (words := masked_words(made.model))], len(models[0].model.labels)
     guessing = [str(made.model.seed) for made in models if made.accuracy and made.accuracy.low <= 1 / classes]
     if guessing:

@@ -1,4 +1,4 @@
-"""Whether an attribution can be trusted, in words: what its top features do, and how many random ones do as well."""
+"""Advice on trust in an attribution, in words: the effect of its top features, and of the top of random maps."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _against_chance(summary: Summary) -> str:
 
 
 def level(body: TrustText) -> float:
-    """How far an attribution is beyond chance: the smaller of the shares that it beats; NaN where nothing can tell."""
+    """Return the smaller of the shares of random maps that an attribution beats; NaN if no metric decides."""
     if not any(metric.counted for metric in body.metrics) or all(_alike(metric) for metric in body.metrics):
         return math.nan
     return min(metric.beaten for metric in body.metrics)
@@ -84,7 +84,7 @@ def _conclusion(body: TrustText, name: str, unit: Unit) -> str:
 
 
 def _as_good(metric: Comparison, total: int) -> str:
-    """How many random attributions do as well; ties count half, and a half is rounded up."""
+    """Say how many random attributions do as well; ties count half, rounded up."""
     n = math.ceil(total * (1 - metric.beaten) - TIE)
     if n == 0:
         return f"none of {total} random maps does as well"
@@ -93,7 +93,7 @@ def _as_good(metric: Comparison, total: int) -> str:
 
 
 def _alike(metric: Comparison) -> bool:
-    """Whether this attribution and most random ones have one value."""
+    """Return True if this attribution and most random ones have the same value."""
     return max(metric.high, metric.value) - min(metric.low, metric.value) <= TIE
 
 
