@@ -1,4 +1,4 @@
-"""What all tests share: tiny models of every architecture, the shared models and data, a home of their own."""
+"""Fixtures of all tests: tiny models of every architecture, the shared models and data, a home folder."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ def model_for(zoo: Zoo, speaker: Zoo) -> Zoo:
 
 @pytest.fixture(params=first(ONE_OF_EACH, ZOO, "an encoder and a decoder stand for 17 models"))
 def classifier(request: pytest.FixtureRequest, zoo: Zoo) -> Classifier:
-    """Each tiny model in turn, of which the first tier has an encoder and a decoder."""
+    """Return each tiny model in turn; the first tier has an encoder and a decoder."""
     return zoo(request.param)
 
 

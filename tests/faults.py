@@ -263,7 +263,7 @@ class Covered:
         self._lines: dict[str, dict[int, list[str]]] = {}
 
     def __call__(self, path: str) -> Mapping[int, Iterable[str]]:
-        """Give the tests of each line of a file, in the order in which they are to run."""
+        """Return the tests of each line of a file, in the order of their runs."""
         if path not in self._lines:
             contexts = self._data.contexts_by_lineno(str(ROOT / path))
             self._lines[path] = {line: spread(filter(None, tests)) for line, tests in contexts.items()}

@@ -136,7 +136,7 @@ def _wrapped(core: Tokenizer, names: dict[str, str], extra: list[str] | None = N
 
 @dataclass(frozen=True)
 class Species:
-    """What one tiny model is made of: transformers' model type, its tokenizer, and configuration of its own."""
+    """The parts of one tiny model: transformers' model type, its tokenizer, and its configuration."""
 
     model_type: str
     tokenizer: Callable[[], PreTrainedTokenizerFast]

@@ -48,7 +48,7 @@ class AnalysisRun:
 
     @cached_property
     def usual(self) -> tuple[Result, Recorder]:
-        """A result with the progress that was told, computed once; it leaves the model as it was."""
+        """A result with its reports of progress, computed once; the model stays as it was."""
         progress = Recorder()
         with unchanged(self.classifier, "a run"):
             return self(progress), progress
@@ -104,7 +104,7 @@ def _run_check(check: Check, run: AnalysisRun) -> None:
         raise AssertionError(f"{run.analysis.id} of {of}, {check.__name__}: {error}") from error
 
 
-# What is declared ----------------------------------------------------------------------------------------------------
+# The declaration -----------------------------------------------------------------------------------------------------
 
 
 def declares(run: AnalysisRun) -> None:
@@ -132,7 +132,7 @@ def refuses(run: AnalysisRun) -> None:
     assert remedy, "the refusal does not say what to do"
 
 
-# What it answers -----------------------------------------------------------------------------------------------------
+# The answers ---------------------------------------------------------------------------------------------------------
 
 
 def answers(run: AnalysisRun) -> None:
@@ -235,7 +235,7 @@ def _pictures(figures: Figures) -> list[Any]:
 
 
 def keys(run: AnalysisRun) -> None:
-    """Equal requests have equal keys, however they are written; what decides the numbers changes the key."""
+    """Check that equal requests have equal keys in every spelling, and that each field behind the numbers counts."""
     key, request = run.key(), run.request()
     assert re.fullmatch(r"[0-9a-f]{64}", key), f"the key {key!r} is not 64 hexadecimal digits"
     assert run.key(parameters=request.parameters) == key, "a request written out in full has another key"
@@ -312,7 +312,7 @@ def goes_on(run: AnalysisRun) -> None:
 
 
 def _alike(value: Any, other: Any) -> bool:
-    """Whether two records are equal but for float64 rounding and costs: stored results cost nothing."""
+    """Return True if two records are equal except for float64 rounding and costs: stored results cost nothing."""
     if isinstance(value, dict) and isinstance(other, dict):
         names = (value.keys() | other.keys()) - {"cost"}
         return all(name in value and name in other and _alike(value[name], other[name]) for name in names)

@@ -30,9 +30,9 @@ _float32 = torch.float32
 
 @contextmanager
 def _no_float32() -> Iterator[None]:
-    """Whoever names float32, or no type, gets float64: also models that normalise in float32, and other threads.
+    """Give float64 to all code that names float32, or no type: also to models that normalise in float32, in any thread.
 
-    Only the files of models that are loaded inside are read as usual.
+    Only the weights of models that load inside keep their type.
     """
     usual = torch.get_default_dtype()
     with (

@@ -32,7 +32,7 @@ FEWEST = 2
 
 @dataclass(frozen=True)
 class Observed:
-    """An attribution with the passes that were made for it and the progress that was told."""
+    """An attribution with its passes and its reports of progress."""
 
     result: Attribution
     passes: Passes
@@ -55,7 +55,7 @@ class MethodRun:
 
     @cached_property
     def exact(self) -> Observed:
-        """As :attr:`usual`, in float64."""
+        """The same as :attr:`usual`, in float64."""
         with exact(self.classifier) as classifier:
             return self._observed(classifier)
 
@@ -151,7 +151,7 @@ def refuses(run: MethodRun) -> None:
 
 
 def answers(run: MethodRun) -> None:
-    """There is a finite score for each token; target and sum are right; the model is unchanged; runs are repeatable."""
+    """Check a finite score for each token, target and sum, the unchanged model, and an equal second run."""
     result = run.usual.result
     _has_its_shape(run, result)
     again = run(seed=0 if run.method.random else 1)

@@ -130,7 +130,7 @@ def _is_independent_of_batches(request: MetricRequest, classifier: Classifier) -
 
 
 def _compares(request: MetricRequest, metric: AnyMetric, classifier: Classifier, cases: list[Case]) -> None:
-    """The rationale is better ranked first than last; a text without one has no value, and the reason is told."""
+    """Check that ranking the rationale first beats ranking it last; a text without one has no value, with a reason."""
     ideal = [case.rationale.astype(float) for case in cases[:2] if not isinstance(case.rationale, str)]
     ranked = [replace(case, scores=np.stack([own, 1 - own])) for case, own in zip(cases[:2], ideal, strict=True)]
     values = _values(_results(classifier, request, ranked))

@@ -176,7 +176,7 @@ def replacing(classifier: Classifier) -> None:
 
 
 def positions(classifier: Classifier) -> None:
-    """A causal decoder predicts at every position from the text so far; other models refuse."""
+    """Check that a causal decoder predicts at every position from the text up to there; other models refuse."""
     if classifier.architecture.capabilities["causal decoder"]:
         inputs = classifier.inputs([classifier.encode(SHORT)])
         _refused(lambda: classifier.position_logits(inputs), "makes intermediate predictions")

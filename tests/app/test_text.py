@@ -50,7 +50,7 @@ JOINER = "\u2060"
 
 
 def visible(markdown: str) -> str:
-    """What a reader sees of ``markdown``; fails if it holds anything but text."""
+    """Return the visible text of ``markdown``; fail if it has anything but text."""
     shown = ""
     for block in _parser.parse(markdown):
         assert block.type in ("paragraph_open", "inline", "paragraph_close"), block.type

@@ -177,5 +177,5 @@ def few_rows(directory: Path, model: Classifier) -> str:
 
 
 def cut(page: Page, pictures: str) -> list[str]:
-    """What of the ``pictures``' text is cut."""
+    """Return the texts in ``pictures`` that are cut off."""
     return page.locator(pictures).evaluate_all(CUT)

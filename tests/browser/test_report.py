@@ -1,4 +1,4 @@
-"""A study's report, opened from disk: every figure is drawn, nothing is asked of anyone, text stays text."""
+"""A study's report, opened from disk: it draws every figure, sends no request, and shows text as text."""
 
 from __future__ import annotations
 
