@@ -74,7 +74,7 @@ def _float64(model: Model) -> Model:
 
 @contextmanager
 def exact(classifier: Classifier) -> Iterator[Classifier]:
-    """A copy of ``classifier`` in float64; inside the block no torch operation rounds to float32.
+    """Yield a copy of ``classifier`` in float64; inside the block no torch operation rounds to float32.
 
     The copy takes twice the memory of the classifier's weights, and stays while the classifier's model does. Compare
     only quantities computed inside the block.

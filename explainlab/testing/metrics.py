@@ -61,7 +61,7 @@ def _check(request: MetricRequest, metric: AnyMetric, classifier: Classifier) ->
 
 
 def _case(classifier: Classifier, text: str, padding: int = 0) -> Case:
-    """A text with three random attributions, the first with many ties, and its first word as the rationale."""
+    """Return a text with three random attributions, the first with many ties, and its first word as the rationale."""
     encoding = classifier.encode(text)
     logits = classifier.finite(classifier.logits(classifier.inputs([encoding])))[0]
     encoding = encoding.padded(len(encoding) + padding, classifier.pad_id)
@@ -73,7 +73,7 @@ def _case(classifier: Classifier, text: str, padding: int = 0) -> Case:
 
 
 def _results(classifier: Classifier, request: MetricRequest, cases: list[Case]) -> list[list[MetricResult]]:
-    """Results by text and attribution."""
+    """Return the results by text and attribution."""
     batcher = Batcher(classifier, RunContext())
     subjects = [Subject(classifier, case.encoding, batcher=batcher) for case in cases]
     places = range(len(cases[0].scores) if cases else 0)
@@ -117,7 +117,7 @@ def _has_its_shape(
 
 
 def _is_independent_of_batches(request: MetricRequest, classifier: Classifier) -> None:
-    """Values are the same for a text and an attribution alone, and for padded texts one by one (in float64)."""
+    """Check that values are the same for a text and an attribution alone, and for padded texts (in float64)."""
     with exact(classifier) as twin:
         cases = [_case(twin, text) for text in TEXTS]
         together = _values(_results(twin, request, cases))

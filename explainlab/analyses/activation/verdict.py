@@ -11,7 +11,7 @@ from explainlab.request import Unit
 
 
 def text_verdict(body: ActivationText, unit: Unit) -> str:
-    """The methods with the largest area on this text, beside random, and when the prediction stays the target."""
+    """Name the methods with the largest area on this text, beside random, and the step that settles the prediction."""
     areas = {method.method: body.curve(method.method, "activation").auc for method in body.methods}
     labels = {method.method: method.label for method in body.methods}
     best, random = max(areas.values()), areas.get(RANDOM)

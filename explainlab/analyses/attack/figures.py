@@ -26,14 +26,14 @@ _MEASURES = {key: name for key, name in MEASURES.items() if key != "probability_
 
 
 def course_of_share(body: AttackText) -> Chart:
-    """The top features' share of the map at every tenth step, a line an attack."""
+    """Draw the top features' share of the map at every tenth step, a line an attack."""
     title = f"Share of the top features in the map of {body.label}, step by step"
     before = body.original.top_k_sum or 0.0
     return _course(body, "top_k_sum", "attack-course-share", title, "Share of the top features", before)
 
 
 def course_of_probability(body: AttackText) -> Chart:
-    """The probability of the predicted class at every tenth step, a line an attack."""
+    """Draw the probability of the predicted class at every tenth step, a line an attack."""
     title = f"Probability of {body.prediction.label} under attack, step by step"
     before = body.prediction.probabilities[body.prediction.label]
     what = f"Probability of “{shown(body.prediction.label)}”"
@@ -101,7 +101,7 @@ def trade_off(body: AttackText | AttackData) -> Chart:
 
 
 def both_objectives(body: AttackData) -> Chart:
-    """The share taken from the top features under both objectives, a point a text and radius."""
+    """Draw the share taken from the top features under both objectives, a point a text and radius."""
     figure, radii = go.Figure(layout=layout("Unconstrained", "Constrained")), _radii(body.rows)
     free, bound = (_by_text(body.texts, objective) for objective in ("unconstrained", "constrained"))
     rows: list[dict[str, Any]] = [
@@ -154,7 +154,7 @@ def _data_charts(result: AnalysisResult[AttackData]) -> list[Chart]:
 
 
 def _heatmaps(result: AnalysisResult[AttackText]) -> Iterator[Map]:
-    """The map before the attacks and after each, as shares on one scale, their top features framed."""
+    """Yield the map before the attacks and after each, as shares on one scale, their top features framed."""
     body, k = result.body, len(result.body.original.listed)
     request = result.request.model_copy(update={"question": body.method, "parameters": {}})
     before = shares_of(body, request, body.original.scores)

@@ -13,7 +13,7 @@ USUAL = "0.1s"
 
 
 def sentence_row(rows: Sequence[AttackRow]) -> AttackRow:
-    """The row that a sentence is about: constrained if there is one, at the usual radius, else at the first above 0."""
+    """Return the row for the sentence: constrained if possible, at the usual radius, else at the first above 0."""
     last = rows[-1].objective
     own = [row for row in rows if row.objective == last]
     usual = [row for row in own if row.epsilon == USUAL]
@@ -38,7 +38,7 @@ def text_verdict(body: AttackText) -> str:
 
 
 def not_attacked(body: TextBody, original: Original) -> str:
-    """Why a text was left out."""
+    """Say why the attack left a text out."""
     features = sum(not feature.special for feature in body.features)
     return f"Not attacked, with {counted(features, 'feature')}: {original.left_out}."
 

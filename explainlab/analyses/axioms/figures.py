@@ -15,7 +15,7 @@ from explainlab.figures.matrix import Cell, Matrix
 
 
 def answers(rows: Sequence[Checked], title: str) -> Chart:
-    """A row a method, a column an axiom: blue where it passes, red where it fails, clear where there is no answer."""
+    """Draw methods by axioms: a blue cell passes, a red one fails, a clear one has no answer."""
     told = "; ".join(f"{label_of(row.method)}, {row.axiom.replace('_', ' ')}: {answer_words(row)}" for row in rows)
     return Chart("axioms", title, f"{title}: {told}.", _matrix(rows).figure(), [row.model_dump() for row in rows])
 

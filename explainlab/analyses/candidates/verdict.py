@@ -19,9 +19,9 @@ _ALONE = "that is by the very metric that chose, and there is no other to hold i
 
 
 def text_verdict(body: CandidatesText, key: str = "") -> str:
-    """The best of a text's attributions beside their mean, and what the choices of other metrics leave of the gain.
+    """Compare the best of a text's attributions with their mean, and with the choices of other metrics.
 
-    ``key`` is the metric that is reported; empty: the first.
+    ``key`` is the reported metric (empty: the first).
     """
     key = key or next(iter(body.selection))
     chosen = body.selection[key]
@@ -62,7 +62,7 @@ def data_verdict(body: CandidatesData, key: str = "") -> str:
 
 
 def _others(keys: Mapping[str, object], metrics: Sequence[MetricFacts], key: str) -> list[str]:
-    """The other metrics reported; the same at another k, or over several, is not another metric."""
+    """Return the other metrics reported; the same at another k, or over several, is not another metric."""
     families = {other: metric_of(metrics, other).metric.removeprefix("aopc_") for other in keys}
     return [other for other in keys if families[other] != families[key]]
 

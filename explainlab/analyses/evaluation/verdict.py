@@ -21,12 +21,12 @@ from explainlab.text.rationale import ABSENCES
 
 
 def shown_name(name: str) -> str:
-    """The label of what is evaluated."""
+    """Return the label of an evaluated method or control."""
     return f"{label_of(name.removeprefix(REVERSED))}{', reversed' if name.startswith(REVERSED) else ''}"
 
 
 def headline_numbers(body: EvaluationData) -> list[Number]:
-    """Every mean, with what its metric is compared with; the reversed controls are left out."""
+    """Return every mean with the standard of its metric, without the reversed controls."""
     return [
         Number(
             Measure(row.asked, said_by(body, row), row.higher_is_better),
@@ -122,7 +122,7 @@ def left_out(body: EvaluationData, names: Collection[str] = ()) -> list[str]:
 
 
 def paragraphs(body: EvaluationData) -> list[str]:
-    """A sentence for every metric (:func:`data_verdict`), for what scored nothing, and for what the methods cost."""
+    """Return a sentence for every metric (:func:`data_verdict`), for methods without scores, and for the costs."""
     metrics = [parse_metric(name) for name in _metrics(body)]
     words = [f"By {said_by(body, metric)}, {data_verdict(body, metric)}." for metric in metrics]
     words += [f"{shown_name(name)} scored nothing in {counted(n, 'text')}." for name, n in body.failed.items()]

@@ -55,7 +55,7 @@ def _words(row: Survival, control: Control) -> str:
 
 
 def _one_by_one(over: str, units: int, rows: Sequence[Survival], labels: dict[str, str]) -> str:
-    """The methods by their mean rho over the units, each random alone."""
+    """Order the methods by their mean rho over the units, each random alone."""
     means = {
         label: float(np.mean([row.mean for row in rows if row.method == name and row.mean is not None]))
         for name, label in labels.items()

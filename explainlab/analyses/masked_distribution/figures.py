@@ -16,7 +16,7 @@ DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
 
 
 def told_apart(body: MaskedDistributionData) -> Chart:
-    """A line a baseline with Wilson's intervals, from the whole texts on; grey lines for chance and shuffled texts."""
+    """Draw a line for each baseline with Wilson's intervals, from whole texts on, beside chance and shuffled texts."""
     figure = go.Figure(layout=layout("Masked share of a text's tokens", "Texts told apart"))
     rows: list[dict[str, Any]] = []
     for place, own in enumerate(body.baselines):

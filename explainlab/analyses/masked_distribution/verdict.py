@@ -24,7 +24,7 @@ def looks_alike(at: RejectedAt) -> bool:
 
 
 def reach(own: OfBaseline) -> int | None:
-    """The highest ratio in per cent up to which texts look like those of the training; None: not at the lowest."""
+    """Return the highest ratio, in per cent, at which texts still look like training texts; None if none does."""
     found = None
     for at in own.ratios:
         if not looks_alike(at):
@@ -34,7 +34,7 @@ def reach(own: OfBaseline) -> int | None:
 
 
 def short_answer(own: OfBaseline) -> str:
-    """``yes``, ``yes, up to 60% masked`` or ``no``."""
+    """Return ``yes``, ``yes, up to 60% masked`` or ``no``."""
     most = reach(own)
     if most is None:
         return "no"
@@ -48,7 +48,7 @@ def line(body: MaskedDistributionData | None) -> str:
 
 
 def verdict(body: MaskedDistributionData) -> str:
-    """Up to which share masked texts look like training texts, what chance does, and what else may be put there."""
+    """Say up to which share masked texts look like training texts, beside chance and other baselines."""
     first, *others = body.baselines
     told = [_answer_words(first), _control_words(body)]
     by_answer: dict[str, list[str]] = {}

@@ -22,7 +22,7 @@ _LONGEST = 36  # characters of a word, or a pair, beside its dots
 
 
 def drivers(body: MistakeDriversData, kind: Kind, hide_function_words: bool = False) -> Chart:
-    """The words or pairs that clearly push toward the wrong class: mean scores in wrong and in correct rows.
+    """Draw the words or pairs that clearly push toward the wrong class: mean scores in wrong and in correct rows.
 
     Drawn are the first that are not :func:`folded`, with their intervals; if all are, the first of all, and a note. The
     numbers behind the chart are of all. ``customdata`` of every dot is its place in ``body.words`` or ``body.pairs``. A
@@ -53,7 +53,7 @@ def places(body: MistakeDriversData, kind: Kind, hide_function_words: bool = Fal
 
 
 def drivers_of(body: MistakeDriversData, kind: Kind) -> Sequence[Driver]:
-    """The words, or the pairs, of ``body``."""
+    """Return the words, or the pairs, of ``body``."""
     return body.words if kind == "words" else body.pairs
 
 
@@ -80,7 +80,7 @@ def _add_dots(
 
 
 def _name(driver: Driver) -> str:
-    """``words → class (rows)``."""
+    """Return ``words → class (rows)``."""
     return shown(f"{shortened(driver.name, _LONGEST)} → {driver.predicted} ({driver.rows:,})")
 
 

@@ -28,7 +28,7 @@ _MOST_ROWS, _MOST_COLUMNS = 60, 200
 
 
 def gradient_curves(body: PathGradientsText, output: str, feature: int | None = None) -> Chart:
-    """The derivative along the path at every sampled point, for each step count, in total or for one feature."""
+    """Draw the derivative along the path at every sampled point, for each step count, in total or for one feature."""
     unit = "probability" if output == "probability" else "logit"
     whose = "of the whole text" if feature is None else f"of “{spelled(body.features[feature].text)}”"
     figure = go.Figure(layout=layout(_ALPHA, f"dF/dα ({unit} per unit of α)"))
@@ -57,7 +57,7 @@ def gradient_curves(body: PathGradientsText, output: str, feature: int | None = 
 
 
 def token_strip(body: PathGradientsText, steps: int, palette: str = DEFAULT, theme: str = "light") -> Chart:
-    """One row a feature: the derivative along the path, so that a row's mean is the feature's score.
+    """Return one row a feature: the derivative along the path, so that a row's mean is the feature's score.
 
     Neighbouring points share a column where there are more than 200, the largest rows are kept where more than 60.
     """
@@ -131,7 +131,7 @@ def gradient_shares(body: PathGradientsData) -> Chart:
 def path_maps(
     request: Request, body: PathGradientsText, palette: str = DEFAULT
 ) -> tuple[list[Attribution], list[Heatmap]]:
-    """The attribution at each step count, and their heatmaps on one scale with the features marked that differ."""
+    """Return the attribution at each step count, and their heatmaps on one scale; features that differ have a mark."""
     results = []
     for path in body.paths:
         _, weights = nodes(path.rule, path.steps)
@@ -143,7 +143,7 @@ def path_maps(
 
 
 def differing(scores: Sequence[np.ndarray], top: float) -> list[int]:
-    """Features whose scores lie further apart than a tenth of the scale ``top``."""
+    """Return the features whose scores lie further apart than a tenth of the scale ``top``."""
     apart = np.ptp(np.stack(scores), axis=0)
     return np.flatnonzero(apart > DIFFERS * top).tolist() if top else []
 
@@ -157,7 +157,7 @@ def _off(body: PathGradientsText, area: float, feature: int | None) -> str:
 
 
 def _rows_kept(scores: np.ndarray, special: Sequence[bool]) -> list[int]:
-    """Features to draw, in the order of the text: no special token without a score, at most the 60 largest."""
+    """Return the features to draw, in the order of the text: no special token without a score, at most 60."""
     candidates = [i for i, flag in enumerate(special) if not flag or not math.isclose(scores[i], 0, abs_tol=1e-12)]
     largest = sorted(candidates, key=lambda i: -abs(scores[i]))[:_MOST_ROWS]
     return sorted(largest)

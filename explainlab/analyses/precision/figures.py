@@ -34,7 +34,7 @@ _APART = 0.16
 
 
 def kept(body: Body, key: Kept) -> Chart:
-    """A line a method: a mark for each number format with its interval, and grey ones for the controls."""
+    """Draw a line a method: a mark for each number format with its interval, and grey ones for the controls."""
     labels = {own.method: own.label for own in body.methods}
     marks = _marks(body, key)
     figure = go.Figure(layout=layout(AXES[key], "", height=190 + 58 * len(labels)))

@@ -119,7 +119,7 @@ def _mean(row: PrecisionRow) -> float:
 
 
 def _floor(value: float) -> str:
-    """With three digits, and never more than it is."""
+    """Return the number rounded down to three digits."""
     return f"{math.floor(1000 * value) / 1000:.3f}"
 
 

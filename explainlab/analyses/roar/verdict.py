@@ -27,7 +27,7 @@ def verdict(body: RoarData) -> str:
 
 
 def overview(body: RoarData) -> str:
-    """The answer in a line for each kind: which measures are faithful to a degree, and which are not."""
+    """Say in a line for each kind which measures are faithful to a degree, and which are not."""
     told = [_overview(body, kind) for kind in body.recursive]
     return " ".join([*missing(body), *filter(None, told)]) or "Nothing is known yet."
 
@@ -59,7 +59,7 @@ def closing(body: RoarData) -> list[str]:
 
 
 def whole_areas(body: RoarData) -> list[Faithfulness]:
-    """The faithfulness over all ratios: one row a measure and kind, Recursive ROAR first."""
+    """Return the faithfulness over all ratios: one row a measure and kind, Recursive ROAR first."""
     last = max((row.upto for row in body.faithfulness), default=0)
     rows = {(row.measure, row.recursive): row for row in body.faithfulness if row.upto == last}
     asked = [(measure.name, kind) for kind in body.recursive for measure in body.measures if not measure.random]
@@ -67,12 +67,12 @@ def whole_areas(body: RoarData) -> list[Faithfulness]:
 
 
 def labels_of(body: RoarData) -> dict[str, str]:
-    """The labels of the measures by their names."""
+    """Return the labels of the measures by their names."""
     return {measure.name: measure.label for measure in body.measures}
 
 
 def series_name(body: RoarData, measure: str, recursive: bool) -> str:
-    """The label of a measure, with the kind where there are two."""
+    """Return the label of a measure, with the kind where there are two."""
     label = labels_of(body)[measure]
     return f"{label}, {kind_name(recursive)}" if len(body.recursive) > 1 and not is_random(body, measure) else label
 
@@ -88,14 +88,14 @@ def kind_name(recursive: bool) -> str:
 
 
 def ratio_words(body: RoarData, ratio: int) -> str:
-    """``30%``, ``3 tokens``, or ``all tokens`` for the last one."""
+    """Return ``30%``, ``3 tokens``, or ``all tokens`` for the last one."""
     if ratio == body.ratios[-1]:
         return "all tokens"
     return counted(ratio, "token") if body.counted else f"{ratio}%"
 
 
 def judged(row: Faithfulness) -> str:
-    """The verdict of ``row`` in the paper's sense, in a few words."""
+    """Return the verdict of ``row`` in the paper's sense, in a few words."""
     if row.verdict is None:
         return "not judged"
     if row.verdict == "not told apart":
@@ -104,12 +104,12 @@ def judged(row: Faithfulness) -> str:
 
 
 def estimate_words(value: Estimated) -> str:
-    """``0.312 (0.250 to 0.375)``, without an interval only the mean, or ``not known yet``."""
+    """Return ``0.312 (0.250 to 0.375)``, without an interval only the mean, or ``not known yet``."""
     return "not known yet" if value.mean is None else mean_words(as_estimate(value))
 
 
 def as_estimate(value: Estimated) -> Interval:
-    """The mean over seeds as other analyses write theirs."""
+    """Return the mean over seeds as other analyses write theirs."""
     return Interval(mean=value.mean, low=value.low, high=value.high)
 
 
@@ -171,7 +171,7 @@ def _leaks(body: RoarData) -> str:
 
 
 def lines(body: RoarData) -> list[str]:
-    """The numbers as tables for the command line: performance, faithfulness, sparsity, leaks, lengths and costs."""
+    """Return the numbers as tables for a command: performance, faithfulness, sparsity, leaks, lengths, costs."""
     sections = {
         f"{capital(METRICS[body.metric])} by what is masked": _performance(body),
         "Faithfulness": _faithfulness(body),
@@ -198,7 +198,7 @@ def weights_words(body: RoarData) -> str:
 
 
 def _performance(body: RoarData) -> list[dict[str, Any]]:
-    """A row a ratio, a column a measure and kind."""
+    """Return a row for each ratio, with a column for each measure and kind."""
     rows: dict[int, dict[str, Any]] = {ratio: {"masked": ratio_words(body, ratio)} for ratio in body.ratios}
     for point in body.curves:
         rows[point.ratio][_column(body, point.measure, point.recursive)] = spelled(as_estimate(point))
@@ -224,7 +224,7 @@ def _faithfulness(body: RoarData) -> list[dict[str, Any]]:
 
 
 def _sparsity(body: RoarData) -> list[dict[str, Any]]:
-    """The shares of the first tokens (1, 3, 10) and of the first per cents (10, 30, 50) of each measure."""
+    """Return the shares of the first tokens (1, 3, 10) and of the first per cents (10, 30, 50) of each measure."""
     return [
         {
             "measure": row.measure,

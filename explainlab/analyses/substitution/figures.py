@@ -29,7 +29,7 @@ from explainlab.request import Request
 
 
 def changed(body: SubstitutionText | SubstitutionData) -> Chart:
-    """Every measure, a mark an objective, with its interval over texts."""
+    """Draw every measure, a mark an objective, with its interval over texts."""
     figure = go.Figure(layout=layout("Mean change", "", height=160 + 50 * len(MEASURES)))
     for place, row in enumerate(body.rows):
         means = [getattr(row, key) for key in MEASURES]
@@ -61,7 +61,7 @@ def changed(body: SubstitutionText | SubstitutionData) -> Chart:
 
 
 def by_text(body: SubstitutionData) -> Chart:
-    """The share taken from the top features over the change of the probability, a point a text and objective."""
+    """Draw the share taken from the top features over the change of the probability, a point a text and objective."""
     figure = go.Figure(layout=layout("|Probability Change|", "Top-k Sum Change"))
     rows: list[dict[str, Any]] = []
     for place, row in enumerate(body.rows):
@@ -119,7 +119,7 @@ def _heatmaps(result: AnalysisResult[SubstitutionText]) -> Iterator[Map]:
 
 
 def _ends(body: SubstitutionText) -> dict[str, SubstitutedText]:
-    """The texts that the attacks end with, each once, by their objectives."""
+    """Return the final texts of the attacks, each once, by their objectives."""
     ends: dict[tuple[str, str | None], list[SubstitutedText]] = {}
     for text in body.texts:
         ends.setdefault((text.text, text.text_pair), []).append(text)
@@ -135,7 +135,7 @@ def _marks(text: SubstitutedText, words: Callable[[ReplacedWord], str]) -> dict[
 
 
 def _after(body: SubstitutionText, text: SubstitutedText, request: Request) -> Attribution:
-    """The map of the text with its near words, whose features stand where longer or shorter words have moved them."""
+    """Return the map of the text with its near words, each feature at its place after the replacements."""
     parts, moved = (text.text, text.text_pair or ""), [0, 0]
     grown = Counter[int]()
     for word in text.replaced:

@@ -37,7 +37,7 @@ def judged(tau: Agreed) -> Judged:
 
 
 def verdict(body: ThreeAnswersData) -> str:
-    """The answer: whether all three rank the measures alike, with tau of each pair, and what limits it."""
+    """Say whether all three rank the measures alike, with tau of each pair, and name the limits of the answer."""
     found = {judged(tau) for tau in body.taus}
     ranked = f"the {counted(len(body.measures), 'measure')}"
     if "not known" in found:
@@ -62,22 +62,22 @@ def limits(body: ThreeAnswersData) -> list[str]:
 
 
 def pair_name(tau: Agreed) -> str:
-    """The two answers of ``tau``."""
+    """Return the names of the two answers of ``tau``."""
     return f"{NAMES[tau.first]} and {NAMES[tau.second]}"
 
 
 def rank_words(rank: Interval) -> str:
-    """``2 (1 to 3)``, ``2`` without an interval, or ``none``."""
+    """Return ``2 (1 to 3)``, ``2`` without an interval, or ``none``."""
     return "none" if rank.mean is None else mean_words(rank, "g")
 
 
 def tau_words(tau: Agreed) -> str:
-    """``0.80 (0.60 to 1.00)``, ``0.80`` without an interval, or ``not known``."""
+    """Return ``0.80 (0.60 to 1.00)``, ``0.80`` without an interval, or ``not known``."""
     return "not known" if tau.mean is None else mean_words(tau, ".2f")
 
 
 def lines(body: ThreeAnswersData) -> list[str]:
-    """For the command line: every measure by every answer, tau of every pair, and the performance of the models."""
+    """Return lines for a command: every measure by every answer, tau of every pair, and the models' performance."""
     taus = [{"answers": pair_name(tau), "tau": spelled(tau), "ranked": judged(tau)} for tau in body.taus]
     return [
         f"erasure: {body.erasure_label}, {'higher' if body.higher_is_better else 'lower'} is better; n = {body.n}",
@@ -90,7 +90,7 @@ def lines(body: ThreeAnswersData) -> list[str]:
 
 
 def rows(body: ThreeAnswersData) -> list[dict[str, str]]:
-    """A row a measure: its value and its rank by each answer."""
+    """Return a row for each measure: its value and its rank by each answer."""
     places = {(place.measure, place.answer): place for place in body.places}
     told = []
     for fact in body.measures:
@@ -110,7 +110,7 @@ def performance_words(body: ThreeAnswersData) -> str:
 
 
 def _by_tau(body: ThreeAnswersData) -> list[str]:
-    """A sentence for all pairs that are judged in the same way."""
+    """Return a sentence for all pairs with the same judgement."""
     sentences: list[str] = []
     for kind, words in _JUDGED.items():
         pairs = [_pair(tau) for tau in body.taus if judged(tau) == kind]

@@ -18,7 +18,7 @@ _DECIDES = {"base", "data", "columns", "classes", "validation_data", "rows", "va
 
 
 def validated(card: MadeModel) -> Made:
-    """The model of ``card`` with the accuracy on its validation data, if it had any."""
+    """Return the model of ``card`` with the accuracy on its validation data, if it had any."""
     best, n = card.epochs[card.best_epoch - 1].validation, card.validation_rows
     if best is None:
         return Made(model=card, accuracy=None, measured_on=None)
@@ -37,7 +37,7 @@ def sentence(made: Made, name: str) -> str:
 
 
 def overview(models: Sequence[Made]) -> str:
-    """The answer for one model, or for several that differ in their seed: their mean."""
+    """Return the answer for one model, or for several that differ in their seed: their mean."""
     if len(models) == 1:
         return sentence(models[0], "The model")
     mean = mean_accuracy(models)
@@ -48,7 +48,7 @@ def overview(models: Sequence[Made]) -> str:
 
 
 def mean_accuracy(models: Sequence[Made]) -> Interval | None:
-    """The mean accuracy over models, bootstrapped over them; None where one was not measured."""
+    """Return the mean accuracy over models, bootstrapped over them; None where one was not measured."""
     accuracies = [made.accuracy.mean for made in models if made.accuracy is not None]
     return interval(accuracies) if len(accuracies) == len(models) else None
 
@@ -95,7 +95,7 @@ def points(models: Sequence[Made]) -> list[str]:
 
 
 def _but_for_masks(card: MadeModel) -> dict[str, Any]:
-    """All that decides a training but how texts are masked."""
+    """Return all settings of a training except its masks."""
     settings = {name: value for name, value in card.settings.items() if name not in _OF_MASKS}
     return {"settings": settings, **card.model_dump(include=_DECIDES)}
 

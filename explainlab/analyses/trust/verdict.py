@@ -19,7 +19,7 @@ NONE_LONG = "All texts are too short to tell whether the method's maps can be tr
 
 
 def verdict(body: TrustText, unit: Unit, it: str = "it", name: str = "this map") -> str:
-    """In one sentence: what becomes of the prediction ``it`` without the top features, and if ``name`` can be trusted.
+    """Say in one sentence what removing the top features does to the prediction, and if ``name`` can be trusted.
 
     ``this map can be trusted`` needs at least 95 of 100 random attributions to do worse both ways.
     """
@@ -35,8 +35,9 @@ def verdict(body: TrustText, unit: Unit, it: str = "it", name: str = "this map")
 
 
 def mean_verdict(body: TrustData) -> str:
-    """Over a data set: how many random attributions do worse by every metric, whether that is beyond chance, and how
-    many texts are too short for that.
+    """Say for a data set how many random attributions do worse by every metric, and if that is beyond chance.
+
+    It also counts the texts that are too short for a metric.
     """
     metrics = body.summary.metrics
     short = too_short.left_out([(metric.asked, metric.label, metric.counted) for metric in metrics], body.summary.n)
