@@ -153,7 +153,7 @@ loaded = cache(lambda model_id: load_model(model_id, device="cpu"))
 """A real model by its id or folder, loaded once a session; tests must not change it."""
 
 SPEAKERS = ("gpt2", "llama", "mistral", "qwen2", "qwen3")
-"""The tiny models that can be asked to go on with a text."""
+"""The tiny models that can continue a text."""
 
 ASKED = Template(
     name="asked",
@@ -162,7 +162,7 @@ ASKED = Template(
     labels={"negative": "N", "neutral": "Z", "positive": "P"},
     examples=[{"text": "the plot is", "label": "negative"}],
 )
-"""How tests put a text to them; every word is one token of theirs."""
+"""The prompt of tests for these models; every word is one token."""
 
 
 @pytest.fixture(scope="session")

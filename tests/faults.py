@@ -37,7 +37,7 @@ REPORT = ROOT / "build" / "faults.json"
 FIRST_TESTS = 40
 """Tests that run first; the others run only where none of these fails."""
 MOST_SECONDS = 600
-"""How long each of the two runs may take; one test may take half of it."""
+"""The time limit of each of the two runs; one test may take half of it."""
 _END_SECONDS = 60
 
 PARTS: dict[str, tuple[str, ...]] = {

@@ -73,7 +73,7 @@ def _started(command: Sequence[str], **options: Any) -> Any:
 
 
 FORKING: Any = SimpleNamespace(**{**vars(subprocess), "Popen": _started})
-"""As :mod:`subprocess`, but that workers are forked."""
+"""The functions of :mod:`subprocess`, with forked workers."""
 
 
 class _Worker:

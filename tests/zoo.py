@@ -178,7 +178,7 @@ ZOO: dict[str, Species] = {
 }  # fmt: skip
 
 RECURRENT = ("bilstm", "bilstm-pairs")
-"""Those whose attention is one average of states."""
+"""The models whose attention is one average of states."""
 
 SMALL = {"max_position_embeddings": MAX_TOKENS}
 """Position tables of the size of the longest text, where a species does not say otherwise."""

@@ -31,7 +31,7 @@ _TICKS = 6
 """The wanted number of labels on an axis of numbers."""
 _DASHES = {"dash": "7 5", "dot": "2 4", "dashdot": "7 4 2 4", "longdash": "11 5"}
 _CORNERS = {"square": (4, 45), "diamond": (4, 0), "triangle-up": (3, 0), "triangle-down": (3, 180)}
-"""How many corners a symbol has, and its turn in degrees."""
+"""The number of corners of a symbol, and its turn in degrees."""
 _GRID = {"stroke": "currentColor", "stroke_opacity": 0.14}
 
 

@@ -25,9 +25,9 @@ from explainlab.text.units import group
 
 TEXTS = ("I did not like this film at all. It isn't funny!", "a good film", "film")
 METHODS = ("occlusion", "random", "occlusion")
-"""What explains again, for metrics that ask for it: the methods of three attributions, which run on any model."""
+"""The methods of three attributions, for metrics that explain again; they run on any model."""
 ALONE = (0, 2, 0)
-"""Which attribution of each of the texts is also alone; these have the method of the first."""
+"""The attribution of each text that is also explained alone; these have the method of the first."""
 _NO_VALUE = -2.0
 """Stands for a value that is not defined, where values are compared."""
 

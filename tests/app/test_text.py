@@ -82,7 +82,7 @@ STREAMLITS = {
     "web address": r"https?://[-.\w]|www\.[-.\w]",
     "mail address": r"[-.\w+]+@[-\w]+\.",
 }
-"""What Streamlit's page looks for in the text that is left when Markdown has been read and the escapes are gone."""
+"""The patterns that Streamlit's page replaces in the text after Markdown and its escapes."""
 
 
 @pytest.mark.parametrize("reading", STREAMLITS)

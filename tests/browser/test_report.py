@@ -22,7 +22,7 @@ SHOWN = {
     "predictions": ("data", "light"),
     "mistake_drivers": ("data", "dark"),
 }
-"""By analysis what it is asked of, and the theme in which its report is looked at."""
+"""The subject of each analysis, and the theme of its report."""
 COLOURS = {
     "light": ("rgb(16, 24, 20)", "rgb(255, 255, 255)"),
     "dark": ("rgb(232, 238, 234)", "rgb(17, 22, 20)"),

@@ -28,7 +28,7 @@ CHEAP = {
     "candidates": {"samples": 2, "steps": 2},
     "activation": {"methods": ["input_x_gradient"], "unit": "sentence"},
 }
-"""What each page asks here of a long text."""
+"""The parameters of each page for a long text."""
 
 
 @pytest.mark.full("30 s: asks the questions that other tests replace by those of scripted.SMALLER")
@@ -59,7 +59,7 @@ SLOW = {
     "activation": {"text": LONG, "methods": ("kernel_shap:samples=64n",)},
     "errors": {},
 }
-"""What each page asks here that takes long."""
+"""A slow question of each page."""
 
 
 @pytest.mark.usefixtures("service")

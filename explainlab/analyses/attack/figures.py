@@ -22,7 +22,7 @@ from explainlab.request import Request
 _DASHES = {"unconstrained": "solid", "constrained": "dot"}
 _RADIUS = "Radius (s: standard deviations of the word table)"
 _MEASURES = {key: name for key, name in MEASURES.items() if key != "probability_change"}
-"""Those drawn: of the probability the size of its change."""
+"""The drawn measures: of the probability only the size of its change."""
 
 
 def course_of_share(body: AttackText) -> Chart:

@@ -9,7 +9,7 @@ from explainlab.analyses.records import TextBody
 from explainlab.analyses.wording import capital, counted, interval_words, whole_percent
 
 USUAL = "0.1s"
-"""The radius that a sentence is about, if it was asked for."""
+"""The radius of the sentence, if the request has it."""
 
 
 def sentence_row(rows: Sequence[AttackRow]) -> AttackRow:

@@ -8,7 +8,7 @@ from explainlab.analyses.errors.result import PredictionsData
 from explainlab.analyses.wording import counted, joined, quoted
 
 DIFFERENT = 0.05
-"""Two counts of mistakes are told apart where fair coins would differ so much in fewer cases than this share."""
+"""Two counts of mistakes differ if fair coins would differ as much in fewer cases than this share."""
 
 
 def verdict(body: PredictionsData) -> str:

@@ -47,7 +47,7 @@ def told_apart(body: MaskedDistributionData) -> Chart:
     ]
     figure.update_xaxes(tickformat=".0%", range=[-0.02, 1.02])
     figure.update_yaxes(tickformat=".0%", range=[-0.03, 1.05])
-    title = f"Masked texts that are told apart from training texts, over {body.n:,} texts"
+    title = f"Masked texts that the check tells apart from training texts, over {body.n:,} texts"
     return Chart("masked-distribution", title, f"{title}. {verdict(body)}", figure, rows)
 
 

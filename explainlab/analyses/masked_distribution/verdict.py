@@ -6,9 +6,9 @@ from explainlab.analyses.masked_distribution.result import MaskedDistributionDat
 from explainlab.analyses.wording import capital, counted, joined, whole_percent
 
 LEVEL = 0.05
-"""The p-value up to which a text is told apart from those of the training."""
+"""The p-value up to which a text differs from those of the training."""
 MOST = 2 * LEVEL
-"""Texts look like those of the training where not clearly more than so many are told apart."""
+"""Texts look like those of the training unless clearly more than this share of them differs."""
 NAMES = {
     "mask": "the mask token",
     "pad": "the padding token",

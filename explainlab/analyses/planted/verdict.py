@@ -6,7 +6,7 @@ from explainlab.analyses.planted.result import PlantedData
 from explainlab.analyses.wording import counted, joined, quoted
 
 FROM_BEST, FROM_CHANCE = 0.02, 0.03
-"""How far the accuracies may be from the best possible, and from chance where the words are masked."""
+"""The allowed distance of the accuracies from the best possible, and from chance without the words."""
 _ROUNDING = 1e-9
 
 
@@ -47,7 +47,7 @@ def reasons(body: PlantedData) -> list[str]:
         told.append(f"In {rows} the planted word was cut by the model: plant at the start of the texts.")
     low, high = body.masked.low, body.masked.high
     if abs(body.masked.mean - body.chance) > FROM_CHANCE and low <= body.chance <= high:
-        told.append(f"Of only {body.n:,} rows the accuracy may be so far from chance by chance: check on more rows.")
+        told.append(f"With only {body.n:,} rows the accuracy can be this far from chance by luck: check on more rows.")
     if body.accuracy.mean < body.best_accuracy - FROM_BEST and not (body.unknown or body.cut):
         told.append("It may not have learned the words: train it on such texts, or longer.")
     return told

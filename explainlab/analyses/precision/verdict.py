@@ -17,7 +17,7 @@ from explainlab.analyses.wording import counted, interval_words, joined, mean_wo
 
 Body = PrecisionText | PrecisionData
 SAME, ALIKE = 0.99, 0.9
-"""From which rank correlation on a map is as good as the same, and is much alike."""
+"""The least rank correlations of maps that are nearly the same, and that are much alike."""
 
 
 def verdict(body: Body) -> str:

@@ -51,7 +51,7 @@ STATUSES: dict[NodeStatus, tuple[str, str]] = {
 _FILLS = ("rgba(0,0,0,0)", COLORS[4], BLUE, RED, GREY)
 """The colours of their cells, in the same order."""
 _JUDGED = {"below random": "", "above random": "-open-dot", "not told apart": "-open", None: "-open"}
-"""What the symbol of a point gets that is compared with random words."""
+"""The suffix of a point's symbol by its judgement beside random words."""
 _PARTS = {"training": BLUE, "importance": COLORS[4]}
 _MINUTE, _HOUR = 120, 7200
 _MARGIN = 0.03

@@ -54,7 +54,7 @@ def closing(body: RoarData) -> list[str]:
     told = [_told_apart(body, kind) for kind in body.recursive]
     told.append(_leaks(body))
     if len(body.seeds) < _FEWEST:
-        told.append("No interval: fewer than three seeds, so no measure is told apart from random words.")
+        told.append("No interval: fewer than three seeds cannot tell a measure apart from random words.")
     return [words for words in told if words]
 
 

@@ -19,7 +19,7 @@ from explainlab.figures.declared import StudyFigures
 _NARROW = 10
 """Characters in a line of an answer's name."""
 _SPREAD = 0.3
-"""How far the points of the measures at one answer lie apart in all."""
+"""The distance between the outer points of the measures at one answer."""
 
 
 def ranks(body: ThreeAnswersData) -> Chart:

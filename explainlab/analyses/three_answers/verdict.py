@@ -17,7 +17,7 @@ NAMES: dict[Answer, str] = {
     "roar": "Recursive ROAR",
 }
 SHORT: dict[Answer, str] = {"plain": "plain model", "masked": "masked model", "roar": "Recursive ROAR"}
-"""What they are called where there is little room."""
+"""The short names of the answers."""
 Judged = Literal["alike", "opposite", "not shown", "not known"]
 _JUDGED: dict[Judged, str] = {
     "alike": "Alike",

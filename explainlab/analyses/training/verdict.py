@@ -88,9 +88,9 @@ def points(models: Sequence[Made]) -> list[str]:
     guessing = [str(made.model.seed) for made in models if made.accuracy and made.accuracy.low <= 1 / classes]
     if guessing:
         which = "" if len(models) == 1 else f" with seed {joined(guessing)}"
-        told.append(f"What is read right{which} is not told apart from guessing among {classes} classes.")
+        told.append(f"The accuracy{which} is not clearly above guessing among {classes} classes.")
     if any(made.measured_on == "validation" and len(made.model.epochs) > 1 for made in models):
-        told.append("The best epoch was chosen on these very texts, so others may be read somewhat worse.")
+        told.append("These texts also chose the best epoch, so the model may read others somewhat worse.")
     return told
 
 
