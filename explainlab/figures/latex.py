@@ -5,6 +5,8 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable, Sequence
 
+import pandas as pd
+
 RULE = "\\midrule\n"
 """The beginning of a first cell whose row has a line above it."""
 _TOGETHER = 10  # tables before those that wait for a place are printed: LaTeX lets few wait
@@ -77,8 +79,6 @@ def table_of_rows(
 
     A row whose first cell begins with :data:`RULE` has a line above it.
     """
-    import pandas as pd  # for this file alone: charts and heatmaps need no LaTeX
-
     frame = pd.DataFrame(list(rows), columns=range(len(headings)), dtype=object)
     style = frame.set_axis(list(headings), axis="columns").style.hide(axis="index").format()
     look = rf"centering\setlength{{\belowcaptionskip}}{{6pt}}{size}"
