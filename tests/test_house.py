@@ -1,4 +1,4 @@
-"""The rules of the house, checked on the source: what may import what, what is never called, how files are kept."""
+"""The rules of the house, checked on the source: imports between rooms, forbidden calls, the writing of files."""
 
 from __future__ import annotations
 
@@ -229,7 +229,7 @@ def test_a_page_calls_its_guard_before_anything_else(path: Path) -> None:
     assert "explainlab.app.frame.guard" in imports(path)
 
 
-# What is never done --------------------------------------------------------------------------------------------------
+# Forbidden calls -----------------------------------------------------------------------------------------------------
 
 UNSAFE_MODULES = {"pickle", "marshal", "shelve", "dill", "joblib", "cloudpickle"}
 UNSAFE_NAMES = {"torch.load", "st.components.v1", "streamlit.components.v1", "eval", "exec", "os.system"}
@@ -302,7 +302,7 @@ def _public(scope: ast.Module | ast.ClassDef, prefix: str = "") -> Iterator[tupl
 
 
 def _inherits(path: Path, name: str) -> bool:
-    """Whether a base class says what its member is for."""
+    """Return True if a base class documents this member."""
     owner, _, member = name.rpartition(".")
     if not owner or path not in LIBRARY:
         return False

@@ -1,4 +1,4 @@
-"""The request: equal questions have equal keys however they are asked, and different ones never do."""
+"""The request: equal questions have equal keys in every spelling, and different ones never do."""
 
 from __future__ import annotations
 

@@ -11,9 +11,7 @@ from explainlab.app.cached import cached_for
 from explainlab.app.components import component
 from explainlab.app.text import plain
 from explainlab.attribution.records import Attribution
-from explainlab.figures.facts import settings, sum_words
-from explainlab.figures.frames import Record
-from explainlab.figures.heatmap import Heatmap
+from explainlab.figures.heatmap import Heatmap, Record, settings, sum_words
 from explainlab.figures.svg import draw_svg
 
 _token_heatmap = component("token_heatmap", scripts=["tokens", "token_heatmap"])

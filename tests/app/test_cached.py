@@ -1,4 +1,4 @@
-"""What pages draw is made once, for as long as what it is made of is in memory."""
+"""The cache of drawings: a page makes a picture once, as long as its source is in memory."""
 
 from __future__ import annotations
 

@@ -118,7 +118,7 @@ def records(draw: Any) -> dict[str, Any]:
 
 
 def accepted(read: Callable[[], T]) -> T:
-    """What ``read`` returns, which may not be refused."""
+    """Return the result of ``read``, which must accept its input."""
     try:
         return read()
     except ExplainLabError as error:
@@ -149,7 +149,7 @@ def ask(request: Request) -> None:
 
 
 def look(view: AnalysisView) -> None:
-    """What a page does with a view, and its link."""
+    """Use a view as a page does, and make its link."""
     body = json.loads(json.dumps(view.model_dump(mode="json"), allow_nan=False))
     assert accepted(lambda: validated(type(view), **body)) == view
     view.line()

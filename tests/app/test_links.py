@@ -26,7 +26,7 @@ def _script() -> None:
     st.session_state["view"] = view
     links.share(service(), PageState("explain"), view)
     st.write(view.text)
-    older = st.session_state.pop("older", "")  # what a fragment's request carries
+    older = st.session_state.pop("older", "")  # the parameter that a fragment's request sends
     if older:
         st.query_params["r"] = older
         links.rerun()

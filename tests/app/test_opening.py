@@ -1,4 +1,4 @@
-"""From a run to its page: what that page then asks is what the run had asked, so that the answer is there."""
+"""A run and its page: the page asks the question of the run, so the answer is there."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def writes() -> Iterator[list[str]]:
 
 
 def recorded(statements: list[str]) -> int:
-    """How many runs were recorded: each begins by renewing the one that is there."""
+    """Return the number of recorded runs: each begins with a renewal of the existing one."""
     return sum(statement.startswith("UPDATE runs") for statement in statements)
 
 
@@ -117,7 +117,7 @@ def test_a_link_is_saved_when_what_it_shows_changes(service: Service) -> None:
     assert app.query_params["r"] != before
 
 
-# Who waits for a job -------------------------------------------------------------------------------------------------
+# Waiting for a job ---------------------------------------------------------------------------------------------------
 
 ENDLESS = Request(
     model="embedded:bert-mini-sst2",

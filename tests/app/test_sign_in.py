@@ -1,4 +1,4 @@
-"""Who is served, by what the settings and the session say; pages run for nobody else, however they are opened."""
+"""The door of a server: settings and session decide who enters; pages run for no other reader, by any way."""
 
 from __future__ import annotations
 

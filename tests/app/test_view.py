@@ -1,4 +1,4 @@
-"""What a view asks for: which rows, and every model on every data set, each file read by its own columns."""
+"""The requests of a view: the right rows, every model on every data set, each file with its own columns."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def view(text: str, *methods: str | Choice, model: str = SENTIMENT, **fields) ->
 
 
 def integrated_gradients(steps: int) -> Choice:
-    """As slow as one likes: at 10,000 steps it runs for as long as a test needs."""
+    """Return a choice of a slow method: at 10,000 steps it runs for as long as a test needs."""
     return Choice(method="integrated_gradients", parameters={"rule": "midpoint", "steps": steps})
 
 
@@ -47,14 +47,14 @@ class App:
         return Store(Settings(home=self.home).store_url)
 
     def link(self, asked: BaseModel, page: str = "") -> str:
-        """A link that opens this view on a page, the first one unless told, for whoever has it."""
+        """Return a link to this view on a page, by default the first one, for any reader."""
         view_id = self.store.save_view(asked.model_dump(mode="json"))
         self.store.share_view(view_id, "link")
         return f"{self.url}/{page}?r={view_id}"
 
 
 def recorded(app: App, filters: Filters, count: int) -> list[Run]:
-    """The newest ``count`` runs, once there are so many: a press becomes runs when its page has been drawn."""
+    """Wait for ``count`` runs and return the newest ones: a press becomes a run after the page is drawn."""
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         found = app.store.runs.page("local", filters, 0, count).runs

@@ -21,7 +21,7 @@ from tests.zoo import build
 
 TEXT = "The champion sued the phone maker."
 MILLISECONDS = 50
-"""What one move may take."""
+"""The time limit of one move."""
 
 
 def view(text: str = TEXT, **fields) -> ActivationView:

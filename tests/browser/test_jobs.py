@@ -31,7 +31,7 @@ def stored(app: App, asked) -> Callable[[], Attribution | None]:
 
 
 def written_down(app: App) -> bool:
-    """Whether the server has noted a job, in case it stops first."""
+    """Return True if the server has noted a job, in case it stops first."""
     with sqlite3.connect(app.home / "explainlab.sqlite") as database:
         return bool(database.execute("SELECT key FROM unfinished").fetchall())
 

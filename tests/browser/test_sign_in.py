@@ -1,4 +1,4 @@
-"""Who gets in: by an OpenID provider, by a proxy's header; a link survives the way in."""
+"""The door: readers enter by an OpenID provider or a proxy's header, and a link survives the way in."""
 
 from __future__ import annotations
 

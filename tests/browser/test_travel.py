@@ -24,7 +24,7 @@ TEXT = "A slow start, and then a wonderful, wonderful end."
 
 
 def answer(page: Page) -> Locator:
-    """What stands below the sentence of the answer."""
+    """Return the part of the page below the sentence of the answer."""
     return page.get_by_text(re.compile("^Model: "))
 
 

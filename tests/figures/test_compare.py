@@ -1,4 +1,4 @@
-"""Two results held against each other: what a slow loop and scipy say of them; and zips that hold all of a result."""
+"""The comparison of two results, beside a slow loop and scipy; and zips that hold all of a result."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def planned(app: AppTest) -> list[str]:
 
 
 def await_plan(app: AppTest, lines: int = 1) -> list[str]:
-    """As :func:`planned`, once so many are there."""
+    """Return the lines of :func:`planned` once there are ``lines`` of them."""
     await_page(app, lambda: len(planned(app)) >= lines)
     return planned(app)
 
@@ -109,7 +109,7 @@ def press(app: AppTest, label: str) -> AppTest:
 
 
 def charts(app: AppTest) -> list[str]:
-    """What each chart says to those who do not see it."""
+    """Return the alternative text of each chart."""
     return [chart.proto.alt for chart in app.get("plotly_chart")]
 
 
@@ -119,7 +119,7 @@ def words(elements: Iterable[Any]) -> str:
 
 
 def stored(home: Path) -> dict[str, int]:
-    """How many rows each table has that is not empty."""
+    """Return the number of rows of each table that is not empty."""
     with sqlite3.connect(home / "explainlab.sqlite") as database:
         tables = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
         counts = {name: database.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in tables}

@@ -1,4 +1,4 @@
-"""What all pages do with an answer: it comes before its warnings, and what went wrong is said once."""
+"""An answer on any page: it comes before its warnings, and an error has one message."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CHEAP = {
     "candidates": {"samples": 2, "steps": 2},
     "activation": {"methods": ["input_x_gradient"], "unit": "sentence"},
 }
-"""What each page asks here of a long text."""
+"""The parameters of each page for a long text."""
 
 
 @pytest.mark.full("30 s: asks the questions that other tests replace by those of scripted.SMALLER")
@@ -57,7 +57,7 @@ SLOW = {
     "activation": {"text": LONG, "methods": ("kernel_shap:samples=64n",)},
     "errors": {},
 }
-"""What each page asks here that takes long."""
+"""A slow question of each page."""
 
 
 @pytest.mark.usefixtures("service")
@@ -74,7 +74,7 @@ def test_a_job_is_cancelled_and_may_be_run_again(page: str, tmp_path: Path) -> N
     app.run()
 
     def stops() -> list[Button]:
-        """Those of jobs, not those of reading the file first."""
+        """Return the stop buttons of jobs, without that of reading the file first."""
         return [one for one in app.button if one.label == "Cancel" and not str(one.key).startswith("cancel_look")]
 
     await_page(app, stops)

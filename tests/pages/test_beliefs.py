@@ -1,4 +1,4 @@
-"""What the model believed on the way, on the Explain page run without a browser: asked, answered, explained."""
+"""The model's beliefs on the way, on the Explain page without a browser: request, answer, attribution."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def unfolded(app: AppTest) -> AppTest:
 
 
 def drawn(app: AppTest) -> bool:
-    """Whether the map is on the page."""
+    """Return True if the map is on the page."""
     return any(element.proto.id.endswith("beliefs_map") for element in app.get("bidi_component"))
 
 

@@ -1,4 +1,4 @@
-""" "Open in ...": the text is asked about on the other page at once, but nothing becomes a run until a reader asks."""
+"""The buttons "Open in ...": the other page shows the text at once, but makes no run until a reader presses."""
 
 from __future__ import annotations
 

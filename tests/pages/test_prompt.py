@@ -29,7 +29,7 @@ CHEAP = {
     "activation": activation_view.first_view().model_copy(update={"methods": ("occlusion",)}),
     "candidates": candidates_view.first_view().model_copy(update={"samples": 2, "steps": 2}),
 }
-"""What every page is opened with."""
+"""The first view of every page."""
 
 
 @pytest.fixture

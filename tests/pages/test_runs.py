@@ -1,4 +1,4 @@
-"""The Runs page's script: empty, one run, many; opened, compared, computed again, shared, deleted; nobody else's."""
+"""The script of the Runs page: no, one or many runs; opened, compared, repeated, shared, deleted; always private."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def told(app: AppTest) -> str:
 
 
 def listed(app: AppTest) -> list[str]:
-    """What the table's rows are about."""
+    """Return the subjects of the table's rows."""
     return app.dataframe[0].value["Text or data"].tolist()
 
 
@@ -255,7 +255,7 @@ def test_many_are_filtered_and_paged(service: Service) -> None:
     assert "No run matches these filters" in told(app)
 
 
-# What a server left unanswered -------------------------------------------------------------------------------------
+# Jobs that a server left unanswered --------------------------------------------------------------------------------
 
 
 @pytest.fixture

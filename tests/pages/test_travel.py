@@ -21,7 +21,7 @@ NEWS = "embedded:gpt2-mini-ag-news"
 
 @pytest.fixture
 def explain() -> AppTest:
-    """The Explain page, where a question of one's own was asked."""
+    """Return the Explain page after a reader's own question."""
     app = opened("explain")
     app.multiselect(key="explain_methods").set_value(["gradient"]).run()
     return answered(app.text_area(key="explain_text").set_value(TEXT).run())

@@ -1,4 +1,4 @@
-"""Who may see what: every door to somebody else's private run or view is shut, and looks as if there were nothing."""
+"""Privacy: every door to another user's private run or view is shut, as if that run or view did not exist."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an instance refuses, at every way in: models, files of the server, and too much of anything."""
+"""The limits of an instance, at every way in: models, files of the server, and sizes."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ WITH_DATA = [method.id for method in methods().values() if "baseline_data" in me
 
 
 def naming(path: str) -> dict[str, Request]:
-    """Every way in which a question can name a file of the server."""
+    """Return a request for every field that can name a file of the server."""
     inside = {"baseline": "max_entropy", "baseline_data": path}
     option = f"occlusion:baseline=max_entropy:baseline_data={path}"
     return {

@@ -1,4 +1,4 @@
-"""What earlier jobs took: kept across restarts, apart by model, device, question, parameters and kind."""
+"""The paces of earlier jobs: kept across restarts, apart by model, device, question, parameters and kind."""
 
 from __future__ import annotations
 

@@ -148,7 +148,7 @@ def test_a_changed_method_computes_anew(url: str, ask: Ask, monkeypatch: pytest.
     assert finished(service, request).result.versions["method"] == "2"
 
 
-# What runs remember --------------------------------------------------------------------------------------------------
+# The memory of runs --------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture

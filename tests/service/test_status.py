@@ -1,4 +1,4 @@
-"""How an instance says that it is: others' jobs stay theirs, and an instance that cannot work says so."""
+"""The status of an instance: other users' jobs stay private, and a broken instance says so."""
 
 from __future__ import annotations
 

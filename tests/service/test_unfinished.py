@@ -36,7 +36,7 @@ def started(url: str) -> Service:
 
 @pytest.fixture
 def stuck(url: str) -> Iterator[Service]:
-    """A server whose worker comes to no end before it is told to stop, as if it had been killed."""
+    """Yield a server whose worker stays busy until the server stops, as if it was killed."""
     service, over = started(url), threading.Event()
 
     def wait(_: Request, context: JobContext) -> Result:
@@ -54,7 +54,7 @@ def request(text: str = "a film", **fields) -> Request:
 
 
 def left(url: str) -> list[str]:
-    """The keys of Ann's jobs that the next server will find; what has ended is struck out a moment later."""
+    """Return the keys of Ann's jobs that the next server will find; an ended job leaves the list a moment later."""
     deadline = time.monotonic() + SOON
     while (found := Store(url).unfinished.cut_short(ANN.id)) and time.monotonic() < deadline:
         time.sleep(0.05)

@@ -39,7 +39,7 @@ MANY = new_request(
 
 
 def main(data: str) -> None:
-    """Ask, be refused, lose a worker, be told nonsense; then be in the midst of a study until killed."""
+    """Send requests, get a refusal, lose a worker, receive nonsense; then run a study until killed."""
     log_as_json()
     service = open_service(workers=configured())
     parameters = {"rows": 12, "sample": "first", "steps": [48], "rules": ["right"]}
@@ -66,7 +66,7 @@ def main(data: str) -> None:
 
 
 def _wait(service: Service, job: Job, done: int) -> None:
-    """Until so many texts of ``job`` are done."""
+    """Wait until this many texts of ``job`` are done."""
     until = time.monotonic() + SOON
     while job.progress.done < done and time.monotonic() < until:
         service.engine.wait(job, 0.01)

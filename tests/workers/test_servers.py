@@ -102,7 +102,7 @@ def test_the_next_server_tells_what_it_owes_and_goes_on(killed: Killed, alone: R
     assert DONE <= killed.done < TASKS
     service = Service(Store(f"sqlite:///{killed.home / 'explainlab.sqlite'}"), "cpu")
     until = time.monotonic() + SOON
-    while not (owed := service.store.unfinished.cut_short(ANN.id)):  # so long the killed one is taken for alive
+    while not (owed := service.store.unfinished.cut_short(ANN.id)):  # until the lease of the killed server ends
         assert time.monotonic() < until
         time.sleep(0.1)
     assert [Request.from_json(cut.request).question for cut in owed] == [MANY.question]

@@ -15,8 +15,7 @@ from explainlab.analyses.activation.figures import WORDS, method_attribution
 from explainlab.analyses.activation.result import ActivationText, Curve, Direction, MethodScores
 from explainlab.analyses.activation.verdict import text_verdict
 from explainlab.figures.export import component_file, inert, render
-from explainlab.figures.frames import FrameToken, Record
-from explainlab.figures.heatmap import Heatmap, heatmap
+from explainlab.figures.heatmap import FrameToken, Heatmap, Record, heatmap
 from explainlab.figures.palette import DEFAULT
 from explainlab.request import Request
 

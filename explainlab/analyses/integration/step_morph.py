@@ -15,8 +15,7 @@ from explainlab.analyses.integration.verdict import text_verdict
 from explainlab.attribution.path import Rule, nodes
 from explainlab.figures.chart import STYLES, percent
 from explainlab.figures.export import component_file, inert, render
-from explainlab.figures.frames import FrameToken, Record
-from explainlab.figures.heatmap import Heatmap, heatmap, limit
+from explainlab.figures.heatmap import FrameToken, Heatmap, Record, heatmap, limit
 from explainlab.figures.palette import DEFAULT
 from explainlab.figures.svg import draw_svg
 from explainlab.request import Request

@@ -16,8 +16,7 @@ from explainlab.analyses.layer_randomisation.result import Mode, OriginalMap, Ra
 from explainlab.analyses.layer_randomisation.states import MODES
 from explainlab.analyses.layer_randomisation.verdict import verdict
 from explainlab.figures.export import component_file, inert, render
-from explainlab.figures.frames import FrameToken, Record
-from explainlab.figures.heatmap import Heatmap, heatmap, number
+from explainlab.figures.heatmap import FrameToken, Heatmap, Record, heatmap, number
 from explainlab.figures.palette import DEFAULT
 from explainlab.request import Request
 

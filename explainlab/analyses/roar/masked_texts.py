@@ -13,7 +13,7 @@ import pandas as pd
 from explainlab.analyses.roar.result import MaskedBy, RoarData, RoarText
 from explainlab.analyses.roar.verdict import is_random, ratio_words, series_name
 from explainlab.figures.export import component_file, inert, render
-from explainlab.figures.frames import Record
+from explainlab.figures.heatmap import Record
 
 
 class Piece(Record):

@@ -36,7 +36,7 @@ def sst2(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="module")
 def app(sst2: str, zoo_path: Callable[[str], Path]) -> AppTest:
-    """Two models on two data sets, one of which is not there; asked by a reader. Tests must not change it."""
+    """Return the page with two models on two data sets, of which one is missing. Tests must not change it."""
     app = linked("benchmark", first_view(), **CELLS, source=sst2, models=(str(zoo_path("bert")), NONE))
     return press(app, "Compare")
 

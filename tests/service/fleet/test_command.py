@@ -1,4 +1,4 @@
-"""What commands are answered by: their own process, or workers of their own, with the same numbers."""
+"""The answers to commands, from their process or from their own workers: the numbers are equal."""
 
 from __future__ import annotations
 

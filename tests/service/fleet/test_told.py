@@ -1,4 +1,4 @@
-"""What a server says of its workers: also in a result that those of different kinds have made together."""
+"""The reports of a server on its workers, also in a result that workers of different kinds made together."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ASKED = {"rows": 16, "sample": "first", "steps": [32], "rules": ["right"]}
 
 
 class Called:
-    """A worker of this process that is said to be on another ``device``."""
+    """A worker of this process that claims another ``device``."""
 
     def __init__(self, device: str) -> None:
         self._worker, self.device = here("cpu"), device

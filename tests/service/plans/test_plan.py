@@ -1,4 +1,4 @@
-"""What a job will take: passes as they are counted later, memory by shapes, seconds from earlier jobs, or none."""
+"""The estimate of a job: the passes of a later count, memory by shapes, seconds from earlier jobs or none."""
 
 from __future__ import annotations
 

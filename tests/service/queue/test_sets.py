@@ -1,4 +1,4 @@
-"""A set of requests is one job: each is answered as if it was asked alone, and what fails stops no other."""
+"""A set of requests is one job: each gets the same answer as alone, and a failure stops no other."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def asked_without_memory(pipe: Connection) -> None:
 
 @pytest.fixture(scope="module")
 def said() -> list[dict[str, Any]]:
-    """How each of the jobs ended."""
+    """Return the end of each job."""
     ours, theirs = forked.pipe()
     process = forked.start(asked_without_memory, theirs)
     theirs.close()

@@ -1,4 +1,4 @@
-"""Turns: nobody waits for another's text for ever, and what no page waits for stops."""
+"""Turns: no reader waits for another's text for ever, and a job without a waiting page stops."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_a_job_has_an_end_where_others_use_the_instance() -> None:
     assert Settings(auth="oidc", max_job_seconds=7).max_job_seconds == 7
 
 
-# Who waits -----------------------------------------------------------------------------------------------------------
+# Waiting users -------------------------------------------------------------------------------------------------------
 
 
 def test_one_text_stops_when_no_page_waits_for_it_and_a_data_set_goes_on(

@@ -286,7 +286,7 @@ def test_a_part_that_is_changed_is_made_again_without_a_pass(tmp_path: Path, cap
 
 @pytest.fixture(scope="module")
 def predictions() -> AnalysisResult[Any]:
-    """Those of a data set, repeated."""
+    """Return the predictions of a data set, repeated."""
     few = study(load_model("embedded:bert-mini-sst2", device="cpu"), "predictions", data="embedded:sentiment")
     given = [{**few.body.rows[i % 3], "row": i + 1} for i in range(TEXTS)]
     return replace(few, body=few.body.model_copy(update={"rows": PredictedRows.of(given)}))

@@ -1,4 +1,4 @@
-"""What is deleted is gone, from every table and from the disk; what is old or too much goes by itself."""
+"""Deletion: a deleted record leaves every table and the disk; old records and those above a limit go by themselves."""
 
 from __future__ import annotations
 
@@ -58,9 +58,9 @@ def about_text(question: str = "random") -> Request:
 
 
 def rows(home: Path) -> dict[str, int]:
-    """How many rows each table has that is not empty.
+    """Return the number of rows of each table that is not empty.
 
-    What the instance itself has learnt does not count, nor do jobs: they end a little before they are struck out.
+    Measurements of the instance do not count, nor do jobs, which end shortly before their rows go.
     """
     with sqlite3.connect(home / "store.sqlite") as database:
         tables = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
@@ -147,7 +147,7 @@ def test_who_asks_while_a_visitors_job_runs_has_its_result(service: Service, hom
 
 
 def age(service: Service, days: float) -> None:
-    """Everything that is stored was last used so many days earlier."""
+    """Make the last use of every stored record ``days`` earlier."""
     then = datetime.now(UTC) - timedelta(days=days)
     for column in (RUNS.c.asked, HELD.c.created, RESULTS.c.created, NOTES.c.created, VIEWS.c.created):
         service.store._database.change(sa.update(column.table).values({column.name: then}))

@@ -32,7 +32,9 @@ from explainlab.attribution.registry import complete_method, get_method
 from explainlab.figures.bars import has_waterfall
 from explainlab.figures.chart import Chart
 from explainlab.figures.export import (
+    command_line,
     label_share_words,
+    python_code,
     report_maps,
     shared_warnings,
     to_csv,
@@ -41,7 +43,6 @@ from explainlab.figures.export import (
     token_words,
 )
 from explainlab.figures.heatmap import Heatmap, agreement, comparable, heatmaps, method_label, opposable
-from explainlab.figures.reproduce import command_line, python_code
 from explainlab.figures.scores import agreement_matrix, score_bars, waterfall
 from explainlab.models.loading import ModelCard
 from explainlab.models.reading_warnings import cut_words

@@ -21,9 +21,19 @@ from explainlab.analyses.figures import figures_of
 from explainlab.analyses.registry import get_analysis, get_study
 from explainlab.attribution.records import Attribution
 from explainlab.figures.declared import Figures
-from explainlab.figures.export import component_file, inert, render, report_maps, to_csv, to_html, to_json, to_svg
+from explainlab.figures.export import (
+    command_line,
+    component_file,
+    inert,
+    python_code,
+    render,
+    report_maps,
+    to_csv,
+    to_html,
+    to_json,
+    to_svg,
+)
 from explainlab.figures.palette import DEFAULT, PALETTES
-from explainlab.figures.reproduce import command_line, python_code
 from explainlab.figures.svg import draw_svg
 from explainlab.result import StoredPart, with_verdict, written
 

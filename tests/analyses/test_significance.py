@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import scipy
 
-from explainlab.analyses.groups import Groups, grouped, groups_of, groups_of_intervals
 from explainlab.analyses.records import Interval
+from explainlab.analyses.significance import Groups, grouped, groups_of, groups_of_intervals
 from explainlab.metrics.summary import bootstrap
 from tests.failures import check_each
 
