@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from math import inf
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, Self, TypeVar
@@ -177,6 +177,33 @@ def method_passes(method: MethodRequest, text: Extent, depth: int) -> PassCount:
     return passes if passes.work <= most else passes * (most / passes.work)
 
 
+@dataclass(frozen=True)
+class Report:
+    """The words and numbers of a ``result``: the ``headline`` answers the question in one sentence, in plain text.
+
+    Only a reader of :attr:`lines` or :attr:`numbers` has them made.
+    """
+
+    result: Result
+    headline: str
+    make_lines: Callable[[Any], list[str]] | None = None
+    make_numbers: Callable[[Any], Sequence[Number]] | None = None
+
+    @property
+    def lines(self) -> list[str]:
+        """The numbers behind the headline, a line each: by default those of the result's body."""
+        if self.make_lines is not None:
+            return self.make_lines(self.result)
+        assert isinstance(self.result, AnalysisResult)
+        values = self.result.body_json().items()
+        return [f"{name}: {value}" for name, value in values if isinstance(value, int | float | str)]
+
+    @property
+    def numbers(self) -> Sequence[Number]:
+        """The numbers of a data set's result that stand in a table of several models and data sets: by default none."""
+        return () if self.make_numbers is None else self.make_numbers(self.result)
+
+
 class Analysis(ABC):
     """A question. ``source`` names paper and figure; ``version`` rises whenever the numbers change.
 
@@ -282,17 +309,8 @@ class Analysis(ABC):
         """The result whose JSON is ``record``; raises :class:`ValueError` or :class:`KeyError` for anything else."""
 
     @abstractmethod
-    def headline(self, result: Any) -> str:
-        """The answer of ``result`` in one sentence, in plain text."""
-
-    def lines(self, result: Any) -> list[str]:
-        """The numbers behind the headline, a line each: those of the result's body unless overridden."""
-        values = result.body_json().items()
-        return [f"{name}: {value}" for name, value in values if isinstance(value, int | float | str)]
-
-    def numbers(self, result: Any) -> Sequence[Number]:
-        """What of a data set's ``result`` stands in a table of several models and data sets: none unless overridden."""
-        return ()
+    def report(self, result: Any) -> Report:
+        """Return what ``result`` says in words and numbers."""
 
     def parameters(self, request: Request) -> Any:
         """The ``Parameters`` of ``request``; raises :class:`RequestError` for one that is not accepted."""

@@ -53,8 +53,8 @@ class Cell:
         head = f"{self.model}, {self.data}: "
         if self.result is None:
             return [f"{head}{self.status}. {self.reason}", ""]
-        analysis = get_analysis(self.result.request.question)
-        return [head + analysis.headline(self.result), *analysis.lines(self.result), ""]
+        report = get_analysis(self.result.request.question).report(self.result)
+        return [head + report.headline, *report.lines, ""]
 
 
 D = TypeVar("D")

@@ -188,20 +188,20 @@ def _without_seconds(value: Any) -> Any:
 
 def _says_the_same(run: AnalysisRun, result: Result, back: Result) -> None:
     """The headline is a sentence with a number; headline, lines and headline numbers depend on the record alone."""
-    headline = run.analysis.headline(result)
+    said, again = run.analysis.report(result), run.analysis.report(back)
+    headline, lines = said.headline, said.lines
     assert headline.strip(), "it has no headline"
     assert len(headline.splitlines()) == 1, "the headline has several lines"
     assert run.analysis.kind != "study" or headline.endswith("."), f"the headline is no sentence: {headline}"
     assert re.search(r"\d", headline), f"the headline has no number: {headline}"
-    lines = run.analysis.lines(result)
     assert "".join(lines).strip(), "it prints no lines"
-    said = run.analysis.headline(back), run.analysis.lines(back)
-    assert said == (headline, lines), "the result that is read from its JSON has another headline or other lines"
+    same = (again.headline, again.lines) == (headline, lines)
+    assert same, "the result that is read from its JSON has another headline or other lines"
     if run.data is not None:
-        numbers = run.analysis.numbers(result)
+        numbers = said.numbers
         names = [(number.measure.key, number.of) for number in numbers]
         assert len(set(names)) == len(names), "two headline numbers have one name"
-        assert list(run.analysis.numbers(back)) == list(numbers), "what is read from JSON has other headline numbers"
+        assert list(again.numbers) == list(numbers), "what is read from JSON has other headline numbers"
 
 
 def draws(run: AnalysisRun) -> None:

@@ -48,6 +48,6 @@ def test_a_study_tells_its_numbers(zoo: Zoo, tmp_path: Path, study_id: str, of_d
     scores = ",".join(map(str, range(len(classifier.encode(TEXT)))))
     settings = {"scores": scores} if study_id == "judged_map" else CHEAP.get(study_id, {})
     found = study(classifier, study_id, **source, **settings)
-    told = "\n".join(get_study(study_id).lines(found))
+    told = "\n".join(get_study(study_id).report(found).lines)
     assert any(character.isdigit() for character in told), told
     assert "{" not in told, "for a reader, not for a program"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from explainlab.analyses.base import AnalysisResult, ModelFree
+from explainlab.analyses.base import AnalysisResult, ModelFree, Report
 from explainlab.analyses.data_analysis import DataAnalysis
 from explainlab.analyses.integration import figures
 from explainlab.analyses.integration.analysis import IntegrationError
@@ -147,15 +148,15 @@ class Trusting(IntegrationError):
 class Speechless(IntegrationError):
     """Without a headline."""
 
-    def headline(self, result: AnalysisResult[Any]) -> str:
-        return ""
+    def report(self, result: Any) -> Report:
+        return replace(super().report(result), headline="")
 
 
 class Vague(IntegrationError):
     """Its headline has no number."""
 
-    def headline(self, result: AnalysisResult[Any]) -> str:
-        return "The right rule is good."
+    def report(self, result: Any) -> Report:
+        return replace(super().report(result), headline="The right rule is good.")
 
 
 class OneKey(IntegrationError):

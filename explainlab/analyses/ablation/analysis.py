@@ -22,7 +22,7 @@ from explainlab.analyses.ablation.result import (
     Summary,
 )
 from explainlab.analyses.attributions import attributions_of, output_of, own_warnings, text_seed
-from explainlab.analyses.base import AnalysisResult, method_passes
+from explainlab.analyses.base import AnalysisResult, Report, method_passes
 from explainlab.analyses.candidates.choice import mean_selection, selection
 from explainlab.analyses.candidates.result import Selection
 from explainlab.analyses.evaluation.analysis import EVALUATIONS
@@ -152,60 +152,66 @@ class Ablation(TextAnalysis[AblationText, AblationData]):
             ],
         )
 
-    def numbers(self, result: AnalysisResult[AblationData]) -> list[Number]:
-        """By every metric the first map of each method, and the best of all its maps."""
-        body = result.body
-        return [
-            Number(
-                _measure(metric, choice),
-                getattr(own.selection[metric.key], choice),
-                len(body.long_enough(metric.key)),
-                own.method,
-                own.label,
-                body.values(own.method, metric.key, choice),
-            )
-            for metric in body.metrics
-            for choice in CHOICES
-            for own in body.methods
-        ]
+    def report(self, result: Any) -> Report:
+        return Report(result, _headline(result), _lines, _numbers)
 
-    def headline(self, result: AnalysisResult[AblationText | AblationData]) -> str:
-        """Name the methods that the first metric tells apart, with a single attribution and with the best of all."""
-        body = result.body
-        metric, short = body.metrics[0], list[str]()
-        if isinstance(body, AblationText):
-            own = [{m.label: getattr(m.selection[metric.key], choice) for m in body.methods} for choice in CHOICES]
-            alone, chosen = (ahead_on_a_text(values, metric.higher_is_better) for values in own)
-            of = "on this text"
-        else:
-            n = body.summary.n
-            of = f"over {counted(n, 'text')}"
-            long_enough = len(body.long_enough(metric.key))
-            short = too_short.left_out([(metric.asked, metric.label, long_enough)], n)
-            if not long_enough:
-                return " ".join(short)
-            columns = ({m.label: body.values(m.method, metric.key, choice) for m in body.methods} for choice in CHOICES)
-            alone, chosen = (groups_of(values, metric.higher_is_better, len(CHOICES)).words() for values in columns)
-        said = f"By {metric.label} {of}, with their first maps {alone}; with the best of all their maps {chosen}."
-        return " ".join([said, *short])
 
-    def lines(self, result: AnalysisResult[AblationText | AblationData]) -> list[str]:
-        """A line a method and metric: the first, the mean, the best by the metric itself, and the passes."""
-        body = result.body
-        rows = [
-            {
-                "method": method.method,
-                "maps": method.maps,
-                "metric": metric.label,
-                "first": spelled(method.selection[metric.key].first),
-                "mean": spelled(method.selection[metric.key].mean),
-                "best": spelled(method.selection[metric.key].best),
-                "passes": f"{method.cost.total:,.0f}",
-            }
-            for method in body.methods
-            for metric in body.metrics
-        ]
-        return [table(rows)]
+def _headline(result: AnalysisResult[AblationText | AblationData]) -> str:
+    """Name the methods that the first metric tells apart, with a single attribution and with the best of all."""
+    body = result.body
+    metric, short = body.metrics[0], list[str]()
+    if isinstance(body, AblationText):
+        own = [{m.label: getattr(m.selection[metric.key], choice) for m in body.methods} for choice in CHOICES]
+        alone, chosen = (ahead_on_a_text(values, metric.higher_is_better) for values in own)
+        of = "on this text"
+    else:
+        n = body.summary.n
+        of = f"over {counted(n, 'text')}"
+        long_enough = len(body.long_enough(metric.key))
+        short = too_short.left_out([(metric.asked, metric.label, long_enough)], n)
+        if not long_enough:
+            return " ".join(short)
+        columns = ({m.label: body.values(m.method, metric.key, choice) for m in body.methods} for choice in CHOICES)
+        alone, chosen = (groups_of(values, metric.higher_is_better, len(CHOICES)).words() for values in columns)
+    said = f"By {metric.label} {of}, with their first maps {alone}; with the best of all their maps {chosen}."
+    return " ".join([said, *short])
+
+
+def _lines(result: AnalysisResult[AblationText | AblationData]) -> list[str]:
+    """A line a method and metric: the first, the mean, the best by the metric itself, and the passes."""
+    body = result.body
+    rows = [
+        {
+            "method": method.method,
+            "maps": method.maps,
+            "metric": metric.label,
+            "first": spelled(method.selection[metric.key].first),
+            "mean": spelled(method.selection[metric.key].mean),
+            "best": spelled(method.selection[metric.key].best),
+            "passes": f"{method.cost.total:,.0f}",
+        }
+        for method in body.methods
+        for metric in body.metrics
+    ]
+    return [table(rows)]
+
+
+def _numbers(result: AnalysisResult[AblationData]) -> list[Number]:
+    """By every metric the first map of each method, and the best of all its maps."""
+    body = result.body
+    return [
+        Number(
+            _measure(metric, choice),
+            getattr(own.selection[metric.key], choice),
+            len(body.long_enough(metric.key)),
+            own.method,
+            own.label,
+            body.values(own.method, metric.key, choice),
+        )
+        for metric in body.metrics
+        for choice in CHOICES
+        for own in body.methods
+    ]
 
 
 def _measure(metric: MetricFacts, choice: Choice) -> Measure:

@@ -24,7 +24,7 @@ from explainlab.analyses.activation.result import (
 )
 from explainlab.analyses.activation.verdict import data_verdict, text_verdict
 from explainlab.analyses.attributions import attributions_of, text_seed
-from explainlab.analyses.base import AnalysisResult
+from explainlab.analyses.base import AnalysisResult, Report
 from explainlab.analyses.numbers import Measure, Number
 from explainlab.analyses.parameters import MethodSpecs, Outputs, Rows, Sample, method_spec
 from explainlab.analyses.records import KnownInterval, text_fields
@@ -152,24 +152,30 @@ class Activation(TextAnalysis[ActivationText, ActivationData]):
             texts=texts,
         )
 
-    def numbers(self, result: AnalysisResult[ActivationData]) -> list[Number]:
-        """Both mean areas of every method."""
-        body = result.body
-        return [
-            Number(area, row.area(way), row.n, row.method, row.label, body.areas(row.method, way))
-            for way, area in _AREAS.items()
-            for row in body.rows
-        ]
+    def report(self, result: Any) -> Report:
+        return Report(result, _headline(result), _lines, _numbers)
 
-    def headline(self, result: AnalysisResult[ActivationText] | AnalysisResult[ActivationData]) -> str:
-        """Whose order tells the target soonest, beside random."""
-        body = result.body
-        return data_verdict(body) if isinstance(body, ActivationData) else text_verdict(body, result.request.unit)
 
-    def lines(self, result: AnalysisResult[ActivationText] | AnalysisResult[ActivationData]) -> list[str]:
-        """A line a method: both areas (with their intervals), where the prediction flips, and the cost."""
-        body = result.body
-        return _lines_of_data(body) if isinstance(body, ActivationData) else _lines_of_text(body)
+def _headline(result: AnalysisResult[ActivationText] | AnalysisResult[ActivationData]) -> str:
+    """Whose order tells the target soonest, beside random."""
+    body = result.body
+    return data_verdict(body) if isinstance(body, ActivationData) else text_verdict(body, result.request.unit)
+
+
+def _lines(result: AnalysisResult[ActivationText] | AnalysisResult[ActivationData]) -> list[str]:
+    """A line a method: both areas (with their intervals), where the prediction flips, and the cost."""
+    body = result.body
+    return _lines_of_data(body) if isinstance(body, ActivationData) else _lines_of_text(body)
+
+
+def _numbers(result: AnalysisResult[ActivationData]) -> list[Number]:
+    """Both mean areas of every method."""
+    body = result.body
+    return [
+        Number(area, row.area(way), row.n, row.method, row.label, body.areas(row.method, way))
+        for way, area in _AREAS.items()
+        for row in body.rows
+    ]
 
 
 def _computed(parameters: Activation.Parameters) -> list[str]:

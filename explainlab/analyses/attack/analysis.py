@@ -34,7 +34,7 @@ from explainlab.analyses.attack.summaries import (
     objectives,
 )
 from explainlab.analyses.attack.verdict import data_verdict, text_verdict
-from explainlab.analyses.base import AnalysisResult
+from explainlab.analyses.base import AnalysisResult, Report
 from explainlab.analyses.numbers import Number
 from explainlab.analyses.parameters import Rows, Sample
 from explainlab.analyses.records import text_fields
@@ -208,21 +208,27 @@ class Attack(TextAnalysis[AttackText, AttackData]):
         means_of = [_mean(goal, own["texts"]) for goal in goals]
         return AttackData(deviation=first.deviation, caveats=first.caveats, rows=means_of, **own)
 
-    def numbers(self, result: AnalysisResult[AttackData]) -> list[Number]:
-        """Both changes of the map, and that of the probability, for every objective and radius."""
-        return numbers_of(result.body, MEASURES, lambda row: f"{row.objective}:{row.epsilon}", lambda row: row.label)
+    def report(self, result: Any) -> Report:
+        return Report(result, _headline(result), _lines, _numbers)
 
-    def headline(self, result: AnalysisResult[AttackText] | AnalysisResult[AttackData]) -> str:
-        """What an attack within a tenth of a standard deviation did to the map, and to the probability."""
-        body = result.body
-        return data_verdict(body) if isinstance(body, AttackData) else text_verdict(body)
 
-    def lines(self, result: AnalysisResult[AttackText] | AnalysisResult[AttackData]) -> list[str]:
-        """A line an objective and radius: the measures with their intervals, and how many attacks failed."""
-        body = result.body
-        head = f"{body.label}; 1s is {body.deviation:.4f}, the standard deviation of the word table"
-        told = body.caveats if isinstance(body, AttackData) else []  # those of a text are its warnings
-        return [head, *lines_of(body, MEASURES, {"objective": "objective", "radius": "epsilon"}), *told]
+def _headline(result: AnalysisResult[AttackText] | AnalysisResult[AttackData]) -> str:
+    """What an attack within a tenth of a standard deviation did to the map, and to the probability."""
+    body = result.body
+    return data_verdict(body) if isinstance(body, AttackData) else text_verdict(body)
+
+
+def _lines(result: AnalysisResult[AttackText] | AnalysisResult[AttackData]) -> list[str]:
+    """A line an objective and radius: the measures with their intervals, and how many attacks failed."""
+    body = result.body
+    head = f"{body.label}; 1s is {body.deviation:.4f}, the standard deviation of the word table"
+    told = body.caveats if isinstance(body, AttackData) else []  # those of a text are its warnings
+    return [head, *lines_of(body, MEASURES, {"objective": "objective", "radius": "epsilon"}), *told]
+
+
+def _numbers(result: AnalysisResult[AttackData]) -> list[Number]:
+    """Both changes of the map, and that of the probability, for every objective and radius."""
+    return numbers_of(result.body, MEASURES, lambda row: f"{row.objective}:{row.epsilon}", lambda row: row.label)
 
 
 def _settings(parameters: Attack.Parameters) -> Settings:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from pydantic import Field
 
 from explainlab import declared
 from explainlab.analyses.axioms.checks import Question, check_all
 from explainlab.analyses.axioms.result import Axiom, AxiomsData, AxiomsRow, AxiomsText, Checked, CheckedTexts
-from explainlab.analyses.base import AnalysisResult
+from explainlab.analyses.base import AnalysisResult, Report
 from explainlab.analyses.numbers import Measure, Number
 from explainlab.analyses.parameters import MethodSpecs, Outputs, Rows, Sample, method_requests
 from explainlab.analyses.records import text_fields
@@ -104,28 +105,34 @@ class Axioms(TextAnalysis[AxiomsText, AxiomsData]):
     def evaluations(self, parameters: Parameters) -> int:
         return 50 * parameters.positions
 
-    def numbers(self, result: AnalysisResult[AxiomsData]) -> list[Number]:
-        """By method the share of the axioms that a text has an answer to and that hold there; then axiom by axiom."""
-        body = result.body
-        asked = [None, *dict.fromkeys(row.axiom for row in body.rows)]
-        return [
-            Number(_measure(axiom), interval(shares), len(shares), name, label_of(name))
-            for axiom in asked
-            for name in _names(body.rows)
-            if (shares := _passed_shares(body, name, axiom))
-        ]
+    def report(self, result: Any) -> Report:
+        return Report(result, _headline(result), _lines, _numbers)
 
-    def headline(self, result: AnalysisResult[AxiomsText] | AnalysisResult[AxiomsData]) -> str:
-        """How many of the axioms that can be asked of it each method passes, and which it fails."""
-        body = result.body
-        each = {name: [row for row in body.rows if row.method == name] for name in _names(body.rows)}
-        told = "; ".join(f"{label_of(name)} {passes(rows)}" for name, rows in each.items())
-        over = f"Over {counted(body.n, 'text')}: " if isinstance(body, AxiomsData) else ""
-        return f"{over}{told}."
 
-    def lines(self, result: AnalysisResult[AxiomsText] | AnalysisResult[AxiomsData]) -> list[str]:
-        """A line a method and axiom: the answer, its number, and why."""
-        return [table([_line(row) for row in result.body.rows])]
+def _headline(result: AnalysisResult[AxiomsText] | AnalysisResult[AxiomsData]) -> str:
+    """How many of the axioms that can be asked of it each method passes, and which it fails."""
+    body = result.body
+    each = {name: [row for row in body.rows if row.method == name] for name in _names(body.rows)}
+    told = "; ".join(f"{label_of(name)} {passes(rows)}" for name, rows in each.items())
+    over = f"Over {counted(body.n, 'text')}: " if isinstance(body, AxiomsData) else ""
+    return f"{over}{told}."
+
+
+def _lines(result: AnalysisResult[AxiomsText] | AnalysisResult[AxiomsData]) -> list[str]:
+    """A line a method and axiom: the answer, its number, and why."""
+    return [table([_line(row) for row in result.body.rows])]
+
+
+def _numbers(result: AnalysisResult[AxiomsData]) -> list[Number]:
+    """By method the share of the axioms that a text has an answer to and that hold there; then axiom by axiom."""
+    body = result.body
+    asked = [None, *dict.fromkeys(row.axiom for row in body.rows)]
+    return [
+        Number(_measure(axiom), interval(shares), len(shares), name, label_of(name))
+        for axiom in asked
+        for name in _names(body.rows)
+        if (shares := _passed_shares(body, name, axiom))
+    ]
 
 
 def _names(rows: Sequence[Checked]) -> list[str]:

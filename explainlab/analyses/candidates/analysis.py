@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import AfterValidator, Field, ValidationInfo
 from pydantic_core import PydanticCustomError
 
-from explainlab.analyses.base import AnalysisResult
+from explainlab.analyses.base import AnalysisResult, Report
 from explainlab.analyses.candidates.choice import selection
 from explainlab.analyses.candidates.drawn import drawn
 from explainlab.analyses.candidates.means import means
@@ -130,25 +130,30 @@ class RpiCandidates(TextAnalysis[CandidatesText, CandidatesData]):
         """See :meth:`TextAnalysis.of_rows`."""
         return means(rows, bodies)
 
-    def headline(self, result: AnalysisResult[CandidatesText | CandidatesData]) -> str:
-        """What choosing by the first metric is worth, and what other metrics' choices leave of it."""
-        body = result.body
-        return text_verdict(body) if isinstance(body, CandidatesText) else data_verdict(body)
+    def report(self, result: Any) -> Report:
+        return Report(result, _headline(result), _lines)
 
-    def lines(self, result: AnalysisResult[CandidatesText | CandidatesData]) -> list[str]:
-        """By every metric: the first candidate, the mean of all, the best, and what other metrics choose."""
-        body = result.body
-        rows = [
-            {"reported": key, "choice": choice, "value": spelled(value)}
-            for key, values in body.selection.items()
-            for choice, value in (
-                ("first", values.first),
-                ("mean of all", values.mean),
-                *((f"by {other}", chosen) for other, chosen in values.held_out.items()),
-                ("best", values.best),
-            )
-        ]
-        return [table(rows)]
+
+def _headline(result: AnalysisResult[CandidatesText | CandidatesData]) -> str:
+    """What choosing by the first metric is worth, and what other metrics' choices leave of it."""
+    body = result.body
+    return text_verdict(body) if isinstance(body, CandidatesText) else data_verdict(body)
+
+
+def _lines(result: AnalysisResult[CandidatesText | CandidatesData]) -> list[str]:
+    """By every metric: the first candidate, the mean of all, the best, and what other metrics choose."""
+    body = result.body
+    rows = [
+        {"reported": key, "choice": choice, "value": spelled(value)}
+        for key, values in body.selection.items()
+        for choice, value in (
+            ("first", values.first),
+            ("mean of all", values.mean),
+            *((f"by {other}", chosen) for other, chosen in values.held_out.items()),
+            ("best", values.best),
+        )
+    ]
+    return [table(rows)]
 
 
 def _reported(parameters: RpiCandidates.Parameters) -> dict[str, MetricRequest]:

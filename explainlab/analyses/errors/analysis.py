@@ -12,7 +12,7 @@ from pydantic import Field
 from scipy.special import log_softmax
 
 from explainlab import declared
-from explainlab.analyses.base import AnalysisResult, Record
+from explainlab.analyses.base import AnalysisResult, Record, Report
 from explainlab.analyses.data_analysis import DataAnalysis, DataSubject
 from explainlab.analyses.errors.result import (
     Accuracy,
@@ -121,34 +121,35 @@ class Predictions(DataAnalysis[PredictionsData]):
         """See :meth:`DataAnalysis.expected_tokens`: no text is read to tell."""
         return tokens_of(row)
 
-    def numbers(self, result: AnalysisResult[PredictionsData]) -> list[Number]:
-        """Accuracy, macro F1 and calibration error."""
-        body, accuracy = result.body, result.body.accuracy
-        share = Interval(mean=accuracy.mean, low=accuracy.low, high=accuracy.high)
-        right, rows = 1.0 - body.rows.wrong, body.rows.column("row")
-        return [
-            Number(_ACCURACY, share, body.n, values=right.tolist(), rows=rows.tolist()),
-            Number(_MACRO_F1, as_interval(body.macro_f1), body.n),
-            Number(_CALIBRATION, as_interval(body.calibration.ece), body.n),
-        ]
+    def report(self, result: Any) -> Report:
+        return Report(result, verdict(result.body), _lines, _numbers)
 
-    def headline(self, result: AnalysisResult[PredictionsData]) -> str:
-        """The accuracy with its interval, and the most frequent mistake."""
-        return verdict(result.body)
 
-    def lines(self, result: AnalysisResult[PredictionsData]) -> list[str]:
-        body = result.body
-        accuracy = body.accuracy
-        return [
-            f"accuracy  {accuracy.mean:.4f} ({accuracy.low:.4f} to {accuracy.high:.4f}), n = {body.n}",
-            f"macro F1  {body.macro_f1:.4f}",
-            f"ECE       {body.calibration.ece:.4f}",
-            *(
-                f"{scores.label}: precision {scores.precision:.4f}, recall {scores.recall:.4f}, F1 {scores.f1:.4f}, "
-                f"n = {scores.n}"
-                for scores in body.per_class
-            ),
-        ]
+def _lines(result: AnalysisResult[PredictionsData]) -> list[str]:
+    body = result.body
+    accuracy = body.accuracy
+    return [
+        f"accuracy  {accuracy.mean:.4f} ({accuracy.low:.4f} to {accuracy.high:.4f}), n = {body.n}",
+        f"macro F1  {body.macro_f1:.4f}",
+        f"ECE       {body.calibration.ece:.4f}",
+        *(
+            f"{scores.label}: precision {scores.precision:.4f}, recall {scores.recall:.4f}, F1 {scores.f1:.4f}, "
+            f"n = {scores.n}"
+            for scores in body.per_class
+        ),
+    ]
+
+
+def _numbers(result: AnalysisResult[PredictionsData]) -> list[Number]:
+    """Accuracy, macro F1 and calibration error."""
+    body, accuracy = result.body, result.body.accuracy
+    share = Interval(mean=accuracy.mean, low=accuracy.low, high=accuracy.high)
+    right, rows = 1.0 - body.rows.wrong, body.rows.column("row")
+    return [
+        Number(_ACCURACY, share, body.n, values=right.tolist(), rows=rows.tolist()),
+        Number(_MACRO_F1, as_interval(body.macro_f1), body.n),
+        Number(_CALIBRATION, as_interval(body.calibration.ece), body.n),
+    ]
 
 
 def tokens_of(row: Row) -> float:

@@ -14,7 +14,7 @@ from pydantic_core import PydanticCustomError
 from explainlab import declared
 from explainlab.analyses.again import Repeater
 from explainlab.analyses.attributions import attributions_of, own_warnings, text_seed
-from explainlab.analyses.base import AnalysisResult
+from explainlab.analyses.base import AnalysisResult, Report
 from explainlab.analyses.evaluation import statistics
 from explainlab.analyses.evaluation.facts import Facts, facts_dtype, facts_of
 from explainlab.analyses.evaluation.result import (
@@ -247,38 +247,44 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
     def evaluations(self, parameters: Parameters) -> int:
         return EVALUATIONS
 
-    def numbers(self, result: AnalysisResult[EvaluationData]) -> list[Number]:
-        """The mean of every method by every metric, without the reversed controls."""
-        return headline_numbers(result.body)
+    def report(self, result: Any) -> Report:
+        return Report(result, _headline(result), _lines, _numbers)
 
-    def headline(self, result: AnalysisResult[Any]) -> str:
-        """Name the methods that the first metric tells apart, and say how far a single best one is above random."""
-        body = result.body
-        metrics = [parse_metric(name) for name in result.request.parameters["metrics"]]
-        if isinstance(body, EvaluationText):
-            return f"By {metrics[0].label} on this text, {text_verdict(body, metrics[0])}."
-        names = {row.asked for row in shown(result).body.rows}
-        metric = next((metric for metric in metrics if metric.name in names), None)
-        if metric is None:
-            return withheld(body)
-        said = f"By {metric.label} over {counted(body.texts_by(metric.name), 'text')}, {data_verdict(body, metric)}."
-        return " ".join([said, *left_out(body, [metric.name])])
 
-    def lines(self, result: AnalysisResult[Any]) -> list[str]:
-        """A line a method and metric: the value of a text, or the mean of n texts with its interval."""
-        if isinstance(result.body, EvaluationText):
-            return [table([{"method": method, **values} for method, values in result.body.values.items()])]
-        body = shown(result).body
-        rows = [
-            {"method": row.method, "metric": row.label, "mean": str(row.interval), "told apart": _told(row.told_apart)}
-            for row in body.rows
-        ]
-        absent = f"; no rationale to compare with: {body.rationales}" if str(body.rationales or "") else ""
-        told = "told apart: from the best of the metric, which these texts chose"
-        failed = [f"{name} scored nothing in {counted(count, 'text')}" for name, count in body.failed.items()]
-        kinds = [f"{TITLES[kind]}. {words}" for kind in kinds_of(body) if (words := meaning(body, kind))]
-        tables = [table(rows), *kinds, f"n = {body.n}{absent}; {told}", *left_out(body)] if rows else []
-        return [*tables, *failed, *filter(None, [withheld(body)])]
+def _headline(result: AnalysisResult[Any]) -> str:
+    """Name the methods that the first metric tells apart, and say how far a single best one is above random."""
+    body = result.body
+    metrics = [parse_metric(name) for name in result.request.parameters["metrics"]]
+    if isinstance(body, EvaluationText):
+        return f"By {metrics[0].label} on this text, {text_verdict(body, metrics[0])}."
+    names = {row.asked for row in shown(result).body.rows}
+    metric = next((metric for metric in metrics if metric.name in names), None)
+    if metric is None:
+        return withheld(body)
+    said = f"By {metric.label} over {counted(body.texts_by(metric.name), 'text')}, {data_verdict(body, metric)}."
+    return " ".join([said, *left_out(body, [metric.name])])
+
+
+def _lines(result: AnalysisResult[Any]) -> list[str]:
+    """A line a method and metric: the value of a text, or the mean of n texts with its interval."""
+    if isinstance(result.body, EvaluationText):
+        return [table([{"method": method, **values} for method, values in result.body.values.items()])]
+    body = shown(result).body
+    rows = [
+        {"method": row.method, "metric": row.label, "mean": str(row.interval), "told apart": _told(row.told_apart)}
+        for row in body.rows
+    ]
+    absent = f"; no rationale to compare with: {body.rationales}" if str(body.rationales or "") else ""
+    told = "told apart: from the best of the metric, which these texts chose"
+    failed = [f"{name} scored nothing in {counted(count, 'text')}" for name, count in body.failed.items()]
+    kinds = [f"{TITLES[kind]}. {words}" for kind in kinds_of(body) if (words := meaning(body, kind))]
+    tables = [table(rows), *kinds, f"n = {body.n}{absent}; {told}", *left_out(body)] if rows else []
+    return [*tables, *failed, *filter(None, [withheld(body)])]
+
+
+def _numbers(result: AnalysisResult[EvaluationData]) -> list[Number]:
+    """The mean of every method by every metric, without the reversed controls."""
+    return headline_numbers(result.body)
 
 
 def _told(apart: bool | None) -> str:

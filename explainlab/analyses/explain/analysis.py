@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from explainlab.analyses.base import Analysis
+from explainlab.analyses.base import Analysis, Report
 from explainlab.analyses.explain.verdict import verdict
 from explainlab.attribution import explain
 from explainlab.attribution.baselines import data_digest
@@ -90,12 +90,13 @@ class Explain(Analysis):
         more = {"data_digest": read, "members": members}
         return digest({**body, **versions, **{name: value for name, value in more.items() if value}})
 
-    def headline(self, result: Attribution) -> str:
-        """The prediction, and the words that speak for it and against it."""
-        return verdict(result)
+    def report(self, result: Any) -> Report:
+        return Report(result, verdict(result), _lines)
 
-    def lines(self, result: Attribution) -> list[str]:
-        """See :meth:`Analysis.lines`: the class that is explained, and the scores as a table."""
-        label = result.target.label
-        table = result.to_frame()[["text", "score", "share", "rank"]].to_string(index=False)
-        return [f"{self.id} for '{label}' ({result.prediction.probabilities[label]:.4f})", table, *result.notes]
+
+def _lines(result: Attribution) -> list[str]:
+    """Return the class that is explained, and the scores as a table."""
+    label = result.target.label
+    head = f"{result.request.question} for '{label}' ({result.prediction.probabilities[label]:.4f})"
+    table = result.to_frame()[["text", "score", "share", "rank"]].to_string(index=False)
+    return [head, table, *result.notes]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 from pydantic import Field
 
 from explainlab import declared
-from explainlab.analyses.base import ADAPTIVE, AnalysisResult
+from explainlab.analyses.base import ADAPTIVE, AnalysisResult, Report
 from explainlab.analyses.integration.result import (
     Adaptive,
     AdaptiveMeans,
@@ -104,44 +104,50 @@ class IntegrationError(TextAnalysis[IntegrationErrorText, IntegrationErrorData])
         texts = [_text(row, body) for row, body in zip(rows, bodies, strict=True)]
         return IntegrationErrorData(texts=texts, summary=_summary(texts, parameters))
 
-    def numbers(self, result: AnalysisResult[IntegrationErrorData]) -> list[Number]:
-        """The mean error of every rule at every step count, and how many texts need at most 1,000 steps."""
-        summary = result.body.summary
-        steps = dict.fromkeys(count for means in summary.mean.values() for count in means)
+    def report(self, result: Any) -> Report:
+        return Report(result, _headline(result), _lines, _numbers)
+
+
+def _headline(result: AnalysisResult[IntegrationErrorText | IntegrationErrorData]) -> str:
+    """How many steps are needed by two rules, and how many evaluations the adaptive one took."""
+    body = result.body
+    return text_verdict(body) if isinstance(body, IntegrationErrorText) else data_verdict(body)
+
+
+def _lines(result: AnalysisResult[IntegrationErrorText | IntegrationErrorData]) -> list[str]:
+    """The error of every rule at every step count, or its mean; the steps that are enough; the adaptive rule."""
+    body = result.body
+    if isinstance(body, IntegrationErrorText):
+        last = body.adaptive.trace[-1]
         errors = [
-            Number(_mean_error(int(count)), as_interval(means[count]), summary.n, rule, rule_name(rule))
-            for count in steps
-            for rule, means in summary.mean.items()
+            {"rule": row.rule, "steps": row.steps, "error": spelled(as_interval(row.approximation_error))}
+            for row in body.rows
         ]
-        shares = {rule: as_interval(n / summary.n if summary.n else None) for rule, n in summary.within_1000.items()}
-        return [*errors, *(Number(_WITHIN, share, summary.n, rule, rule_name(rule)) for rule, share in shares.items())]
+        enough = [{"rule": rule, "enough": steps or "none"} for rule, steps in body.ideal_steps.items()]
+        spent = f"adaptive: {last.evaluations} evaluations, error {spelled(as_interval(last.approximation_error))}"
+        return [table(enough), spent, table(errors)]
+    summary = body.summary
+    means = [
+        {"rule": rule, "steps": steps, "mean error": spelled(mean)}
+        for rule, by_steps in summary.mean.items()
+        for steps, mean in by_steps.items()
+    ]
+    counts = [{"rule": rule, **by_steps} for rule, by_steps in summary.ideal_steps.items()]
+    spent = f"adaptive: {spelled(summary.adaptive.evaluations)} evaluations"
+    return [f"Texts by the steps that are enough, n = {summary.n}", table(counts), spent, table(means)]
 
-    def headline(self, result: AnalysisResult[IntegrationErrorText | IntegrationErrorData]) -> str:
-        """How many steps are needed by two rules, and how many evaluations the adaptive one took."""
-        body = result.body
-        return text_verdict(body) if isinstance(body, IntegrationErrorText) else data_verdict(body)
 
-    def lines(self, result: AnalysisResult[IntegrationErrorText | IntegrationErrorData]) -> list[str]:
-        """The error of every rule at every step count, or its mean; the steps that are enough; the adaptive rule."""
-        body = result.body
-        if isinstance(body, IntegrationErrorText):
-            last = body.adaptive.trace[-1]
-            errors = [
-                {"rule": row.rule, "steps": row.steps, "error": spelled(as_interval(row.approximation_error))}
-                for row in body.rows
-            ]
-            enough = [{"rule": rule, "enough": steps or "none"} for rule, steps in body.ideal_steps.items()]
-            spent = f"adaptive: {last.evaluations} evaluations, error {spelled(as_interval(last.approximation_error))}"
-            return [table(enough), spent, table(errors)]
-        summary = body.summary
-        means = [
-            {"rule": rule, "steps": steps, "mean error": spelled(mean)}
-            for rule, by_steps in summary.mean.items()
-            for steps, mean in by_steps.items()
-        ]
-        counts = [{"rule": rule, **by_steps} for rule, by_steps in summary.ideal_steps.items()]
-        spent = f"adaptive: {spelled(summary.adaptive.evaluations)} evaluations"
-        return [f"Texts by the steps that are enough, n = {summary.n}", table(counts), spent, table(means)]
+def _numbers(result: AnalysisResult[IntegrationErrorData]) -> list[Number]:
+    """The mean error of every rule at every step count, and how many texts need at most 1,000 steps."""
+    summary = result.body.summary
+    steps = dict.fromkeys(count for means in summary.mean.values() for count in means)
+    errors = [
+        Number(_mean_error(int(count)), as_interval(means[count]), summary.n, rule, rule_name(rule))
+        for count in steps
+        for rule, means in summary.mean.items()
+    ]
+    shares = {rule: as_interval(n / summary.n if summary.n else None) for rule, n in summary.within_1000.items()}
+    return [*errors, *(Number(_WITHIN, share, summary.n, rule, rule_name(rule)) for rule, share in shares.items())]
 
 
 def _mean_error(steps: int) -> Measure:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import BeforeValidator, Field, FiniteFloat
 
 from explainlab import declared
-from explainlab.analyses.base import AnalysisResult
+from explainlab.analyses.base import AnalysisResult, Report
 from explainlab.analyses.judged_map.result import EvaluatedMetric, JudgedData, JudgedRow, JudgedText
 from explainlab.analyses.parameters import PerturbingMetrics, listed, metric_requests
 from explainlab.analyses.records import perturbed_texts, text_fields
@@ -87,17 +87,22 @@ class EvaluatedAttribution(TextAnalysis[JudgedText, JudgedData]):
             ]
         )
 
-    def headline(self, result: AnalysisResult[JudgedText | JudgedData]) -> str:
-        """Every metric with its value."""
-        values = ", ".join(f"{metric.label} {metric.value:.4f}" for metric in result.body.evaluated)
-        return f"The scores have {values}."
-
-    def lines(self, result: AnalysisResult[JudgedText | JudgedData]) -> list[str]:
-        """Every metric with its value, and below it the texts that were read and what the model said of them."""
-        return [line for metric in result.body.evaluated for line in _lines(metric)]
+    def report(self, result: Any) -> Report:
+        return Report(result, _headline(result), _lines)
 
 
-def _lines(metric: EvaluatedMetric) -> list[str]:
+def _headline(result: AnalysisResult[JudgedText | JudgedData]) -> str:
+    """Every metric with its value."""
+    values = ", ".join(f"{metric.label} {metric.value:.4f}" for metric in result.body.evaluated)
+    return f"The scores have {values}."
+
+
+def _lines(result: AnalysisResult[JudgedText | JudgedData]) -> list[str]:
+    """Every metric with its value, and below it the texts that were read and what the model said of them."""
+    return [line for metric in result.body.evaluated for line in _lines_of(metric)]
+
+
+def _lines_of(metric: EvaluatedMetric) -> list[str]:
     steps = [f"  {step.level:>3}%  {step.probability:.4f}  {step.text}" for step in metric.steps]
     return [f"{metric.label}: {metric.value:.4f}", *steps]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import BeforeValidator, Field
@@ -17,7 +17,7 @@ from explainlab.analyses.attributions import (
     supported,
     text_seed,
 )
-from explainlab.analyses.base import AnalysisResult, method_passes
+from explainlab.analyses.base import AnalysisResult, Report, method_passes
 from explainlab.analyses.layer_randomisation.result import (
     MethodFacts,
     Mode,
@@ -169,53 +169,6 @@ class LayerRandomisation(TextAnalysis[RandomisationText, RandomisationData]):
         """All but the maps on random models."""
         return body.model_copy(update={"maps": []})
 
-    def numbers(self, result: AnalysisResult[RandomisationData]) -> list[Number]:
-        """By mode and method rho with everything random, and rho with one unit random, the mean over units."""
-        body = result.body
-        labels = {own.method: own.label for own in body.methods}
-        found = [
-            Number(_measure("all", "with all units random", row.absolute), row.interval, row.n, row.method, label)
-            for row in body.rows
-            if row.mode == "cascading" and row.unit == body.units[-1] and (label := labels[row.method])
-        ]
-        if any(row.mode == "independent" for row in body.rows):
-            for absolute in (False, True):
-                measure = _measure("one", "with one unit random, mean over units", absolute)
-                for name, label in labels.items():
-                    means = _means_over_units(body, name, absolute)
-                    found.append(Number(measure, interval(means), len(means), name, label))
-        return found
-
-    def headline(self, result: AnalysisResult[RandomisationText] | AnalysisResult[RandomisationData]) -> str:
-        """Which methods' rankings survive random weights, and which methods were left out."""
-        return " ".join([verdict(result.body), *(f"Left out: {reason}" for reason in result.body.left_out)])
-
-    def lines(self, result: AnalysisResult[RandomisationText] | AnalysisResult[RandomisationData]) -> list[str]:
-        """A line a method, mode and unit; before them the controls of every method."""
-        body = result.body
-        told = [
-            {
-                "method": own.method,
-                "scores": "absolute" if own.absolute else "signed",
-                "random maps, 5 to 95%": interval_words(own.random, ".4f"),
-                "order of the text": spelled(own.order),
-            }
-            for own in body.controls
-        ]
-        rows = [
-            {
-                "method": row.method,
-                "mode": row.mode,
-                "random": row.unit,
-                "rho": spelled(row.interval),
-                "rho of |scores|": spelled(absolute.interval),
-                "n": row.n,
-                "undefined": row.undefined,
-            }
-            for row, absolute in zip(body.rows[::2], body.rows[1::2], strict=True)
-        ]
-        return [table(told), "", table(rows)]
-
     def _plan(self, subject: Subject, units: Sequence[Unit], parameters: Parameters) -> Plan:
         facts = [self.id, self.version, parameters.init, parameters.explained, subject.seed]
         return Plan(
@@ -226,6 +179,59 @@ class LayerRandomisation(TextAnalysis[RandomisationText, RandomisationData]):
             own_target=parameters.explained == "randomised",
             key=digest([*facts, str(subject.classifier.dtype)]),
         )
+
+    def report(self, result: Any) -> Report:
+        return Report(result, _headline(result), _lines, _numbers)
+
+
+def _headline(result: AnalysisResult[RandomisationText] | AnalysisResult[RandomisationData]) -> str:
+    """Which methods' rankings survive random weights, and which methods were left out."""
+    return " ".join([verdict(result.body), *(f"Left out: {reason}" for reason in result.body.left_out)])
+
+
+def _lines(result: AnalysisResult[RandomisationText] | AnalysisResult[RandomisationData]) -> list[str]:
+    """A line a method, mode and unit; before them the controls of every method."""
+    body = result.body
+    told = [
+        {
+            "method": own.method,
+            "scores": "absolute" if own.absolute else "signed",
+            "random maps, 5 to 95%": interval_words(own.random, ".4f"),
+            "order of the text": spelled(own.order),
+        }
+        for own in body.controls
+    ]
+    rows = [
+        {
+            "method": row.method,
+            "mode": row.mode,
+            "random": row.unit,
+            "rho": spelled(row.interval),
+            "rho of |scores|": spelled(absolute.interval),
+            "n": row.n,
+            "undefined": row.undefined,
+        }
+        for row, absolute in zip(body.rows[::2], body.rows[1::2], strict=True)
+    ]
+    return [table(told), "", table(rows)]
+
+
+def _numbers(result: AnalysisResult[RandomisationData]) -> list[Number]:
+    """By mode and method rho with everything random, and rho with one unit random, the mean over units."""
+    body = result.body
+    labels = {own.method: own.label for own in body.methods}
+    found = [
+        Number(_measure("all", "with all units random", row.absolute), row.interval, row.n, row.method, label)
+        for row in body.rows
+        if row.mode == "cascading" and row.unit == body.units[-1] and (label := labels[row.method])
+    ]
+    if any(row.mode == "independent" for row in body.rows):
+        for absolute in (False, True):
+            measure = _measure("one", "with one unit random, mean over units", absolute)
+            for name, label in labels.items():
+                means = _means_over_units(body, name, absolute)
+                found.append(Number(measure, interval(means), len(means), name, label))
+    return found
 
 
 def _modes(parameters: LayerRandomisation.Parameters) -> list[Mode]:

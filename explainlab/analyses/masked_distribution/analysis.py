@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
 from explainlab import declared
-from explainlab.analyses.base import AnalysisResult, Record
+from explainlab.analyses.base import AnalysisResult, Record, Report
 from explainlab.analyses.data_analysis import DataAnalysis, DataSubject
 from explainlab.analyses.errors.analysis import accuracy_of
 from explainlab.analyses.masked_distribution.masf import Masf
@@ -157,34 +157,40 @@ class MaskedDistribution(DataAnalysis[MaskedDistributionData]):
         """See :meth:`Analysis.passes`: half of the texts are read once, as the reference."""
         return PassCount((1 + _versions(parameters)) / 2)
 
-    def numbers(self, result: AnalysisResult[MaskedDistributionData]) -> list[Number]:
-        """By baseline the share of the ratios at which a text is told apart."""
-        body = result.body
-        measure = Measure("told_apart", "Masked texts told apart", False, ".1%")
-        return [Number(measure, own.overall, body.n, own.baseline, NAMES[own.baseline]) for own in body.baselines]
+    def report(self, result: Any) -> Report:
+        return Report(result, _headline(result), _lines, _numbers)
 
-    def headline(self, result: AnalysisResult[MaskedDistributionData]) -> str:
-        """Up to which share masked texts look like training texts, and what chance does."""
-        return " ".join([verdict(result.body), *(f"Left out: {reason}" for reason in result.body.left_out)])
 
-    def lines(self, result: AnalysisResult[MaskedDistributionData]) -> list[str]:
-        """A line a baseline and ratio, below those of whole and shuffled texts."""
-        body = result.body
-        rows = [("as reference", 0, body.alike), ("none", 0, body.whole), ("shuffled", 0, body.shuffled)]
-        rows += [(own.baseline, at.ratio, at) for own in body.baselines for at in own.ratios]
-        return [
-            table(
-                [
-                    {
-                        "baseline": baseline,
-                        "masked": f"{ratio}%",
-                        "told apart": f"{own.mean:.3f} [{own.low:.3f}, {own.high:.3f}]",
-                        "n": body.n,
-                    }
-                    for baseline, ratio, own in rows
-                ]
-            )
-        ]
+def _headline(result: AnalysisResult[MaskedDistributionData]) -> str:
+    """Up to which share masked texts look like training texts, and what chance does."""
+    return " ".join([verdict(result.body), *(f"Left out: {reason}" for reason in result.body.left_out)])
+
+
+def _lines(result: AnalysisResult[MaskedDistributionData]) -> list[str]:
+    """A line a baseline and ratio, below those of whole and shuffled texts."""
+    body = result.body
+    rows = [("as reference", 0, body.alike), ("none", 0, body.whole), ("shuffled", 0, body.shuffled)]
+    rows += [(own.baseline, at.ratio, at) for own in body.baselines for at in own.ratios]
+    return [
+        table(
+            [
+                {
+                    "baseline": baseline,
+                    "masked": f"{ratio}%",
+                    "told apart": f"{own.mean:.3f} [{own.low:.3f}, {own.high:.3f}]",
+                    "n": body.n,
+                }
+                for baseline, ratio, own in rows
+            ]
+        )
+    ]
+
+
+def _numbers(result: AnalysisResult[MaskedDistributionData]) -> list[Number]:
+    """By baseline the share of the ratios at which a text is told apart."""
+    body = result.body
+    measure = Measure("told_apart", "Masked texts told apart", False, ".1%")
+    return [Number(measure, own.overall, body.n, own.baseline, NAMES[own.baseline]) for own in body.baselines]
 
 
 def _versions(parameters: MaskedDistribution.Parameters) -> int:

@@ -15,7 +15,7 @@ from pydantic_core import PydanticCustomError
 
 from explainlab import declared
 from explainlab.analyses.attributions import attributions_of
-from explainlab.analyses.base import AnalysisResult
+from explainlab.analyses.base import AnalysisResult, Report
 from explainlab.analyses.data_analysis import DataAnalysis, DataSubject
 from explainlab.analyses.errors.analysis import MOST_ROWS, Predicted, predicted, reading_work, tokens_of
 from explainlab.analyses.mistake_drivers.result import (
@@ -174,20 +174,20 @@ class MistakeDrivers(DataAnalysis[MistakeDriversData]):
             method=method.name,
         )
 
-    def headline(self, result: AnalysisResult[MistakeDriversData]) -> str:
-        """The words that clearly push toward a wrong class."""
-        return verdict(result.body, CLEAR_ROWS)
+    def report(self, result: Any) -> Report:
+        return Report(result, verdict(result.body, CLEAR_ROWS), _lines)
 
-    def lines(self, result: AnalysisResult[MistakeDriversData]) -> list[str]:
-        body = result.body
-        lines = [f"{body.n_wrong} of {body.n_wrong + body.n_right} rows are wrong; {body.method}"]
-        for driver in (*body.words[:10], *body.pairs[:10]):
-            right = "-" if driver.right_mean is None else f"{driver.right_mean:+.4f}"
-            lines.append(
-                f"{driver.name:<24} toward {driver.predicted}: {mean_words(driver.wrong_interval, '+.4f')}, "
-                f"n = {driver.rows}; in correct rows {right}"
-            )
-        return lines
+
+def _lines(result: AnalysisResult[MistakeDriversData]) -> list[str]:
+    body = result.body
+    lines = [f"{body.n_wrong} of {body.n_wrong + body.n_right} rows are wrong; {body.method}"]
+    for driver in (*body.words[:10], *body.pairs[:10]):
+        right = "-" if driver.right_mean is None else f"{driver.right_mean:+.4f}"
+        lines.append(
+            f"{driver.name:<24} toward {driver.predicted}: {mean_words(driver.wrong_interval, '+.4f')}, "
+            f"n = {driver.rows}; in correct rows {right}"
+        )
+    return lines
 
 
 RowTarget = tuple[Row, str]

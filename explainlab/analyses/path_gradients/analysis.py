@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from pydantic import Field
 
 from explainlab import declared
-from explainlab.analyses.base import AnalysisResult
+from explainlab.analyses.base import AnalysisResult, Report
 from explainlab.analyses.parameters import Rows, Sample, Steps
 from explainlab.analyses.path_gradients.result import (
     PathGradientsData,
@@ -72,20 +73,25 @@ class PathGradients(TextAnalysis[PathGradientsText, PathGradientsData]):
         }
         return PathGradientsData(texts=texts, summary=ShareSummary(n=len(texts), bins=BINS, share=share))
 
-    def headline(self, result: AnalysisResult[PathGradientsText | PathGradientsData]) -> str:
-        body = result.body
-        if isinstance(body, PathGradientsData):
-            return mean_verdict(body.summary)
-        finest = max(body.paths, key=lambda path: path.steps)
-        return verdict(_shares(finest.alphas, finest.total))
+    def report(self, result: Any) -> Report:
+        return Report(result, _headline(result), _lines)
 
-    def lines(self, result: AnalysisResult[PathGradientsText | PathGradientsData]) -> list[str]:
-        """By step count, what the gradient adds up to; of a data set, how much of it lies in each part of the path."""
-        body = result.body
-        if isinstance(body, PathGradientsData):
-            return _lines_of_data(body.summary)
-        rows = [{"steps": path.steps, "rule": path.rule, "sum": f"{_sum(path):.4f}"} for path in body.paths]
-        return [table(rows), f"The sum should be {body.expected:.4f}, the change of the output along the path."]
+
+def _headline(result: AnalysisResult[PathGradientsText | PathGradientsData]) -> str:
+    body = result.body
+    if isinstance(body, PathGradientsData):
+        return mean_verdict(body.summary)
+    finest = max(body.paths, key=lambda path: path.steps)
+    return verdict(_shares(finest.alphas, finest.total))
+
+
+def _lines(result: AnalysisResult[PathGradientsText | PathGradientsData]) -> list[str]:
+    """By step count, what the gradient adds up to; of a data set, how much of it lies in each part of the path."""
+    body = result.body
+    if isinstance(body, PathGradientsData):
+        return _lines_of_data(body.summary)
+    rows = [{"steps": path.steps, "rule": path.rule, "sum": f"{_sum(path):.4f}"} for path in body.paths]
+    return [table(rows), f"The sum should be {body.expected:.4f}, the change of the output along the path."]
 
 
 def _grid(parameters: PathGradients.Parameters) -> np.ndarray:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from pydantic import Field
 
 from explainlab import declared
-from explainlab.analyses.base import AnalysisResult, Record
+from explainlab.analyses.base import AnalysisResult, Record, Report
 from explainlab.analyses.data_analysis import DataAnalysis, DataSubject
 from explainlab.analyses.errors.analysis import MOST_ROWS, TOGETHER, accuracy_of, predicted, reading_work
 from explainlab.analyses.errors.result import Accuracy
@@ -88,20 +89,20 @@ class Planted(DataAnalysis[PlantedData]):
     def evaluations(self, parameters: Parameters) -> int:
         return 1
 
-    def headline(self, result: AnalysisResult[PlantedData]) -> str:
-        """Whether the truth is known, and if not, what failed."""
-        return verdict(result.body)
+    def report(self, result: Any) -> Report:
+        return Report(result, verdict(result.body), _lines)
 
-    def lines(self, result: AnalysisResult[PlantedData]) -> list[str]:
-        """Both accuracies with their intervals, and what may explain them."""
-        body = result.body
-        return [
-            f"accuracy              {_spelled(body.accuracy)}, at best {body.best_accuracy:.4f}",
-            f"with the words masked {_spelled(body.masked)}, by chance {body.chance:.4f}",
-            f"n = {body.n}, {body.planted} with a planted word",
-            *map(capital, body.failed),
-            *reasons(body),
-        ]
+
+def _lines(result: AnalysisResult[PlantedData]) -> list[str]:
+    """Both accuracies with their intervals, and what may explain them."""
+    body = result.body
+    return [
+        f"accuracy              {_spelled(body.accuracy)}, at best {body.best_accuracy:.4f}",
+        f"with the words masked {_spelled(body.masked)}, by chance {body.chance:.4f}",
+        f"n = {body.n}, {body.planted} with a planted word",
+        *map(capital, body.failed),
+        *reasons(body),
+    ]
 
 
 def checks_of(request: Request) -> CompleteRequest:

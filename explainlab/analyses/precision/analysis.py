@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import AfterValidator, BeforeValidator, Field
@@ -17,7 +17,7 @@ from explainlab.analyses.attributions import (
     supported,
     text_seed,
 )
-from explainlab.analyses.base import AnalysisResult, method_passes
+from explainlab.analyses.base import AnalysisResult, Report, method_passes
 from explainlab.analyses.numbers import Measure, Number
 from explainlab.analyses.parameters import JoinedMethods, Outputs, Rows, Sample, listed
 from explainlab.analyses.precision.halves import Chosen, InFormat, read_in
@@ -177,67 +177,73 @@ class Precision(TextAnalysis[PrecisionText, PrecisionData]):
         """All but the maps."""
         return body.model_copy(update={"maps": [], "features": []})
 
-    def numbers(self, result: AnalysisResult[PrecisionData]) -> list[Number]:
-        """By number format what it does to the model, and by method what is kept of the maps."""
-        body, found = result.body, []
-        labels = {own.method: own.label for own in body.methods}
-        for own in body.formats:
-            rows = [row for row in body.rows if row.dtype == own.dtype]
-            read = [(text, each) for text in body.texts for each in text.read if each.dtype == own.dtype]
-            known = [(text, each, each.logits) for text, each in read if each.logits is not None]
-            if known:
-                numbered = [text.row for text, _, _ in known]
-                moved = Measure(f"logits:{own.dtype}", f"Change of a logit in {own.dtype}", False, ".2g")
-                changes = [change for _, _, change in known]
-                found.append(Number(moved, rows[0].logits, len(known), values=changes, rows=numbered))
-                changed = Measure(f"changed:{own.dtype}", f"Predictions changed in {own.dtype}", False, ".1%")
-                others = [float(each.predicted != text.predicted) for text, each, _ in known]
-                found.append(Number(changed, interval(others), len(known), values=others, rows=numbered))
-            order = Measure(f"rank_correlation:{own.dtype}", f"ρ of {own.dtype} and float32", True)
-            top = Measure(f"top_5:{own.dtype}", f"Top 5 of float32 kept in {own.dtype}", True, ".0%")
-            for measure, values in (
-                (order, [(row, row.rank_correlation, row.n - row.undefined) for row in rows]),
-                (top, [(row, row.top_5, row.n - row.undefined - row.short) for row in rows]),
-            ):
-                found += [
-                    Number(measure, value, n, row.method, labels[row.method])
-                    for row, value, n in values
-                    if value.mean is not None
-                ]
-        return found
+    def report(self, result: Any) -> Report:
+        return Report(result, _headline(result), _lines, _numbers)
 
-    def headline(self, result: AnalysisResult[PrecisionText] | AnalysisResult[PrecisionData]) -> str:
-        """What each number format does to the maps, and what was left out."""
-        return " ".join([verdict(result.body), *(f"Left out: {reason}" for reason in result.body.left_out)])
 
-    def lines(self, result: AnalysisResult[PrecisionText] | AnalysisResult[PrecisionData]) -> list[str]:
-        """A line a number format and method; below them a line a control."""
-        rows = [
-            {
-                "dtype": row.dtype,
-                "method": row.method,
-                "logits": spelled(row.logits),
-                "predictions changed": row.predictions_changed,
-                "rank correlation": spelled(row.rank_correlation),
-                "top 5": spelled(row.top_5),
-                "n": row.n,
-                "undefined": row.undefined,
-                "short": row.short,
-                "broken": row.broken,
-            }
-            for row in result.body.rows
-        ]
-        controls = [
-            {
-                "float32 against": "other draws" if own.against == "seed" else "random maps",
-                "method": own.method,
-                "rank correlation": spelled(own.rank_correlation),
-                "top 5": spelled(own.top_5),
-                "n": own.n,
-            }
-            for own in result.body.controls
-        ]
-        return [table(rows), "", table(controls)]
+def _headline(result: AnalysisResult[PrecisionText] | AnalysisResult[PrecisionData]) -> str:
+    """What each number format does to the maps, and what was left out."""
+    return " ".join([verdict(result.body), *(f"Left out: {reason}" for reason in result.body.left_out)])
+
+
+def _lines(result: AnalysisResult[PrecisionText] | AnalysisResult[PrecisionData]) -> list[str]:
+    """A line a number format and method; below them a line a control."""
+    rows = [
+        {
+            "dtype": row.dtype,
+            "method": row.method,
+            "logits": spelled(row.logits),
+            "predictions changed": row.predictions_changed,
+            "rank correlation": spelled(row.rank_correlation),
+            "top 5": spelled(row.top_5),
+            "n": row.n,
+            "undefined": row.undefined,
+            "short": row.short,
+            "broken": row.broken,
+        }
+        for row in result.body.rows
+    ]
+    controls = [
+        {
+            "float32 against": "other draws" if own.against == "seed" else "random maps",
+            "method": own.method,
+            "rank correlation": spelled(own.rank_correlation),
+            "top 5": spelled(own.top_5),
+            "n": own.n,
+        }
+        for own in result.body.controls
+    ]
+    return [table(rows), "", table(controls)]
+
+
+def _numbers(result: AnalysisResult[PrecisionData]) -> list[Number]:
+    """By number format what it does to the model, and by method what is kept of the maps."""
+    body, found = result.body, []
+    labels = {own.method: own.label for own in body.methods}
+    for own in body.formats:
+        rows = [row for row in body.rows if row.dtype == own.dtype]
+        read = [(text, each) for text in body.texts for each in text.read if each.dtype == own.dtype]
+        known = [(text, each, each.logits) for text, each in read if each.logits is not None]
+        if known:
+            numbered = [text.row for text, _, _ in known]
+            moved = Measure(f"logits:{own.dtype}", f"Change of a logit in {own.dtype}", False, ".2g")
+            changes = [change for _, _, change in known]
+            found.append(Number(moved, rows[0].logits, len(known), values=changes, rows=numbered))
+            changed = Measure(f"changed:{own.dtype}", f"Predictions changed in {own.dtype}", False, ".1%")
+            others = [float(each.predicted != text.predicted) for text, each, _ in known]
+            found.append(Number(changed, interval(others), len(known), values=others, rows=numbered))
+        order = Measure(f"rank_correlation:{own.dtype}", f"ρ of {own.dtype} and float32", True)
+        top = Measure(f"top_5:{own.dtype}", f"Top 5 of float32 kept in {own.dtype}", True, ".0%")
+        for measure, values in (
+            (order, [(row, row.rank_correlation, row.n - row.undefined) for row in rows]),
+            (top, [(row, row.top_5, row.n - row.undefined - row.short) for row in rows]),
+        ):
+            found += [
+                Number(measure, value, n, row.method, labels[row.method])
+                for row, value, n in values
+                if value.mean is not None
+            ]
+    return found
 
 
 def _draws(method: MethodRequest) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from itertools import chain
 from typing import Any
 
-from explainlab.analyses.base import AnalysisResult
+from explainlab.analyses.base import AnalysisResult, Report
 from explainlab.analyses.numbers import Measure, Number
 from explainlab.analyses.roar.answer import Answer
 from explainlab.analyses.roar.asking import GridQuestion, require_folder, sample_of, setting_of
@@ -115,25 +115,26 @@ class Roar(GridQuestion):
         """See :meth:`Analysis.read`."""
         return self._read(record, RoarData)
 
-    def numbers(self, result: AnalysisResult[RoarData]) -> list[Number]:
-        """The faithfulness of each measure over the whole area, and the performance on whole texts."""
-        body, labels = result.body, {own.name: own.label for own in result.body.measures}
-        texts = next(own.texts for own in body.lengths if own.split == "test")
-        found = []
-        last = max((own.upto for own in body.faithfulness), default=0)
-        for own in body.faithfulness:
-            if own.upto == last:
-                kind = "recursive" if own.recursive else "plain"
-                faithful = Measure(f"faithfulness_{kind}", f"Faithfulness by {kind_name(own.recursive)}", True)
-                found.append(Number(faithful, as_estimate(own), texts, own.measure, labels[own.measure]))
-        whole = Measure("performance", f"{capital(METRICS[body.metric])} of whole texts", higher_is_better=True)
-        return [*found, Number(whole, as_estimate(body.performance), texts)]
+    def report(self, result: Any) -> Report:
+        return Report(result, verdict(result.body), _lines, _numbers)
 
-    def headline(self, result: AnalysisResult[RoarData]) -> str:
-        """What each measure's masks did to the model, beside random ones."""
-        return verdict(result.body)
 
-    def lines(self, result: AnalysisResult[RoarData]) -> list[str]:
-        """Tables of performance, faithfulness, sparsity, leaks and costs, and the paper's numbers where it has some."""
-        rows = [row._asdict() for row in beside_paper(result)]
-        return [*lines(result.body), *(["", "Beside the paper:", *table(rows).splitlines()] if rows else [])]
+def _lines(result: AnalysisResult[RoarData]) -> list[str]:
+    """Tables of performance, faithfulness, sparsity, leaks and costs, and the paper's numbers where it has some."""
+    rows = [row._asdict() for row in beside_paper(result)]
+    return [*lines(result.body), *(["", "Beside the paper:", *table(rows).splitlines()] if rows else [])]
+
+
+def _numbers(result: AnalysisResult[RoarData]) -> list[Number]:
+    """The faithfulness of each measure over the whole area, and the performance on whole texts."""
+    body, labels = result.body, {own.name: own.label for own in result.body.measures}
+    texts = next(own.texts for own in body.lengths if own.split == "test")
+    found = []
+    last = max((own.upto for own in body.faithfulness), default=0)
+    for own in body.faithfulness:
+        if own.upto == last:
+            kind = "recursive" if own.recursive else "plain"
+            faithful = Measure(f"faithfulness_{kind}", f"Faithfulness by {kind_name(own.recursive)}", True)
+            found.append(Number(faithful, as_estimate(own), texts, own.measure, labels[own.measure]))
+    whole = Measure("performance", f"{capital(METRICS[body.metric])} of whole texts", higher_is_better=True)
+    return [*found, Number(whole, as_estimate(body.performance), texts)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import AfterValidator, Field
@@ -13,7 +13,7 @@ from explainlab.analyses.attack.before_after import changes, original_of
 from explainlab.analyses.attack.search import Objective, Point
 from explainlab.analyses.attack.summaries import MEASURES as ATTACKED
 from explainlab.analyses.attack.summaries import Objectives, data_fields, lines_of, means, numbers_of, objectives
-from explainlab.analyses.base import AnalysisResult, method_passes
+from explainlab.analyses.base import AnalysisResult, Report, method_passes
 from explainlab.analyses.numbers import Number
 from explainlab.analyses.parameters import Rows, Sample, method_spec
 from explainlab.analyses.records import text_fields
@@ -142,21 +142,27 @@ class Substitution(TextAnalysis[SubstitutionText, SubstitutionData]):
         own = data_fields(rows, bodies)
         return SubstitutionData(rows=_means(own["texts"], parameters), **own)
 
-    def numbers(self, result: AnalysisResult[SubstitutionData]) -> list[Number]:
-        """The changes of the map, the probability and the text, for every objective."""
-        return numbers_of(result.body, MEASURES, lambda row: row.objective, lambda row: row.objective)
+    def report(self, result: Any) -> Report:
+        return Report(result, _headline(result), _lines, _numbers)
 
-    def headline(self, result: AnalysisResult[SubstitutionText] | AnalysisResult[SubstitutionData]) -> str:
-        """What near words did to the map, and to the probability."""
-        body = result.body
-        return data_verdict(body) if isinstance(body, SubstitutionData) else text_verdict(body)
 
-    def lines(self, result: AnalysisResult[SubstitutionText] | AnalysisResult[SubstitutionData]) -> list[str]:
-        """A line an objective: the measures with their intervals; of one text also the texts that it ended with."""
-        body = result.body
-        ends = [f"{text.objective}: {text.text}" for text in body.texts] if isinstance(body, SubstitutionText) else []
-        head = f"{body.label}, at most {body.rows[0].epsilon} of the words"
-        return [head, *lines_of(body, MEASURES, {"objective": "objective"}), *ends]
+def _headline(result: AnalysisResult[SubstitutionText] | AnalysisResult[SubstitutionData]) -> str:
+    """What near words did to the map, and to the probability."""
+    body = result.body
+    return data_verdict(body) if isinstance(body, SubstitutionData) else text_verdict(body)
+
+
+def _lines(result: AnalysisResult[SubstitutionText] | AnalysisResult[SubstitutionData]) -> list[str]:
+    """A line an objective: the measures with their intervals; of one text also the texts that it ended with."""
+    body = result.body
+    ends = [f"{text.objective}: {text.text}" for text in body.texts] if isinstance(body, SubstitutionText) else []
+    head = f"{body.label}, at most {body.rows[0].epsilon} of the words"
+    return [head, *lines_of(body, MEASURES, {"objective": "objective"}), *ends]
+
+
+def _numbers(result: AnalysisResult[SubstitutionData]) -> list[Number]:
+    """The changes of the map, the probability and the text, for every objective."""
+    return numbers_of(result.body, MEASURES, lambda row: row.objective, lambda row: row.objective)
 
 
 def _run(

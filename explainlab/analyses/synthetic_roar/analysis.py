@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import Field
 
 from explainlab import declared
-from explainlab.analyses.base import NO_MODEL, AnalysisResult, ModelFree
+from explainlab.analyses.base import NO_MODEL, AnalysisResult, ModelFree, Report
 from explainlab.analyses.data_analysis import Clock
 from explainlab.analyses.errors.analysis import accuracy_of
 from explainlab.analyses.summary import table
@@ -73,20 +73,20 @@ class SyntheticRoar(ModelFree):
         """See :meth:`Analysis.read`."""
         return self._read(record, SyntheticRoarData)
 
-    def headline(self, result: AnalysisResult[SyntheticRoarData]) -> str:
-        """How often each of the two finds the informative features."""
-        return verdict(result.body)
+    def report(self, result: Any) -> Report:
+        return Report(result, verdict(result.body), _lines)
 
-    def lines(self, result: AnalysisResult[SyntheticRoarData]) -> list[str]:
-        """A line an order, and the seeds with which only one of the two finds the informative features."""
-        rows = [
-            {"order": LABELS[share.order], "found": f"{share.found} of {share.draws}", "share": str(share),
-             "area": f"{share.area:.4f}"}
-            for share in result.body.shares
-        ]  # fmt: skip
-        apart = [str(own.seed) for own in result.body.draws if own.found["roar"] != own.found["recursive_roar"]]
-        only = f"Seeds with which only one of the two finds them: {', '.join(apart) or 'none'}."
-        return [*table(rows).splitlines(), only]
+
+def _lines(result: AnalysisResult[SyntheticRoarData]) -> list[str]:
+    """A line an order, and the seeds with which only one of the two finds the informative features."""
+    rows = [
+        {"order": LABELS[share.order], "found": f"{share.found} of {share.draws}", "share": str(share),
+         "area": f"{share.area:.4f}"}
+        for share in result.body.shares
+    ]  # fmt: skip
+    apart = [str(own.seed) for own in result.body.draws if own.found["roar"] != own.found["recursive_roar"]]
+    only = f"Seeds with which only one of the two finds them: {', '.join(apart) or 'none'}."
+    return [*table(rows).splitlines(), only]
 
 
 def _drawn(first: int, parameters: SyntheticRoar.Parameters, context: RunContext) -> list[Draw]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from explainlab.analyses.base import AnalysisResult
+from explainlab.analyses.base import AnalysisResult, Report
 from explainlab.analyses.data_analysis import Clock
 from explainlab.analyses.numbers import Measure, Number
 from explainlab.analyses.parameters import RANDOM
@@ -92,19 +92,20 @@ class ThreeAnswers(GridQuestion):
         """See :meth:`Analysis.read`."""
         return self._read(record, ThreeAnswersData)
 
-    def numbers(self, result: AnalysisResult[ThreeAnswersData]) -> list[Number]:
-        """Kendall's tau of each pair of answers."""
-        measure = Measure("tau", "Kendall's tau of two answers", higher_is_better=True, spec=".2f")
-        body = result.body
-        return [Number(measure, tau, body.n, f"{tau.first}-{tau.second}", pair_name(tau)) for tau in body.taus]
+    def report(self, result: Any) -> Report:
+        return Report(result, verdict(result.body), _lines, _numbers)
 
-    def headline(self, result: AnalysisResult[ThreeAnswersData]) -> str:
-        """Whether the three rank the measures alike, with tau of each pair."""
-        return verdict(result.body)
 
-    def lines(self, result: AnalysisResult[ThreeAnswersData]) -> list[str]:
-        """Every measure by every answer, tau of each pair, and how well the two models read."""
-        return lines(result.body)
+def _lines(result: AnalysisResult[ThreeAnswersData]) -> list[str]:
+    """Every measure by every answer, tau of each pair, and how well the two models read."""
+    return lines(result.body)
+
+
+def _numbers(result: AnalysisResult[ThreeAnswersData]) -> list[Number]:
+    """Kendall's tau of each pair of answers."""
+    measure = Measure("tau", "Kendall's tau of two answers", higher_is_better=True, spec=".2f")
+    body = result.body
+    return [Number(measure, tau, body.n, f"{tau.first}-{tau.second}", pair_name(tau)) for tau in body.taus]
 
 
 def about_grid(grid: Request) -> CompleteRequest:

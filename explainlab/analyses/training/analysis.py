@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 
 from explainlab import declared
-from explainlab.analyses.base import AnalysisResult, Foreseen, Sampled
+from explainlab.analyses.base import AnalysisResult, Foreseen, Report, Sampled
 from explainlab.analyses.errors.analysis import accuracy_of
 from explainlab.analyses.training.alone import LOCK, alone
 from explainlab.analyses.training.making import Making
@@ -142,15 +142,20 @@ class Training(Making):
         """See :meth:`Analysis.read`."""
         return self._read(record, TrainingData)
 
-    def headline(self, result: AnalysisResult[TrainingData]) -> str:
-        """How well the model reads; of several their mean, then each."""
-        models = result.body.models
-        each = [f"{sentence(made, made.model.id)} {masked_words(made.model)}".strip() for made in models]
-        return " ".join(each if len(models) == 1 else [overview(models), *each])
+    def report(self, result: Any) -> Report:
+        return Report(result, _headline(result), _lines)
 
-    def lines(self, result: AnalysisResult[TrainingData]) -> list[str]:
-        """Of each model its facts, then a line an epoch."""
-        return [line for made in result.body.models for line in _lines(made.model)]
+
+def _headline(result: AnalysisResult[TrainingData]) -> str:
+    """How well the model reads; of several their mean, then each."""
+    models = result.body.models
+    each = [f"{sentence(made, made.model.id)} {masked_words(made.model)}".strip() for made in models]
+    return " ".join(each if len(models) == 1 else [overview(models), *each])
+
+
+def _lines(result: AnalysisResult[TrainingData]) -> list[str]:
+    """Of each model its facts, then a line an epoch."""
+    return [line for made in result.body.models for line in _lines_of(made.model)]
 
 
 class _Maker:
@@ -308,7 +313,7 @@ def _merged_into(base: str) -> str:
     return "" if base in ARCHITECTURES else loading.changed_model(base) or ""
 
 
-def _lines(card: MadeModel) -> list[str]:
+def _lines_of(card: MadeModel) -> list[str]:
     begun = f"{card.base}, merged into {card.merged_into}" if card.merged_into else card.base
     facts = [f"{card.id}: {begun}, {card.weights:,} weights, recipe {card.recipe}, seed {card.seed}"]
     for epoch in card.epochs:

@@ -10,7 +10,7 @@ from pydantic_core import from_json
 
 from explainlab import declared
 from explainlab.analyses.attributions import attributions_of, own_warnings, text_seed
-from explainlab.analyses.base import AnalysisResult
+from explainlab.analyses.base import AnalysisResult, Report
 from explainlab.analyses.evaluation.analysis import EVALUATIONS
 from explainlab.analyses.parameters import Rows, Sample, completed
 from explainlab.analyses.records import perturbed_texts, text_fields
@@ -124,25 +124,30 @@ class Trust(TextAnalysis[TrustText, TrustData]):
     def evaluations(self, parameters: Parameters) -> int:
         return EVALUATIONS
 
-    def headline(self, result: AnalysisResult[TrustText] | AnalysisResult[TrustData]) -> str:
-        """Whether the attribution can be trusted; of a data set, how many random ones do worse by every metric."""
-        body = result.body
-        if isinstance(body, TrustText):
-            return capital(verdict(body, result.request.unit, quoted(body.target.label)))
-        return mean_verdict(body)
+    def report(self, result: Any) -> Report:
+        return Report(result, _headline(result), _lines)
 
-    def lines(self, result: AnalysisResult[TrustText] | AnalysisResult[TrustData]) -> list[str]:
-        """By every metric, how many random attributions do worse, and their values."""
-        body = result.body
-        if isinstance(body, TrustData):
-            means = [f"{metric.label}: {metric.value}; beats {metric.beaten}" for metric in body.summary.metrics]
-            return [f"Means of {body.summary.n} texts; beats: the share of random maps that do worse", *means]
-        total = body.random_maps
-        return [
-            f"{metric.label}: {metric.value:.4f}, better than {total * metric.beaten:g} of {total} random maps "
-            f"(median {metric.median:.4f}, 5-95% {metric.low:.4f} to {metric.high:.4f})"
-            for metric in body.metrics
-        ]
+
+def _headline(result: AnalysisResult[TrustText] | AnalysisResult[TrustData]) -> str:
+    """Whether the attribution can be trusted; of a data set, how many random ones do worse by every metric."""
+    body = result.body
+    if isinstance(body, TrustText):
+        return capital(verdict(body, result.request.unit, quoted(body.target.label)))
+    return mean_verdict(body)
+
+
+def _lines(result: AnalysisResult[TrustText] | AnalysisResult[TrustData]) -> list[str]:
+    """By every metric, how many random attributions do worse, and their values."""
+    body = result.body
+    if isinstance(body, TrustData):
+        means = [f"{metric.label}: {metric.value}; beats {metric.beaten}" for metric in body.summary.metrics]
+        return [f"Means of {body.summary.n} texts; beats: the share of random maps that do worse", *means]
+    total = body.random_maps
+    return [
+        f"{metric.label}: {metric.value:.4f}, better than {total * metric.beaten:g} of {total} random maps "
+        f"(median {metric.median:.4f}, 5-95% {metric.low:.4f} to {metric.high:.4f})"
+        for metric in body.metrics
+    ]
 
 
 def _text_body(subject: Subject, attribution: Attribution, parameters: Trust.Parameters, batcher: Batcher) -> TrustText:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 import pandas as pd
 import streamlit as st
@@ -39,7 +38,7 @@ def draw_answer(view: CandidatesView, result: AnalysisResult[CandidatesText] | A
     body = result.body
     sort = sorted_by(list(body.selection), view.sort)
     words = text_verdict(body, sort) if isinstance(body, CandidatesText) else data_verdict(body, sort)
-    draw_words(words, result, partial(get_study(result.request.question).lines, result))
+    draw_words(words, result, lambda: get_study(result.request.question).report(result).lines)
 
 
 def draw_choice(

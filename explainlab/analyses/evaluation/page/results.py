@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -39,8 +38,8 @@ _TABLE_HELP = (
 
 def draw_answer(result: AnalysisResult[EvaluationData]) -> None:
     """Draw the answer: the methods that each metric tells apart, the best one beside random, and the cost of each."""
-    lines = partial(get_analysis(result.request.question).lines, result)
-    draw_words(overview(result.body), result, lines, paragraphs(result.body))
+    report = get_analysis(result.request.question).report(result)
+    draw_words(overview(result.body), result, lambda: report.lines, paragraphs(result.body))
 
 
 def draw_results(service: Service, view: BenchmarkView, result: AnalysisResult[EvaluationData]) -> None:

@@ -71,7 +71,7 @@ def _maps(result: AnalysisResult[Any]) -> list[Map]:
 
 def _draw_maps(result: AnalysisResult[Any], key: str) -> None:
     """The maps of one text before the attacks and after each, two beside each other."""
-    st.markdown(f"**The open text**: {plain(get_analysis(result.request.question).headline(result))}")
+    st.markdown(f"**The open text**: {plain(get_analysis(result.request.question).report(result).headline)}")
     columns = st.columns(2, gap="large")
     for place, drawn in enumerate(once(result, _maps, result)):
         with columns[place % 2], st.container(border=True):

@@ -56,7 +56,8 @@ def _draw_answer(service: Service, view: SanityView, result: AnalysisResult[Rand
     """The answer in words: what all methods have in common, and a line for each, of all that has been asked."""
     analysis, user = get_analysis(result.request.question), session.user()
     lines = method_lines(view, result.body, partial(service.find, user=user))
-    draw_words(analysis.headline(result), result, partial(analysis.lines, result), lines)
+    report = analysis.report(result)
+    draw_words(report.headline, result, lambda: report.lines, lines)
     missing = open_questions(view, partial(service.has, user=user))
     if missing:
         st.caption(missing)

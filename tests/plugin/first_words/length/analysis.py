@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from explainlab.analyses.base import AnalysisResult
+from explainlab.analyses.base import AnalysisResult, Report
 from explainlab.analyses.parameters import Rows, Sample
 from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.attribution.passes import read_originals
@@ -46,7 +46,9 @@ class WordCount(TextAnalysis[Words, AllWords]):
         """Return their mean."""
         return AllWords(texts=list(bodies), mean=float(np.mean([body.words for body in bodies])))
 
-    def headline(self, result: AnalysisResult[Words | AllWords]) -> str:
+    def report(self, result: AnalysisResult[Words | AllWords]) -> Report:
         """Say how many."""
         body = result.body
-        return f"{body.words} words." if isinstance(body, Words) else f"{body.mean:.1f} words on average."
+        return Report(
+            result, f"{body.words} words." if isinstance(body, Words) else f"{body.mean:.1f} words on average."
+        )
