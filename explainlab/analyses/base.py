@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from math import inf
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, Self, TypeVar, get_args
 
 import torch
 from pydantic import BaseModel, ConfigDict
@@ -209,10 +209,11 @@ class Analysis(ABC):
 
     ``labelled``: the rows of a data set need labels that are classes of the model. ``kind`` says what its requests and
     results are called in JSON. ``self_contained``: its requests name no model, text or data set. ``pauses``: stopped,
-    it goes on from there when it is asked again, and :meth:`so_far` knows what there is. ``selects``: which texts of a
-    data set it explains, and how many, its predictions decide. ``only_passes``: what it takes of memory beside a model
+    it goes on from there when it is asked again, and :meth:`partial_result` knows what there is. ``selects``: which
+    texts of a data set it explains, and how many, its predictions decide. ``only_passes``: its memory beside a model
     is what passes of methods and of texts take. ``parameters`` are an instance of the class' own ``Parameters``, as a
-    subclass may annotate, wherever they are not a mapping.
+    subclass may annotate, wherever they are not a mapping. ``bodies`` are the types of its results' bodies: of a text,
+    then of a data set; a subclass names them as type arguments: ``TextAnalysis[LengthText, LengthData]``.
     """
 
     id: str
@@ -227,6 +228,14 @@ class Analysis(ABC):
     only_passes: bool = True
     kind: Kind = "study"
     Parameters: type[Parameters] = Parameters
+    bodies: tuple[type[Record], ...] = ()
+
+    def __init_subclass__(cls) -> None:
+        """Take :attr:`bodies` from the type arguments of the base class."""
+        super().__init_subclass__()
+        for base in cls.__dict__.get("__orig_bases__", ()):
+            if named := tuple(body for body in get_args(base) if isinstance(body, type)):
+                cls.bodies = named
 
     @classmethod
     def instances(cls) -> Sequence[Self]:
@@ -287,7 +296,7 @@ class Analysis(ABC):
         return NO_MODEL if self.self_contained else loading.model_digest(model_id)
 
     @abstractmethod
-    def answer(self, classifier: Classifier, request: CompleteRequest, context: RunContext) -> Result:
+    def run(self, classifier: Classifier, request: CompleteRequest, context: RunContext) -> Result:
         """The answer to ``request``, whose model is the loaded ``classifier``."""
 
     def targets_together(self, request: Request) -> bool:
@@ -298,15 +307,29 @@ class Analysis(ABC):
         self, classifier: Classifier, requests: Sequence[CompleteRequest], context: RunContext
     ) -> list[Result]:
         """As :meth:`answer`, of requests that differ in their target alone."""
-        return [self.answer(classifier, request, context) for request in requests]
+        return [self.run(classifier, request, context) for request in requests]
 
-    def so_far(self, request: CompleteRequest, context: RunContext) -> Result | None:
+    def partial_result(self, request: CompleteRequest, context: RunContext) -> Result | None:
         """The part of the answer that ``context`` remembers, made without computing; None unless overridden."""
         return None
 
-    @abstractmethod
-    def read(self, record: Mapping[str, Any]) -> Result:
-        """The result whose JSON is ``record``; raises :class:`ValueError` or :class:`KeyError` for anything else."""
+    def read(self, record: Mapping[str, Any]) -> Any:
+        """Return the result whose JSON is ``record``; raises ValueError or KeyError for anything else."""
+        body = self.bodies[0 if record.get("text") is not None else -1]
+        request = Request.of_result(record)
+        own = {"study", "target_asked", "cost", "warnings", "versions", "skipped", "sample", "parts"}
+        names = {*Request.model_fields, *own} - {"target"}
+        fields = {name: value for name, value in record.items() if name not in names}
+        return AnalysisResult(
+            request=request,
+            body=body.model_validate(fields),
+            skipped=tuple(Skipped(*row) for row in record.get("skipped", ())),
+            sample=Sampled.model_validate(record["sample"]) if "sample" in record else None,
+            parts=tuple(StoredPart(**part) for part in record.get("parts", ())),
+            cost=Cost(**record["cost"]),
+            warnings=tuple(record["warnings"]),
+            versions=record["versions"],
+        )
 
     @abstractmethod
     def report(self, result: Any) -> Report:
@@ -350,25 +373,8 @@ class Analysis(ABC):
         """The versions that a result's numbers depend on."""
         return versions_with(classifier, study=self.version)
 
-    def _read(self, record: Mapping[str, Any], body: type[B]) -> AnalysisResult[B]:
-        """The result of ``record`` with a ``body`` of this type."""
-        request = Request.of_result(record)
-        own = {"study", "target_asked", "cost", "warnings", "versions", "skipped", "sample", "parts"}
-        names = {*Request.model_fields, *own} - {"target"}
-        fields = {name: value for name, value in record.items() if name not in names}
-        return AnalysisResult(
-            request=request,
-            body=body.model_validate(fields),
-            skipped=tuple(Skipped(*row) for row in record.get("skipped", ())),
-            sample=Sampled.model_validate(record["sample"]) if "sample" in record else None,
-            parts=tuple(StoredPart(**part) for part in record.get("parts", ())),
-            cost=Cost(**record["cost"]),
-            warnings=tuple(record["warnings"]),
-            versions=record["versions"],
-        )
 
-
-class Foreseen(NamedTuple):
+class CostEstimate(NamedTuple):
     """What a job is expected to take: its ``passes`` at most, of so many ``texts``, and its ``work``.
 
     See :meth:`explainlab.models.context.RunContext.expect`.
@@ -379,7 +385,7 @@ class Foreseen(NamedTuple):
     work: float
 
 
-class ModelFree(Analysis):
+class TrainsModels(Analysis, Generic[B]):
     """A question that no loaded classifier answers.
 
     The model of its requests is the base that it trains, an architecture or a model; or there is none, where it is
@@ -398,14 +404,14 @@ class ModelFree(Analysis):
         """Return the versions that the numbers of trainings of ``base`` on a ``device`` depend on."""
         return versions_by(self.model_digest(base), device, rounding(torch.device(device)), study=self.version)
 
-    def foreseen(self, request: CompleteRequest, reader: Reader) -> Foreseen | None:
+    def estimate(self, request: CompleteRequest, reader: Reader) -> CostEstimate | None:
         """What answering ``request`` will take; None, unless overridden, where nothing tells."""
         return None
 
     @abstractmethod
-    def answer_alone(self, request: CompleteRequest, context: RunContext, device: str) -> Result:
+    def train(self, request: CompleteRequest, context: RunContext, device: str) -> Result:
         """The answer to ``request``, computed on ``device``."""
 
-    def answer(self, classifier: Classifier, request: CompleteRequest, context: RunContext) -> Result:
-        """See :meth:`Analysis.answer`; ``classifier`` only says on which device."""
-        return self.answer_alone(request, context, classifier.device.type)
+    def run(self, classifier: Classifier, request: CompleteRequest, context: RunContext) -> Result:
+        """See :meth:`Analysis.run`; ``classifier`` only says on which device."""
+        return self.train(request, context, classifier.device.type)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
@@ -40,9 +40,7 @@ class DataSubject:
 
 
 class DataAnalysis(Analysis, Generic[D]):
-    """One question to a whole data set, answered by a body ``D``; ``DataBody`` is that as a class."""
-
-    DataBody: type[D]
+    """One question to a whole data set, answered by a body ``D``."""
 
     def expected_tokens(self, row: Row, tokens: int) -> float:
         """The tokens that are expected of ``row``, which has so many ``tokens``: these, unless overridden."""
@@ -52,8 +50,8 @@ class DataAnalysis(Analysis, Generic[D]):
     def of_data(self, subject: DataSubject, parameters: Any) -> D:
         """The body; what was computed is kept with the subject's context, so that a stopped run goes on."""
 
-    def answer(self, classifier: Classifier, request: CompleteRequest, context: RunContext) -> AnalysisResult[D]:
-        """See :meth:`Analysis.answer`; raises :class:`RequestError` for a single text."""
+    def run(self, classifier: Classifier, request: CompleteRequest, context: RunContext) -> AnalysisResult[D]:
+        """See :meth:`Analysis.run`; raises :class:`RequestError` for a single text."""
         if request.data is None:
             raise RequestError(
                 f"{self.label} are computed for a data set, not for a single text.", "Choose a data set instead."
@@ -72,10 +70,6 @@ class DataAnalysis(Analysis, Generic[D]):
             warnings=(*caveats_of_model(classifier), *warnings_of(skipped), *data.notes, *subject.warnings),
             versions=self.versions(classifier),
         )
-
-    def read(self, record: Mapping[str, Any]) -> AnalysisResult[D]:
-        """See :meth:`Analysis.read`."""
-        return self._read(record, self.DataBody)
 
 
 class Clock(Relay):

@@ -11,7 +11,7 @@ from typing import Any
 
 import explainlab.analyses as package
 from explainlab import data
-from explainlab.analyses.base import Analysis, ModelFree
+from explainlab.analyses.base import Analysis, TrainsModels
 from explainlab.attribution.explain import dtype_of
 from explainlab.attribution.registry import get_method
 from explainlab.declared import installed, named, require_within, skip
@@ -72,7 +72,7 @@ def named_base(
     if analysis.self_contained:
         analysis.require_source(model is not None)
         return "", rest
-    if isinstance(analysis, ModelFree):
+    if isinstance(analysis, TrainsModels):
         base = rest.pop("base", None)
         if base and model:
             raise RequestError(f"{question} has the model {quote(model)} and base = {quote(base)}.", "Name one.")
@@ -160,16 +160,16 @@ def answer(classifier: Classifier, request: Request, context: RunContext | None 
     if request.data is not None:
         importlib.import_module("scipy.stats")  # takes as long as many passes, and is no part of the job's pace
     known = Answers(context or Momentary(), classifier)
-    return get_analysis(request.question).answer(classifier, complete_request, known)
+    return get_analysis(request.question).run(classifier, complete_request, known)
 
 
 def answer_alone(request: Request, context: RunContext, device: str, limits: Limits) -> Result | None:
     """As :func:`answer`, where no loaded classifier is needed; None where one is."""
     analysis, whole = get_analysis(request.question), complete(request)
-    if not isinstance(analysis, ModelFree):
+    if not isinstance(analysis, TrainsModels):
         return None
     require_bounded(whole, limits)
-    return analysis.answer_alone(whole, context, device)
+    return analysis.train(whole, context, device)
 
 
 def known_digest(request: Request) -> str | None:
@@ -199,9 +199,9 @@ def read_result(record: Mapping[str, Any]) -> Result:
 
     Raises :class:`RequestError` for an unknown question, :class:`ValueError` or :class:`KeyError` for another form.
     """
-    if "study" in record:
-        return get_study(record["study"]).read(record)
-    return get_analysis(get_method(record["method"]).id).read(record)
+    known = get_study(record["study"]) if "study" in record else get_analysis(get_method(record["method"]).id)
+    result: Result = known.read(record)
+    return result
 
 
 def evaluations(request: Request) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from array import array
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, TypeVar
@@ -59,13 +59,7 @@ class _Texts:
 
 
 class TextAnalysis(Analysis, Generic[T, D]):
-    """An analysis of a text with a body ``T``; a data set is analysed text by text and summarised in a ``D``.
-
-    ``TextBody`` and ``DataBody`` are the two as classes.
-    """
-
-    TextBody: type[T]
-    DataBody: type[D]
+    """An analysis of a text with a body ``T``; a data set is analysed text by text and summarised in a ``D``."""
 
     @abstractmethod
     def of_texts(self, subjects: Sequence[Subject], parameters: Any) -> list[T]:
@@ -97,8 +91,8 @@ class TextAnalysis(Analysis, Generic[T, D]):
         """Texts run together until they need about so many gradients."""
         return GROUP_EVALUATIONS
 
-    def answer(self, classifier: Classifier, request: CompleteRequest, context: RunContext) -> AnalysisResult[Any]:
-        """See :meth:`Analysis.answer`.
+    def run(self, classifier: Classifier, request: CompleteRequest, context: RunContext) -> AnalysisResult[Any]:
+        """See :meth:`Analysis.run`.
 
         Finished texts of a data set are stored in the context's memory under the keys of their own requests: a stopped
         analysis continues there, and a text that was analysed alone is not run again.
@@ -111,10 +105,6 @@ class TextAnalysis(Analysis, Generic[T, D]):
         work = expected_work(passes, len(encoding), classifier.architecture)
         context.expect(work, not self.adaptive(parameters))
         return self._of_group(classifier, [request], context)[0]
-
-    def read(self, record: Mapping[str, Any]) -> AnalysisResult[Any]:
-        """See :meth:`Analysis.read`."""
-        return self._read(record, self.TextBody if record.get("text") is not None else self.DataBody)
 
     def _work(self, classifier: Classifier, parameters: Any, tokens: int) -> float:
         """The most work that a text of ``tokens`` tokens is expected to take."""

@@ -97,7 +97,7 @@ class Access:
         request = asked_by(request, user)
         require_allowed(request)
         memory = StoredContext(RunContext(reader_of(request)), self.store, about_key(request), lambda: ())
-        return get_analysis(request.question).so_far(request, memory)
+        return get_analysis(request.question).partial_result(request, memory)
 
     def remember(self, key: str, request: Request, user: User) -> None:
         """Write down that ``user`` waits for the job ``key``, in case the server stops first."""

@@ -44,7 +44,7 @@ class AnalysisRun:
 
     def __call__(self, context: RunContext | None = None) -> Result:
         """The result, computed in ``context``."""
-        return self.analysis.answer(self.classifier, self.request(), context or RunContext())
+        return self.analysis.run(self.classifier, self.request(), context or RunContext())
 
     @cached_property
     def usual(self) -> tuple[Result, Recorder]:

@@ -68,9 +68,6 @@ class Ablation(TextAnalysis[AblationText, AblationData]):
     :class:`explainlab.analyses.evaluation.analysis.Evaluation`.
     """
 
-    TextBody = AblationText
-    DataBody = AblationData
-
     class Parameters(declared.Parameters):
         methods: Methods = Field(TABLE_6, description="Method ids; random is always included.")
         samples: Candidates = Field(24, description="Maps of every method that depends on the seed.")

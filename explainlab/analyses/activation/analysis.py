@@ -97,9 +97,6 @@ class Activation(TextAnalysis[ActivationText, ActivationData]):
     source = "Kariyappa et al. 2024 (paper 002), Tables 2 to 6, Figures 5, 8 and 9"
     definition = "p(the first k features of an order), the rest masked, over k/n; AUC by the trapezoid rule"
 
-    TextBody = ActivationText
-    DataBody = ActivationData
-
     def fingerprint(self, parameters: Parameters, reader: Reader) -> str:
         """The versions of all methods and of both metrics, and the data that methods read."""
         chosen = self.method_requests(parameters)

@@ -76,8 +76,6 @@ class Attack(TextAnalysis[AttackText, AttackData]):
     the same and, ``constrained``, its probability nearly so; of these the one with the lowest share is the result.
     """
 
-    TextBody = AttackText
-    DataBody = AttackData
     only_passes = False
 
     class Parameters(declared.Parameters):

@@ -58,9 +58,6 @@ class Axioms(TextAnalysis[AxiomsText, AxiomsData]):
     source = "Sundararajan et al. 2017 (completeness, sensitivity, implementation invariance, linearity); Shapley 1953"
     definition = "the largest deviation from what an axiom demands, as a share of the largest score"
 
-    TextBody = AxiomsText
-    DataBody = AxiomsData
-
     def fingerprint(self, parameters: Parameters, reader: Reader) -> str:
         """The versions of the methods, and the data that they read."""
         methods = [

@@ -65,9 +65,6 @@ class RpiCandidates(TextAnalysis[CandidatesText, CandidatesData]):
     than the intervals say.
     """
 
-    TextBody = CandidatesText
-    DataBody = CandidatesData
-
     class Parameters(AttentionParameters):
         family: Annotated[Family, AfterValidator(_fits)] = Field("rpi", description="The method that makes the maps.")
         metrics: PerturbingMetrics = Field(

@@ -91,7 +91,6 @@ class Predictions(DataAnalysis[PredictionsData]):
     source = "Guo et al. 2017, Eq. 2 to 5 (calibration); Wilson 1927 (interval); scikit-learn"
     definition = "ECE = Σ_b n_b / n · |accuracy_b - confidence_b|"
     labelled = True
-    DataBody = PredictionsData
 
     def of_data(self, subject: DataSubject, parameters: Parameters) -> PredictionsData:
         from sklearn.metrics import confusion_matrix, f1_score  # a second to import

@@ -137,8 +137,6 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
     definition = "mean over texts of metric(method(text)), percentile bootstrap"
     version = 3
     labelled = True
-    TextBody = EvaluationText
-    DataBody = EvaluationData
 
     def fingerprint(self, parameters: Parameters, reader: Reader) -> str:
         """The versions of all methods, metrics and checks of a planted truth, and the data that methods read."""
@@ -170,12 +168,12 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
         have = "has" if missing == 1 else "have"
         return (f"{missing:,} of {counted(len(rows), 'text')} {have} no paraphrase, and nothing of edits=column.",)
 
-    def answer(self, classifier: Classifier, request: CompleteRequest, context: RunContext) -> AnalysisResult[Any]:
-        """See :meth:`Analysis.answer`."""
+    def run(self, classifier: Classifier, request: CompleteRequest, context: RunContext) -> AnalysisResult[Any]:
+        """See :meth:`Analysis.run`."""
         if request.data is None or not self.compares(self.parameters(request)):
-            return super().answer(classifier, request, context)
+            return super().run(classifier, request, context)
         planted = planted_truth(classifier, request, context)
-        result = super().answer(classifier, request, context)
+        result = super().run(classifier, request, context)
         return replace(result, body=result.body.model_copy(update={"planted": planted}))
 
     def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[EvaluationText]:

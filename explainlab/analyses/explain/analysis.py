@@ -59,7 +59,7 @@ class Explain(Analysis):
         """As the method says."""
         return self.method.adaptive(parameters)
 
-    def answer(self, classifier: Classifier, request: CompleteRequest, context: RunContext) -> Attribution:
+    def run(self, classifier: Classifier, request: CompleteRequest, context: RunContext) -> Attribution:
         """The attribution; raises :class:`RequestError` for a data set."""
         return explain.answer(classifier, request, context)
 

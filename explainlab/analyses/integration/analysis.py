@@ -70,8 +70,6 @@ class IntegrationError(TextAnalysis[IntegrationErrorText, IntegrationErrorData])
     id = "integration_error"
     label = "Integration error"
     source = "Makino et al. (paper 000), Figures 1 and 5, Table 4"
-    TextBody = IntegrationErrorText
-    DataBody = IntegrationErrorData
     definition = "AE = |Σᵢ φᵢ - (F(x) - F(x′))| / |F(x) - F(x′)|"
 
     def evaluations(self, parameters: Parameters) -> int:

@@ -50,8 +50,6 @@ class IntermediatePredictions(TextAnalysis[IntermediatePredictionsText, Intermed
     id = "intermediate_predictions"
     label = "Intermediate predictions"
     source = "Kariyappa et al. 2024 (paper 002), section 3 and Eq. 4"
-    TextBody = IntermediatePredictionsText
-    DataBody = IntermediatePredictionsData
     definition = "pᵢ = head(last layer at the last token of feature i)"
 
     def evaluations(self, parameters: Parameters) -> int:

@@ -31,9 +31,6 @@ class EvaluatedAttribution(TextAnalysis[JudgedText, JudgedData]):
     Raises :class:`explainlab.errors.RequestError` unless there is one finite score a feature, special tokens included.
     """
 
-    TextBody = JudgedText
-    DataBody = JudgedData
-
     class Parameters(declared.Parameters):
         scores: Annotated[list[FiniteFloat], BeforeValidator(listed)] = Field(
             [], description="A score for each feature, special tokens included."

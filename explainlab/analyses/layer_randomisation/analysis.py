@@ -101,8 +101,6 @@ class LayerRandomisation(TextAnalysis[RandomisationText, RandomisationData]):
     source = "Adebayo et al. 2018, sections 3 and 4; paper 004, Figures 4.6 and 4.7"
     definition = "Spearman's ρ of φ(f) and φ(f with random weights in some units), over content features"
 
-    TextBody = RandomisationText
-    DataBody = RandomisationData
     only_passes = False
 
     def fingerprint(self, parameters: Parameters, reader: Reader) -> str:

@@ -117,7 +117,6 @@ class MaskedDistribution(DataAnalysis[MaskedDistributionData]):
         "units, p of a unit on two sides; all are ranks among the reference texts"
     )
     only_passes = False
-    DataBody = MaskedDistributionData
 
     def of_data(self, subject: DataSubject, parameters: Parameters) -> MaskedDistributionData:
         check = _Check.of(subject, parameters)

@@ -123,7 +123,6 @@ class MistakeDrivers(DataAnalysis[MistakeDriversData]):
     version = 2
     labelled = True
     selects = True
-    DataBody = MistakeDriversData
 
     def fingerprint(self, parameters: Parameters, reader: Reader) -> str:
         """The method's version, and the data that it reads."""

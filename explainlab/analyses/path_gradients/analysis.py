@@ -51,8 +51,6 @@ class PathGradients(TextAnalysis[PathGradientsText, PathGradientsData]):
     label = "Path gradients"
     source = "Makino et al. (paper 000), Figure 4"
     version = 2
-    TextBody = PathGradientsText
-    DataBody = PathGradientsData
     definition = "g(α) = Σᵢ (xᵢ - x′ᵢ) · ∂F(x′ + α(x - x′))/∂xᵢ"
 
     def evaluations(self, parameters: Parameters) -> int:

@@ -50,7 +50,6 @@ class Planted(DataAnalysis[PlantedData]):
     source = "Ours; planted words: thesis 004, section 3"
     definition = "|accuracy - (p + (1 - p) / C)| ≤ 0.02 and |accuracy without the words - 1 / C| ≤ 0.03"
     labelled = True
-    DataBody = PlantedData
 
     def of_data(self, subject: DataSubject, parameters: Parameters) -> PlantedData:
         marked = [row for row in subject.rows if row.rationale]
@@ -116,7 +115,7 @@ def checks_of(request: Request) -> CompleteRequest:
 def planted_truth(classifier: Classifier, request: CompleteRequest, context: RunContext) -> PlantedData | None:
     """The answer to :func:`checks_of`, remembered or computed; None where ``plant`` did not make the data set.
 
-    Raises as :meth:`Planted.answer`.
+    Raises as :meth:`Planted.run`.
     """
     if not is_planted(request.data or "", request.columns, context.reader):
         return None
@@ -124,8 +123,9 @@ def planted_truth(classifier: Classifier, request: CompleteRequest, context: Run
     key = analysis.key(asked, classifier.digest, context.reader)
     known = context.recall_results([key]).get(key)
     if known is not None:
-        return analysis.read(known).body
-    result = analysis.answer(classifier, asked, context)
+        body: PlantedData = analysis.read(known).body
+        return body
+    result = analysis.run(classifier, asked, context)
     context.keep_results({key: result.to_json()})
     return result.body
 

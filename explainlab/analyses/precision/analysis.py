@@ -97,8 +97,6 @@ class Precision(TextAnalysis[PrecisionText, PrecisionData]):
     source = "Ours; bfloat16 and float16: IEEE 754-2019, Kalamkar et al. 2019"
     definition = "max |z(half) - z|, changed predictions, and of φ(half) and φ: Spearman's ρ, overlap of the top 5"
 
-    TextBody = PrecisionText
-    DataBody = PrecisionData
     only_passes = False
 
     def fingerprint(self, parameters: Parameters, reader: Reader) -> str:

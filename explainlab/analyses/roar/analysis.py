@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from itertools import chain
 from typing import Any
 
@@ -25,7 +24,7 @@ from explainlab.request import CompleteRequest
 from explainlab.result import Cost
 
 
-class Roar(GridQuestion):
+class Roar(GridQuestion[RoarData]):
     """Models trained again and again, each time with more of the words masked that a measure calls important.
 
     Every model has a place in a grid: seed, measure, ratio. A recursive one is masked by what the measure says of the
@@ -39,8 +38,8 @@ class Roar(GridQuestion):
     source = "Madsen et al. 2022 (Recursive ROAR), section 3 and Eq. 3; Hooker et al. 2019 (ROAR)"
     definition = "Σᵢ ½ Δrᵢ (Dᵢ + Dᵢ₊₁) / Σᵢ ½ Δrᵢ (Lᵢ + Lᵢ₊₁), D = p(random) - p, L = p(random) - p(all masked)"
 
-    def answer_alone(self, request: CompleteRequest, context: RunContext, device: str) -> AnalysisResult[RoarData]:
-        """See :meth:`ModelFree.answer_alone`."""
+    def train(self, request: CompleteRequest, context: RunContext, device: str) -> AnalysisResult[RoarData]:
+        """See :meth:`TrainsModels.train`."""
         key = self.key(request, self.model_digest(request.model), context.reader)
         return self.of_setting(request, key, setting_of(request, self.parameters(request), context, device))
 
@@ -100,8 +99,8 @@ class Roar(GridQuestion):
                 "Put it back to go on with the models that are trained, or ask again with the new one.",
             )
 
-    def so_far(self, request: CompleteRequest, context: RunContext) -> AnalysisResult[RoarData] | None:
-        """See :meth:`Analysis.so_far`: the models that have ended, with neither texts nor costs."""
+    def partial_result(self, request: CompleteRequest, context: RunContext) -> AnalysisResult[RoarData] | None:
+        """See :meth:`Analysis.partial_result`: the models that have ended, with neither texts nor costs."""
         digest = self.known_digest(request.model)
         if digest is None:
             return None
@@ -110,10 +109,6 @@ class Roar(GridQuestion):
         if body is None:
             return None
         return AnalysisResult(request=request, body=body, cost=Cost(0, 0, 0.0), warnings=(), versions={})
-
-    def read(self, record: Mapping[str, Any]) -> AnalysisResult[RoarData]:
-        """See :meth:`Analysis.read`."""
-        return self._read(record, RoarData)
 
     def report(self, result: Any) -> Report:
         return Report(result, verdict(result.body), _lines, _numbers)

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Any
+from typing import Any, TypeVar
 
-from explainlab.analyses.base import Sampled
+from explainlab.analyses.base import Record, Sampled, TrainsModels
 from explainlab.analyses.roar.data import files_of, grid_data
 from explainlab.analyses.roar.grid import Grid
 from explainlab.analyses.roar.measures.importance import Measure
 from explainlab.analyses.roar.nodes import Setting
 from explainlab.analyses.roar.parameters import RoarParameters
-from explainlab.analyses.training.making import Making
 from explainlab.analyses.wording import counted
 from explainlab.attribution.methods.paths import IntegratedGradients
 from explainlab.attribution.registry import MethodRequest, get_method, member_versions
@@ -22,8 +21,10 @@ from explainlab.models.context import RunContext
 from explainlab.reader import Reader
 from explainlab.request import CompleteRequest, digest
 
+D = TypeVar("D", bound=Record)
 
-class GridQuestion(Making):
+
+class GridQuestion(TrainsModels[D]):
     """A question about models that are trained again and again, with more and more words masked."""
 
     Parameters = RoarParameters

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from pydantic import Field
@@ -26,7 +26,7 @@ class Parameters(RoarParameters):
     within: float = Field(0.0, ge=0, description="Seconds that the study may take; 0: any time.")
 
 
-class RoarEstimation(GridQuestion):
+class RoarEstimation(GridQuestion[RoarEstimate]):
     """Times one epoch, and each measure for 64 texts; what it has timed before it remembers.
 
     The time is that of a study of which nothing is known: models that are there already take none.
@@ -38,8 +38,8 @@ class RoarEstimation(GridQuestion):
     source = "Ours"
     definition = "models · (start + epochs · epoch + test) + Σ over measures of models asked · texts · seconds a text"
 
-    def answer_alone(self, request: CompleteRequest, context: RunContext, device: str) -> AnalysisResult[RoarEstimate]:
-        """See :meth:`ModelFree.answer_alone`."""
+    def train(self, request: CompleteRequest, context: RunContext, device: str) -> AnalysisResult[RoarEstimate]:
+        """See :meth:`TrainsModels.train`."""
         parameters = self.parameters(request)
         setting = setting_of(request, parameters, context, device)
         context.expect(0.0, exact=False)
@@ -67,10 +67,6 @@ class RoarEstimation(GridQuestion):
             cost=Cost(0, 0, 0.0),
             versions=self.versions_on(device, request.model),
         )
-
-    def read(self, record: Mapping[str, Any]) -> AnalysisResult[RoarEstimate]:
-        """See :meth:`Analysis.read`."""
-        return self._read(record, RoarEstimate)
 
     def report(self, result: Any) -> Report:
         return Report(result, _headline(result), _lines)

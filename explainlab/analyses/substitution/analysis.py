@@ -51,9 +51,6 @@ class Substitution(TextAnalysis[SubstitutionText, SubstitutionData]):
     ``constrained``, nearly its probability.
     """
 
-    TextBody = SubstitutionText
-    DataBody = SubstitutionData
-
     class Parameters(declared.Parameters):
         method: Annotated[str, AfterValidator(method_spec)] = Field(
             "gradient", description="The method whose map is attacked, with its options after colons."

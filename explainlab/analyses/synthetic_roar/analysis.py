@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib.metadata import version
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import Field
 
 from explainlab import declared
-from explainlab.analyses.base import NO_MODEL, AnalysisResult, ModelFree, Report
+from explainlab.analyses.base import NO_MODEL, AnalysisResult, Report, TrainsModels
 from explainlab.analyses.data_analysis import Clock
 from explainlab.analyses.errors.analysis import accuracy_of
 from explainlab.analyses.summary import table
@@ -27,7 +27,7 @@ _ROWS_OF_A_GRADIENT = 40
 """All models of a draw take about as long for so many of its rows as a small model for the gradient of a text."""
 
 
-class SyntheticRoar(ModelFree):
+class SyntheticRoar(TrainsModels[SyntheticRoarData]):
     """Whether the orders of ROAR and of Recursive ROAR are right, on data sets drawn so that the right one is known.
 
     Of 16 features the first four tell the class, each in its own right: one hides little while a stronger one is left.
@@ -55,10 +55,8 @@ class SyntheticRoar(ModelFree):
         """About what it takes, in gradients of a text."""
         return max(1, parameters.draws * parameters.rows // _ROWS_OF_A_GRADIENT)
 
-    def answer_alone(
-        self, request: CompleteRequest, context: RunContext, device: str
-    ) -> AnalysisResult[SyntheticRoarData]:
-        """See :meth:`ModelFree.answer_alone`; it runs on the processor, whatever the ``device``."""
+    def train(self, request: CompleteRequest, context: RunContext, device: str) -> AnalysisResult[SyntheticRoarData]:
+        """See :meth:`TrainsModels.train`; it runs on the processor, whatever the ``device``."""
         clock = Clock(context)
         draws = _drawn(request.seed, self.parameters(request), clock)
         own = {"study": str(self.version), "model": NO_MODEL, "scikit-learn": version("scikit-learn")}
@@ -68,10 +66,6 @@ class SyntheticRoar(ModelFree):
             cost=Cost(0, 0, clock.seconds),
             versions={**versions(), **own},
         )
-
-    def read(self, record: Mapping[str, Any]) -> AnalysisResult[SyntheticRoarData]:
-        """See :meth:`Analysis.read`."""
-        return self._read(record, SyntheticRoarData)
 
     def report(self, result: Any) -> Report:
         return Report(result, verdict(result.body), _lines)

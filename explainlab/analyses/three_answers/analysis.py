@@ -39,7 +39,7 @@ _KNOWS_MASKS = (
 )
 
 
-class ThreeAnswers(GridQuestion):
+class ThreeAnswers(GridQuestion[ThreeAnswersData]):
     """The order of measures by three answers to whether they find what a model needs, with Kendall's tau of each pair.
 
     Of each seed there are two models: the grid's model of whole texts (plain), and one of the same recipe that learned
@@ -68,10 +68,8 @@ class ThreeAnswers(GridQuestion):
         metric = get_metric(parse_metric(parameters.erasure).metric)
         return digest([Roar.version, metric.version, super().fingerprint(parameters, reader)])
 
-    def answer_alone(
-        self, request: CompleteRequest, context: RunContext, device: str
-    ) -> AnalysisResult[ThreeAnswersData]:
-        """See :meth:`ModelFree.answer_alone`."""
+    def train(self, request: CompleteRequest, context: RunContext, device: str) -> AnalysisResult[ThreeAnswersData]:
+        """See :meth:`TrainsModels.train`."""
         parameters, clock = self.parameters(request), Clock(context)
         erasure = parse_metric(parameters.erasure)
         setting = setting_of(request, parameters, clock, device)
@@ -87,10 +85,6 @@ class ThreeAnswers(GridQuestion):
             warnings=(*([_KNOWS_MASKS] if setting.data.models.masks else []), *setting.data.warnings),
             versions=self.versions_on(device, request.model),
         )
-
-    def read(self, record: Mapping[str, Any]) -> AnalysisResult[ThreeAnswersData]:
-        """See :meth:`Analysis.read`."""
-        return self._read(record, ThreeAnswersData)
 
     def report(self, result: Any) -> Report:
         return Report(result, verdict(result.body), _lines, _numbers)
@@ -143,7 +137,8 @@ def _grid(request: CompleteRequest, setting: Setting, later: float) -> RoarData:
     known = context.recall_results([key]).get(key)
     if known is not None:
         context.expect(later, exact=False)
-        return roar.read(known).body
+        body: RoarData = roar.read(known).body
+        return body
     result = roar.of_setting(asked, key, replace(setting, context=_Before(context, later)))
     context.keep_results({key: result.to_json()})
     return result.body

@@ -13,10 +13,9 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 
 from explainlab import declared
-from explainlab.analyses.base import AnalysisResult, Foreseen, Report, Sampled
+from explainlab.analyses.base import AnalysisResult, CostEstimate, Report, Sampled, TrainsModels
 from explainlab.analyses.errors.analysis import accuracy_of
 from explainlab.analyses.training.alone import LOCK, alone
-from explainlab.analyses.training.making import Making
 from explainlab.analyses.training.result import Made, MadeModel, TrainedEpoch, TrainingData
 from explainlab.analyses.training.verdict import masked_words, overview, sentence, validated
 from explainlab.analyses.wording import left_out
@@ -67,7 +66,7 @@ def training_settings(value: object) -> object:
     return {name: whole[name] for name in value}
 
 
-class Training(Making):
+class Training(TrainsModels[TrainingData]):
     """A classifier made from a labelled file, from random weights or from a base model.
 
     The model of the request is the base: ``bert``, ``gpt2``, ``t5_encoder``, ``bilstm_attention`` or the id of a model.
@@ -110,18 +109,18 @@ class Training(Making):
         """See :meth:`Analysis.evaluations`."""
         return 1
 
-    def foreseen(self, request: CompleteRequest, reader: Reader) -> Foreseen | None:
-        """See :meth:`ModelFree.foreseen`: all epochs; raises as training does for settings and a file."""
+    def estimate(self, request: CompleteRequest, reader: Reader) -> CostEstimate | None:
+        """See :meth:`TrainsModels.estimate`: all epochs; raises as training does for settings and a file."""
         if request.data is None:
             return None
         parameters: Training.Parameters = self.parameters(request)
         settings = _settings(request, parameters)
         examples = read_examples(request.data, columns=request.columns, classes=request.classes, reader=reader)
         passes = PassCount.gradients(len(examples) * settings.epochs * parameters.seeds)
-        return Foreseen(passes, len(examples), _work(examples, settings) * parameters.seeds)
+        return CostEstimate(passes, len(examples), _work(examples, settings) * parameters.seeds)
 
-    def answer_alone(self, request: CompleteRequest, context: RunContext, device: str) -> AnalysisResult[TrainingData]:
-        """See :meth:`ModelFree.answer_alone`."""
+    def train(self, request: CompleteRequest, context: RunContext, device: str) -> AnalysisResult[TrainingData]:
+        """See :meth:`TrainsModels.train`."""
         if request.data is None:
             raise RequestError("A model is made from a data set, not from a single text.", "Choose a data set.")
         if context.reader.made is None:
@@ -137,10 +136,6 @@ class Training(Making):
             warnings=tuple(maker.warnings),
             versions=self.versions_on(device, request.model),
         )
-
-    def read(self, record: Mapping[str, Any]) -> AnalysisResult[TrainingData]:
-        """See :meth:`Analysis.read`."""
-        return self._read(record, TrainingData)
 
     def report(self, result: Any) -> Report:
         return Report(result, _headline(result), _lines)

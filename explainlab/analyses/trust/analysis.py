@@ -77,9 +77,6 @@ class Trust(TextAnalysis[TrustText, TrustData]):
     definition = "share of random maps r with metric(r) worse than metric(φ), ties counted half"
     version = 2
 
-    TextBody = TrustText
-    DataBody = TrustData
-
     def default_output(self, parameters: Mapping[str, Any]) -> Output:
         """The method's own."""
         chosen = parse(self, parameters)

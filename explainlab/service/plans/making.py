@@ -7,8 +7,9 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import ceil
+from typing import Any
 
-from explainlab.analyses.base import Analysis, ModelFree, method_passes
+from explainlab.analyses.base import Analysis, TrainsModels, method_passes
 from explainlab.analyses.data_analysis import DataAnalysis
 from explainlab.analyses.registry import get_analysis
 from explainlab.analyses.text_analysis import MOST_TOGETHER
@@ -56,10 +57,10 @@ def outlined(request: CompleteRequest, place: Place, reader: Reader, texts: int 
 
     Only so many ``texts`` of a data set are explained, where an analysis selects some. None for a model that would have
     to be fetched, and for a question that does not tell. Raises as :func:`explainlab.models.loading.outline`,
-    :meth:`Classifier.encode`, :func:`explainlab.data.read_dataset` and :meth:`ModelFree.foreseen`.
+    :meth:`Classifier.encode`, :func:`explainlab.data.read_dataset` and :meth:`TrainsModels.estimate`.
     """
     analysis = get_analysis(request.question)
-    if isinstance(analysis, ModelFree):
+    if isinstance(analysis, TrainsModels):
         return _of_no_model(analysis, request, reader)
     unknown = place.device != "cpu" and place.free is None
     if unknown or request.model == "" or (analysis.selects and texts is None):
@@ -141,8 +142,8 @@ def _count(request: CompleteRequest, reader: Reader) -> int:
     return sum(isinstance(row, Row) for _, _, row in rows)
 
 
-def _of_no_model(analysis: ModelFree, request: CompleteRequest, reader: Reader) -> Plan | None:
-    found = analysis.foreseen(request, reader)
+def _of_no_model(analysis: TrainsModels[Any], request: CompleteRequest, reader: Reader) -> Plan | None:
+    found = analysis.estimate(request, reader)
     if found is None:
         return None
     passes = found.passes

@@ -121,7 +121,7 @@ def test_one_text_is_compared_with_the_rationale_of_its_request(classifier: Clas
         request = Request(question=study.id, model=classifier.id, text=TEXT, parameters=parameters, **fields)
         complete = study.complete(request)
         assert isinstance(complete, CompleteRequest)
-        return study.answer(classifier, complete, RunContext())
+        return study.run(classifier, complete, RunContext())
 
     result = answer(rationale=((0, len(TEXT)),))
     assert result.body.values["random"]["ground_truth_overlap:preset=ours"] == 1

@@ -30,7 +30,6 @@ class WordCount(TextAnalysis[Words, AllWords]):
     label = "Word count"
     source = "The package first-words"
     definition = "the number of words"
-    TextBody, DataBody = Words, AllWords
     Parameters = Parameters
 
     def evaluations(self, parameters: Parameters) -> int:
