@@ -42,10 +42,6 @@ class DataSubject:
 class DataAnalysis(Analysis, Generic[D]):
     """One question to a whole data set, answered by a body ``D``."""
 
-    def expected_tokens(self, row: Row, tokens: int) -> float:
-        """The tokens that are expected of ``row``, which has so many ``tokens``: these, unless overridden."""
-        return tokens
-
     @abstractmethod
     def of_data(self, subject: DataSubject, parameters: Any) -> D:
         """The body; what was computed is kept with the subject's context, so that a stopped run goes on."""
@@ -98,17 +94,17 @@ def dataset_of(
     An analysis without the parameter ``sample`` gets the first rows. Raises as :func:`explainlab.data.read_dataset`.
     """
     assert request.data is not None
-    drawn = request.parameters.get("sample", "first")
+    drawn, needs = request.parameters.get("sample", "first"), analysis.requirements(analysis.parameters(request))
     data = read_dataset(
         request.data,
-        classifier.labels if analysis.labelled or request.target == GOLD else None,
+        classifier.labels if needs.labelled or request.target == GOLD else None,
         limit=None if drawn == "all" else request.parameters["rows"],
         skip_bad=True,
         columns=request.columns,
         classes=request.classes,
         reader=reader,
         seed=request.seed if drawn == "random" else None,
-        marks=analysis.marks(analysis.parameters(request)),
+        marks=needs.extra_columns,
     )
     return data, Sampled(drawn=drawn, rows=len(data.rows), total=data.total, seed=request.seed)
 

@@ -11,16 +11,18 @@ from typing import Any
 
 import explainlab.analyses as package
 from explainlab import data
-from explainlab.analyses.base import Analysis, TrainsModels
+from explainlab.analyses.base import Analysis, Requirements, TrainsModels
+from explainlab.analyses.explain.analysis import Explain
+from explainlab.attribution import explain
 from explainlab.attribution.explain import dtype_of
-from explainlab.attribution.registry import get_method
+from explainlab.attribution.registry import get_method, methods
 from explainlab.declared import installed, named, require_within, skip
 from explainlab.errors import RequestError
 from explainlab.limits import Limits
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import Body, Momentary, Relay, RunContext
 from explainlab.reader import ANYBODY, Reader
-from explainlab.request import GOLD, CompleteRequest, Request, checked, digest
+from explainlab.request import GOLD, CompleteRequest, Kind, Request, checked, digest
 from explainlab.result import Result
 
 _SETS = "sets"
@@ -33,21 +35,22 @@ def analyses() -> dict[str, Analysis]:
     for module in pkgutil.iter_modules(package.__path__):
         if module.ispkg and module.name != _SETS:
             importlib.import_module(f"{package.__name__}.{module.name}.analysis")
-    listed = [analysis for cls in _concrete(Analysis) for analysis in cls.instances()]
+    listed: list[Analysis] = [Explain(method) for method in methods().values()]
+    listed += [cls() for cls in _concrete(Analysis) if cls is not Explain]
     known = {analysis.id for analysis in listed}
     for name, cls in installed("analyses").items():
         if not (isinstance(cls, type) and issubclass(cls, Analysis)):
             skip("analyses", name, "it is no Analysis")
-        elif known & {analysis.id for analysis in cls.instances()}:
+        elif cls.id in known:
             skip("analyses", name, "there is one with its id")
         else:
-            listed += cls.instances()
-    return {analysis.id: analysis for analysis in sorted(listed, key=lambda a: (a.kind, a.id))}
+            listed.append(cls())
+    return {analysis.id: analysis for analysis in sorted(listed, key=lambda a: (not isinstance(a, Explain), a.id))}
 
 
 def studies() -> dict[str, Analysis]:
     """Every analysis but the methods, by id."""
-    return {name: analysis for name, analysis in analyses().items() if analysis.kind == "study"}
+    return {name: analysis for name, analysis in analyses().items() if not isinstance(analysis, Explain)}
 
 
 def get_analysis(question: str) -> Analysis:
@@ -83,6 +86,11 @@ def named_base(
     return model, rest
 
 
+def kind_of(request: Request) -> Kind:
+    """Return how JSON names the question of ``request``: a method's answer is an attribution, any other a study's."""
+    return "attribution" if isinstance(get_analysis(request.question), Explain) else "study"
+
+
 def new_request(*, output: str | None = None, **fields: Any) -> Request:
     """A request with these ``fields``, as it is made today: of a data set a random sample, unless it says which rows.
 
@@ -97,7 +105,7 @@ def new_request(*, output: str | None = None, **fields: Any) -> Request:
         today["sample"] = "random"
     if output == "probability" and "outputs" in known:
         today["outputs"] = "all"
-    default = analysis.default_output(request.parameters) if output is None else request.output
+    default = analysis.requirements(analysis.parameters(request)).output if output is None else request.output
     return request.model_copy(update={"output": default, "parameters": {**today, **request.parameters}})
 
 
@@ -186,12 +194,16 @@ def answer_targets(classifier: Classifier, requests: Sequence[Request], context:
     """As :func:`answer`, of requests that differ in their target alone."""
     whole = [complete(request) for request in requests]
     require_bounded(whole[0], classifier.limits)
-    return get_analysis(whole[0].question).answer_targets(classifier, whole, Answers(context, classifier))
+    known = Answers(context, classifier)
+    if targets_together(whole[0]):
+        return [*explain.answer_targets(classifier, whole, known)]
+    return [get_analysis(one.question).run(classifier, one, known) for one in whole]
 
 
 def targets_together(request: Request) -> bool:
     """Whether requests that differ from ``request`` in their target alone are answered in one batch."""
-    return get_analysis(request.question).targets_together(request)
+    analysis = get_analysis(request.question)
+    return isinstance(analysis, Explain) and analysis.targets_together(request)
 
 
 def read_result(record: Mapping[str, Any]) -> Result:
@@ -206,8 +218,13 @@ def read_result(record: Mapping[str, Any]) -> Result:
 
 def evaluations(request: Request) -> int:
     """About how many gradients one text of ``request`` costs, known before anything has run."""
+    return requirements(request).gradients
+
+
+def requirements(request: Request) -> Requirements:
+    """Return what the answer to ``request`` needs."""
     analysis = get_analysis(request.question)
-    return analysis.evaluations(analysis.parameters(request))
+    return analysis.requirements(analysis.parameters(request))
 
 
 def require_bounded(request: Request, limits: Limits) -> None:
@@ -215,10 +232,11 @@ def require_bounded(request: Request, limits: Limits) -> None:
     analysis = get_analysis(request.question)
     parameters = analysis.parameters(request)
     require_within(analysis, parameters, limits)
-    for method in analysis.method_requests(parameters):
+    needs = analysis.requirements(parameters)
+    for method in needs.methods:
         for run in (method, *get_method(method.method).members(method.parameters)):
             require_within(get_method(run.method), run.parameters, limits)
-    cost = analysis.evaluations(parameters)
+    cost = needs.gradients
     if cost > limits.max_evaluations:
         problem, remedy = f"This study needs {cost:,} gradients for each text.", "Choose fewer steps or rules."
         if analysis.self_contained:
@@ -229,10 +247,9 @@ def require_bounded(request: Request, limits: Limits) -> None:
 def require_columns(request: CompleteRequest, reader: Reader) -> None:
     """Raise :class:`DataError` if the data set of ``request`` lacks a column; no more than its beginning is read."""
     if request.data is not None:
-        analysis = get_analysis(request.question)
-        labelled = analysis.labelled or request.target == GOLD or data.leaves_out(request.classes)
-        marks = analysis.marks(analysis.parameters(request))
-        data.require_columns(request.data, request.columns, labelled, marks, reader)
+        needs = requirements(request)
+        labelled = needs.labelled or request.target == GOLD or data.leaves_out(request.classes)
+        data.require_columns(request.data, request.columns, labelled, needs.extra_columns, reader)
 
 
 def _concrete(base: type[Any]) -> Iterator[type[Analysis]]:

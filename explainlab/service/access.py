@@ -9,7 +9,8 @@ from datetime import datetime
 from functools import partial
 from typing import Any, get_args
 
-from explainlab.analyses.registry import get_analysis, known_digest
+from explainlab.analyses.base import Pauses
+from explainlab.analyses.registry import get_analysis, kind_of, known_digest
 from explainlab.errors import ExplainLabError, ModelError, RequestError, ResourceError
 from explainlab.models.context import RunContext
 from explainlab.request import Request, digest
@@ -19,7 +20,7 @@ from explainlab.service.jobs import Job
 from explainlab.service.limits import require_allowed, require_named
 from explainlab.service.looks import about
 from explainlab.service.memory import StoredContext
-from explainlab.service.questions import about_key, asked_by, job_key, kind_of, request_json, result_key
+from explainlab.service.questions import about_key, asked_by, job_key, request_json, result_key
 from explainlab.service.store.late import Late
 from explainlab.service.store.made import own_made
 from explainlab.service.store.retention import delete_about, uploads_of
@@ -97,7 +98,8 @@ class Access:
         request = asked_by(request, user)
         require_allowed(request)
         memory = StoredContext(RunContext(reader_of(request)), self.store, about_key(request), lambda: ())
-        return get_analysis(request.question).partial_result(request, memory)
+        analysis = get_analysis(request.question)
+        return analysis.partial_result(request, memory) if isinstance(analysis, Pauses) else None
 
     def remember(self, key: str, request: Request, user: User) -> None:
         """Write down that ``user`` waits for the job ``key``, in case the server stops first."""
@@ -118,7 +120,7 @@ class Access:
 
     def set_aside(self, key: str, job: Job | None, user: User) -> None:
         """``user`` stops the ``job`` with this ``key``: what is left of it is paused if it can go on later."""
-        if job and get_analysis(job.request.question).pauses:
+        if job and isinstance(get_analysis(job.request.question), Pauses):
             self.store.unfinished.pause(user.id, map(job_key, job.requests[len(job.outcomes) :]))
         else:
             self.forget([key], user)

@@ -5,16 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from explainlab.analyses.registry import complete, get_analysis, request_key
-from explainlab.request import CompleteRequest, Kind, Request, digest
+from explainlab.analyses.registry import complete, kind_of, request_key
+from explainlab.request import CompleteRequest, Request, digest
 from explainlab.service.store.made import called
 from explainlab.service.uploads import reader_of
 from explainlab.service.users import User
-
-
-def kind_of(request: Request) -> Kind:
-    """The kind of ``request``."""
-    return get_analysis(request.question).kind
 
 
 def request_json(request: Request) -> dict[str, Any]:

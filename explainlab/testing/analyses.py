@@ -13,9 +13,11 @@ from functools import cached_property
 from typing import Any
 
 from explainlab.analyses.base import Analysis, AnalysisResult, Record
+from explainlab.analyses.explain.analysis import Explain
 from explainlab.analyses.figures import declared_figures
+from explainlab.analyses.registry import kind_of
 from explainlab.attribution.records import Attribution
-from explainlab.declared import ParameterSpec, specs
+from explainlab.declared import ParameterSpec, parse, specs
 from explainlab.errors import Cancelled, RequestError
 from explainlab.figures.declared import Figures
 from explainlab.models.classifier import Classifier
@@ -56,7 +58,7 @@ class AnalysisRun:
     def request(self, **fields: Any) -> CompleteRequest:
         """The request; ``fields`` differ from it."""
         source = {"text": self.text, "data": self.data}
-        output = self.analysis.default_output(self.parameters)
+        output = self.analysis.requirements(parse(self.analysis, self.parameters)).output
         model = "" if self.text is None and self.data is None else self.classifier.id
         shared = {"model": model, "parameters": self.parameters, "output": output}
         return self.analysis.complete(Request(question=self.analysis.id, **{**shared, **source, **fields}))
@@ -145,7 +147,7 @@ def answers(run: AnalysisRun) -> None:
     else:
         assert isinstance(result, Attribution), f"the result is a {type(result).__name__}"
     record = _plain(result)
-    fields = request.to_json(run.analysis.kind)
+    fields = request.to_json(kind_of(request))
     fields["target_asked"] = fields.pop("target")
     lost = [name for name, value in fields.items() if name not in record or record[name] != value]
     assert not lost, f"fields of the request that the JSON does not have: {', '.join(lost)}"
@@ -192,7 +194,7 @@ def _says_the_same(run: AnalysisRun, result: Result, back: Result) -> None:
     headline, lines = said.headline, said.lines
     assert headline.strip(), "it has no headline"
     assert len(headline.splitlines()) == 1, "the headline has several lines"
-    assert run.analysis.kind != "study" or headline.endswith("."), f"the headline is no sentence: {headline}"
+    assert isinstance(run.analysis, Explain) or headline.endswith("."), f"the headline is no sentence: {headline}"
     assert re.search(r"\d", headline), f"the headline has no number: {headline}"
     assert "".join(lines).strip(), "it prints no lines"
     same = (again.headline, again.lines) == (headline, lines)
@@ -206,7 +208,7 @@ def _says_the_same(run: AnalysisRun, result: Result, back: Result) -> None:
 
 def draws(run: AnalysisRun) -> None:
     """Charts have a title, a description, numbers and a figure; or there is a reason for no chart."""
-    if run.analysis.kind == "attribution":  # drawn by its features and scores
+    if isinstance(run.analysis, Explain):  # drawn by its features and scores
         return
     try:
         figures = declared_figures(run.analysis)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from explainlab.analyses.ablation.result import (
     Summary,
 )
 from explainlab.analyses.attributions import attributions_of, output_of, own_warnings, text_seed
-from explainlab.analyses.base import AnalysisResult, Report, method_passes
+from explainlab.analyses.base import AnalysisResult, Report, Requirements, method_passes
 from explainlab.analyses.candidates.choice import mean_selection, selection
 from explainlab.analyses.candidates.result import Selection
 from explainlab.analyses.evaluation.analysis import EVALUATIONS
@@ -85,41 +86,18 @@ class Ablation(TextAnalysis[AblationText, AblationData]):
     definition = "by m: m(first map), mean m, best m of R maps, m of the map that is best by another metric"
     version = 4
 
-    def fingerprint(self, parameters: Parameters, reader: Reader) -> str:
-        """The versions of all methods and metrics, and the data that methods read."""
-        metrics = [get_metric(request.metric) for request in metric_requests(parameters.metrics)]
-        versions = [f"{part.id} {part.version}" for part in map(get_method, parameters.methods)]
-        versions += [line for own in self.method_requests(parameters) for line in member_versions(own, reader)]
-        versions += [f"{metric.id} {metric.version}" for metric in metrics]
-        read = [data_digest(values, reader) for values in parameters.settings.values()]
-        return digest([versions, read])
-
-    def method_requests(self, parameters: Parameters) -> list[MethodRequest]:
-        """See :meth:`Analysis.method_requests`."""
-        return method_requests(parameters.methods, parameters.settings)
-
-    def passes(self, parameters: Parameters, text: Extent, depth: int) -> PassCount:
-        """See :meth:`Analysis.passes`."""
-        judged = evaluation_passes(metric_requests(parameters.metrics), text.features)
-        total = PassCount()
-        for name in parameters.methods:
-            method, maps = get_method(name), parameters.samples
-            own = parse(method, {**parameters.settings.get(name, {}), **_samples(method, maps)})
-            if isinstance(method, BestOfMany):
-                total += method.drawn(own, text, depth)[1] + judged * maps
-            else:
-                total += (method_passes(MethodRequest(name, own), text, depth) + judged) * (
-                    maps if method.random else 1
-                )
-        return total
-
-    def evaluations(self, parameters: Parameters) -> int:
-        """See :meth:`Analysis.evaluations`."""
-        return EVALUATIONS * len(parameters.methods)
+    def requirements(self, parameters: Parameters) -> Requirements:
+        return Requirements(
+            methods=_methods(parameters),
+            metrics=[request.metric for request in metric_requests(parameters.metrics)],
+            gradients=EVALUATIONS * len(parameters.methods),
+            count_passes=partial(_passes, parameters),
+            digest_of=partial(_fingerprint, parameters),
+        )
 
     def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[AblationText]:
         """See :meth:`TextAnalysis.of_texts`."""
-        for own in self.method_requests(parameters):
+        for own in _methods(parameters):
             get_method(own.method).require(subjects[0].classifier, own.parameters)
         fix_targets(subjects)  # a pass that is no method's
         batcher, parts, columns = subjects[0].batcher, len(parameters.methods) + 1, []
@@ -151,6 +129,35 @@ class Ablation(TextAnalysis[AblationText, AblationData]):
 
     def report(self, result: Any) -> Report:
         return Report(result, _headline(result), _lines, _numbers)
+
+
+def _fingerprint(parameters: Ablation.Parameters, reader: Reader) -> str:
+    """The versions of all methods and metrics, and the data that methods read."""
+    metrics = [get_metric(request.metric) for request in metric_requests(parameters.metrics)]
+    versions = [f"{part.id} {part.version}" for part in map(get_method, parameters.methods)]
+    versions += [line for own in _methods(parameters) for line in member_versions(own, reader)]
+    versions += [f"{metric.id} {metric.version}" for metric in metrics]
+    read = [data_digest(values, reader) for values in parameters.settings.values()]
+    return digest([versions, read])
+
+
+def _methods(parameters: Ablation.Parameters) -> list[MethodRequest]:
+    """Return the methods with all their parameters."""
+    return method_requests(parameters.methods, parameters.settings)
+
+
+def _passes(parameters: Ablation.Parameters, text: Extent, depth: int) -> PassCount:
+    """Return the passes of all maps of a text, and of all metrics of each."""
+    judged = evaluation_passes(metric_requests(parameters.metrics), text.features)
+    total = PassCount()
+    for name in parameters.methods:
+        method, maps = get_method(name), parameters.samples
+        own = parse(method, {**parameters.settings.get(name, {}), **_samples(method, maps)})
+        if isinstance(method, BestOfMany):
+            total += method.drawn(own, text, depth)[1] + judged * maps
+        else:
+            total += (method_passes(MethodRequest(name, own), text, depth) + judged) * (maps if method.random else 1)
+    return total
 
 
 def _headline(result: AnalysisResult[AblationText | AblationData]) -> str:

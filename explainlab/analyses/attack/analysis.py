@@ -34,13 +34,13 @@ from explainlab.analyses.attack.summaries import (
     objectives,
 )
 from explainlab.analyses.attack.verdict import data_verdict, text_verdict
-from explainlab.analyses.base import AnalysisResult, Report
+from explainlab.analyses.base import AnalysisResult, Report, Requirements
 from explainlab.analyses.numbers import Number
 from explainlab.analyses.parameters import Rows, Sample
 from explainlab.analyses.records import text_fields
-from explainlab.analyses.text_analysis import GROUP_EVALUATIONS, TextAnalysis
+from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.analyses.wording import counted
-from explainlab.attribution.method import Evaluations, Extent
+from explainlab.attribution.method import Evaluations
 from explainlab.attribution.passes import read_originals
 from explainlab.attribution.registry import MethodRequest, complete_method, get_method
 from explainlab.attribution.subject import Subject
@@ -49,7 +49,6 @@ from explainlab.errors import ModelError
 from explainlab.metrics.radii import BOUNDLESS, Radii, radius, table_deviation
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import PassCount
-from explainlab.reader import Reader
 from explainlab.request import digest
 
 RELU = (
@@ -75,8 +74,6 @@ class Attack(TextAnalysis[AttackText, AttackData]):
     Gradients of the map are true: it is differentiated a second time. An iterate is feasible if the predicted class is
     the same and, ``constrained``, its probability nearly so; of these the one with the lowest share is the result.
     """
-
-    only_passes = False
 
     class Parameters(declared.Parameters):
         method: Method = Field("gradient", description="The method whose map is attacked.")
@@ -125,37 +122,23 @@ class Attack(TextAnalysis[AttackText, AttackData]):
         "min over |δ| ≤ ε of Σ_T |aᵢ(x+δ)| / Σ|a(x+δ)| (+ β (p_c(x) - p_c(x+δ))²), T the top k% of the map of x"
     )
 
-    def fingerprint(self, parameters: Parameters, reader: Reader) -> str:
-        """The version of the method."""
-        return digest([get_method(parameters.method).version])
-
-    def method_requests(self, parameters: Parameters) -> list[MethodRequest]:
-        """See :meth:`Analysis.method_requests`."""
-        own = {"rule": "gauss_legendre", "steps": parameters.nodes}
-        return [complete_method(parameters.method, own if parameters.method == "integrated_gradients" else {})]
-
-    def evaluations(self, parameters: Parameters) -> int:
-        """See :meth:`Analysis.evaluations`."""
+    def requirements(self, parameters: Parameters) -> Requirements:
         runs = len(objectives(parameters.objective)) * len(parameters.epsilon)
-        return Maps(parameters.method, parameters.nodes).inputs * (1 + runs * (parameters.steps + 1))
-
-    def passes(self, parameters: Parameters, text: Extent, depth: int) -> PassCount:
-        """See :meth:`Analysis.passes`."""
-        gradients = self.evaluations(parameters)
-        return PassCount.gradients(gradients, spare=(1 - SECOND) * gradients)
-
-    def adaptive(self, parameters: Parameters) -> bool:
-        """Runs that have settled end."""
-        return True
-
-    def together(self, classifier: Classifier, parameters: Parameters) -> float:
-        """See :meth:`TextAnalysis.together`: on a GPU a step needs many texts to fill a batch."""
-        return GROUP_EVALUATIONS * (parameters.steps if classifier.device.type == "cuda" else 1)
+        gradients = Maps(parameters.method, parameters.nodes).inputs * (1 + runs * (parameters.steps + 1))
+        return Requirements(
+            methods=_methods(parameters),
+            gradients=gradients,
+            count_passes=lambda text, depth: PassCount.gradients(gradients, spare=(1 - SECOND) * gradients),
+            ends_early=True,  # runs that have settled end
+            rounds=parameters.steps,
+            memory_is_batches=False,
+            digest_of=lambda reader: digest([get_method(parameters.method).version]),
+        )
 
     def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[AttackText]:
         """See :meth:`TextAnalysis.of_texts`."""
         classifier = subjects[0].classifier
-        (method,) = self.method_requests(parameters)
+        (method,) = _methods(parameters)
         get_method(method.method).require(classifier, method.parameters)
         require_differentiable(classifier)
         deviation = table_deviation(classifier)
@@ -208,6 +191,12 @@ class Attack(TextAnalysis[AttackText, AttackData]):
 
     def report(self, result: Any) -> Report:
         return Report(result, _headline(result), _lines, _numbers)
+
+
+def _methods(parameters: Attack.Parameters) -> list[MethodRequest]:
+    """Return the method whose map is attacked."""
+    own = {"rule": "gauss_legendre", "steps": parameters.nodes}
+    return [complete_method(parameters.method, own if parameters.method == "integrated_gradients" else {})]
 
 
 def _headline(result: AnalysisResult[AttackText] | AnalysisResult[AttackData]) -> str:

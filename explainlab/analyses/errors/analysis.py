@@ -12,7 +12,7 @@ from pydantic import Field
 from scipy.special import log_softmax
 
 from explainlab import declared
-from explainlab.analyses.base import AnalysisResult, Record, Report
+from explainlab.analyses.base import AnalysisResult, Record, Report, Requirements
 from explainlab.analyses.data_analysis import DataAnalysis, DataSubject
 from explainlab.analyses.errors.result import (
     Accuracy,
@@ -27,7 +27,6 @@ from explainlab.analyses.errors.verdict import verdict
 from explainlab.analyses.numbers import Measure, Number
 from explainlab.analyses.parameters import Sample
 from explainlab.analyses.records import Interval, as_interval
-from explainlab.attribution.method import Extent
 from explainlab.data import Row
 from explainlab.errors import RequestError, TextError
 from explainlab.models.batching import Batcher
@@ -90,7 +89,6 @@ class Predictions(DataAnalysis[PredictionsData]):
     label = "Predictions"
     source = "Guo et al. 2017, Eq. 2 to 5 (calibration); Wilson 1927 (interval); scikit-learn"
     definition = "ECE = Σ_b n_b / n · |accuracy_b - confidence_b|"
-    labelled = True
 
     def of_data(self, subject: DataSubject, parameters: Parameters) -> PredictionsData:
         from sklearn.metrics import confusion_matrix, f1_score  # a second to import
@@ -109,16 +107,10 @@ class Predictions(DataAnalysis[PredictionsData]):
             rows=rows,
         )
 
-    def evaluations(self, parameters: Parameters) -> int:
-        return 1
-
-    def passes(self, parameters: Parameters, text: Extent, depth: int) -> PassCount:
-        """See :meth:`Analysis.passes`: one, forward."""
-        return PassCount(1)
-
-    def expected_tokens(self, row: Row, tokens: int) -> float:
-        """See :meth:`DataAnalysis.expected_tokens`: no text is read to tell."""
-        return tokens_of(row)
+    def requirements(self, parameters: Parameters) -> Requirements:
+        return Requirements(
+            gradients=1, count_passes=lambda text, depth: PassCount(1), labelled=True, guesses_lengths=True
+        )
 
     def report(self, result: Any) -> Report:
         return Report(result, verdict(result.body), _lines, _numbers)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from math import isnan
 from typing import Annotated, Any
 
@@ -14,9 +15,9 @@ from pydantic_core import PydanticCustomError
 from explainlab import declared
 from explainlab.analyses.again import Repeater
 from explainlab.analyses.attributions import attributions_of, own_warnings, text_seed
-from explainlab.analyses.base import AnalysisResult, Report
+from explainlab.analyses.base import AnalysisResult, Report, Requirements, passes_of
 from explainlab.analyses.evaluation import statistics
-from explainlab.analyses.evaluation.facts import Facts, facts_dtype, facts_of
+from explainlab.analyses.evaluation.facts import Facts, facts_dtype
 from explainlab.analyses.evaluation.result import (
     REVERSED,
     EvaluationData,
@@ -52,20 +53,18 @@ from explainlab.analyses.records import Passes, text_fields
 from explainlab.analyses.summary import table
 from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.analyses.wording import counted
-from explainlab.attribution.baselines import data_digest
 from explainlab.attribution.given import given_name, read_given
 from explainlab.attribution.method import Extent
 from explainlab.attribution.records import Attribution
-from explainlab.attribution.registry import MethodRequest, get_method, member_versions, parse_method
+from explainlab.attribution.registry import MethodRequest, get_method, parse_method
 from explainlab.attribution.selection import evaluate_attributions
 from explainlab.attribution.subject import Subject
-from explainlab.data import Row, source_digest
+from explainlab.data import Row
 from explainlab.metrics.evaluate import MetricResult
 from explainlab.metrics.registry import evaluation_passes, explanations, get_metric, parse_metric
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import PassCount, RunContext
-from explainlab.reader import Reader
-from explainlab.request import CompleteRequest, digest
+from explainlab.request import CompleteRequest
 from explainlab.text.rationale import ABSENCES
 
 EVALUATIONS = 2_000
@@ -136,37 +135,25 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
     source = "Methods by metrics; the metrics' definitions name their papers"
     definition = "mean over texts of metric(method(text)), percentile bootstrap"
     version = 3
-    labelled = True
 
-    def fingerprint(self, parameters: Parameters, reader: Reader) -> str:
-        """The versions of all methods, metrics and checks of a planted truth, and the data that methods read."""
-        chosen = parameters.chosen
-        used = [get_method(method.method) for method in chosen]
-        metrics = [get_metric(parse_metric(name).metric) for name in parameters.metrics]
-        read = [data_digest(method.parameters.model_dump(mode="json"), reader) for method in chosen]
-        read += [source_digest(path, reader) for path in parameters.attributions]
-        versions = [f"{method.id} {method.version}" for method in used]
-        versions += [line for own in self.method_requests(parameters) for line in member_versions(own, reader)]
-        versions += [f"{metric.id} {metric.version}" for metric in metrics]
-        versions += [f"{Planted.id} {Planted.version}"] * self.compares(parameters)
-        return digest([versions, read])
-
-    def marks(self, parameters: Parameters) -> Sequence[str]:
-        """See :meth:`Analysis.marks`."""
-        asked = map(parse_metric, parameters.metrics)
-        return list(dict.fromkeys(role for own in asked for role in get_metric(own.metric).marks(own.parameters)))
+    def requirements(self, parameters: Parameters) -> Requirements:
+        metrics = [parse_metric(name) for name in parameters.metrics]
+        columns = dict.fromkeys(role for own in metrics for role in get_metric(own.metric).marks(own.parameters))
+        return Requirements(
+            methods=parameters.chosen,
+            metrics=[own.metric for own in metrics],
+            files=parameters.attributions,
+            versions=[f"{Planted.id} {Planted.version}"] * ("rationale" in columns),
+            labelled=True,
+            extra_columns=list(columns),
+            gradients=EVALUATIONS,
+            count_passes=partial(_passes, parameters),
+            table=partial(_table, parameters),
+        )
 
     def compares(self, parameters: Parameters) -> bool:
-        """Whether a metric compares with the rationale of a text."""
-        return "rationale" in self.marks(parameters)
-
-    def notes_of(self, rows: Sequence[Row], parameters: Parameters) -> Sequence[str]:
-        """See :meth:`TextAnalysis.notes_of`."""
-        missing = sum(not row.paraphrases for row in rows)
-        if not missing or "paraphrase" not in self.marks(parameters):
-            return ()
-        have = "has" if missing == 1 else "have"
-        return (f"{missing:,} of {counted(len(rows), 'text')} {have} no paraphrase, and nothing of edits=column.",)
+        """Tell if a metric compares with the rationale of a text."""
+        return "rationale" in self.requirements(parameters).extra_columns
 
     def run(self, classifier: Classifier, request: CompleteRequest, context: RunContext) -> AnalysisResult[Any]:
         """See :meth:`Analysis.run`."""
@@ -196,15 +183,6 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
             for subject, results, columns, values in zip(subjects, attributions, scores, evaluated, strict=True)
         ]
 
-    def kept(self, body: EvaluationText) -> tuple[Any, ...]:
-        """See :meth:`TextAnalysis.kept`."""
-        return facts_of(body)
-
-    def holder(self, parameters: Parameters, labels: Sequence[str], texts: int) -> Facts:
-        """See :meth:`TextAnalysis.holder`."""
-        counts = len(parameters.names), len(parameters.methods), len(parameters.reversed)
-        return Facts(facts_dtype(*counts, len(metric_requests(parameters.metrics)), labels), texts)
-
     def of_rows(self, rows: Sequence[Row], bodies: Facts, parameters: Parameters) -> EvaluationData:
         names, metrics = parameters.names, metric_requests(parameters.metrics)
         all_names, asked = [*names, *parameters.reversed], [metric.name for metric in metrics]
@@ -231,22 +209,22 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
             failed={name: count for name, count in zip(parameters.methods, silent, strict=False) if count},
         )
 
-    def method_requests(self, parameters: Parameters) -> list[MethodRequest]:
-        """See :meth:`Analysis.method_requests`."""
-        return parameters.chosen
-
-    def passes(self, parameters: Parameters, text: Extent, depth: int) -> PassCount:
-        """See :meth:`Analysis.passes`; the text as it is is read once for all metrics."""
-        metrics = metric_requests(parameters.metrics)
-        evaluated = len(parameters.names) + len(parameters.reversed)
-        made = super().passes(parameters, text, depth) * (1 + explanations(metrics))
-        return made + PassCount(1) + evaluation_passes(metrics, text.features) * evaluated
-
-    def evaluations(self, parameters: Parameters) -> int:
-        return EVALUATIONS
-
     def report(self, result: Any) -> Report:
         return Report(result, _headline(result), _lines, _numbers)
+
+
+def _table(parameters: Evaluation.Parameters, labels: Sequence[str], texts: int) -> Facts:
+    """Return the place for the facts of so many ``texts``."""
+    counts = len(parameters.names), len(parameters.methods), len(parameters.reversed)
+    return Facts(facts_dtype(*counts, len(metric_requests(parameters.metrics)), labels), texts)
+
+
+def _passes(parameters: Evaluation.Parameters, text: Extent, depth: int) -> PassCount:
+    """Return the passes of all maps and metrics; the whole text is read once for all metrics."""
+    metrics = metric_requests(parameters.metrics)
+    evaluated = len(parameters.names) + len(parameters.reversed)
+    made = passes_of(parameters.chosen, text, depth) * (1 + explanations(metrics))
+    return made + PassCount(1) + evaluation_passes(metrics, text.features) * evaluated
 
 
 def _headline(result: AnalysisResult[Any]) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from explainlab import declared
-from explainlab.analyses.base import ADAPTIVE, AnalysisResult, Report
+from explainlab.analyses.base import ADAPTIVE, AnalysisResult, Report, Requirements
 from explainlab.analyses.integration.result import (
     Adaptive,
     AdaptiveMeans,
@@ -32,7 +32,7 @@ from explainlab.analyses.summary import interval, quartiles, spelled, table
 from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.analyses.wording import counted
 from explainlab.attribution.adaptive import Refinement, refine
-from explainlab.attribution.method import BASELINE_HELP, Baseline, BaselineData, Extent
+from explainlab.attribution.method import BASELINE_HELP, Baseline, BaselineData
 from explainlab.attribution.methods.paths import CANCELLING, IntegratedGradients
 from explainlab.attribution.path import Path, evaluate
 from explainlab.attribution.quadrature import Rule, nodes
@@ -72,18 +72,11 @@ class IntegrationError(TextAnalysis[IntegrationErrorText, IntegrationErrorData])
     source = "Makino et al. (paper 000), Figures 1 and 5, Table 4"
     definition = "AE = |Σᵢ φᵢ - (F(x) - F(x′))| / |F(x) - F(x′)|"
 
-    def evaluations(self, parameters: Parameters) -> int:
+    def requirements(self, parameters: Parameters) -> Requirements:
         plain = [(rule, steps) for rule, steps in _settings(parameters) if rule != "gauss_legendre"]
-        shared = len(_points(plain))
-        return shared + (sum(parameters.steps) if "gauss_legendre" in parameters.rules else 0)
-
-    def passes(self, parameters: Parameters, text: Extent, depth: int) -> PassCount:
-        """See :meth:`Analysis.passes`: adaptive integration and doubling are beside the fixed rules."""
-        return PassCount.gradients(self.evaluations(parameters) + 2 * ADAPTIVE)
-
-    def adaptive(self, parameters: Parameters) -> bool:
-        """See :meth:`Analysis.adaptive`."""
-        return True
+        gradients = len(_points(plain)) + (sum(parameters.steps) if "gauss_legendre" in parameters.rules else 0)
+        most = PassCount.gradients(gradients + 2 * ADAPTIVE)  # beside the fixed rules, the adaptive one and doubling
+        return Requirements(gradients=gradients, count_passes=lambda text, depth: most, ends_early=True)
 
     def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[IntegrationErrorText]:
         paths = [Path(subject, subject.baseline(parameters.baseline)) for subject in subjects]

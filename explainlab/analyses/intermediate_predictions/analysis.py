@@ -11,7 +11,7 @@ from pydantic import Field
 from torch import Tensor
 
 from explainlab import declared
-from explainlab.analyses.base import AnalysisResult, Report
+from explainlab.analyses.base import AnalysisResult, Report, Requirements
 from explainlab.analyses.intermediate_predictions.masked import WORDS, apart, mean_apart, read_masked
 from explainlab.analyses.intermediate_predictions.result import (
     IntermediatePredictionsData,
@@ -25,7 +25,6 @@ from explainlab.analyses.records import text_fields
 from explainlab.analyses.summary import interval, table
 from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.analyses.wording import counted
-from explainlab.attribution.method import Extent
 from explainlab.attribution.methods.progressive import prompt_warning
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
@@ -52,12 +51,11 @@ class IntermediatePredictions(TextAnalysis[IntermediatePredictionsText, Intermed
     source = "Kariyappa et al. 2024 (paper 002), section 3 and Eq. 4"
     definition = "pᵢ = head(last layer at the last token of feature i)"
 
-    def evaluations(self, parameters: Parameters) -> int:
-        return MASKED_TEXTS if parameters.masked else 1
-
-    def passes(self, parameters: Parameters, text: Extent, depth: int) -> PassCount:
-        """See :meth:`Analysis.passes`."""
-        return PassCount(text.features if parameters.masked else 1)
+    def requirements(self, parameters: Parameters) -> Requirements:
+        return Requirements(
+            gradients=MASKED_TEXTS if parameters.masked else 1,
+            count_passes=lambda text, depth: PassCount(text.features if parameters.masked else 1),
+        )
 
     def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[IntermediatePredictionsText]:
         for subject in subjects:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -17,7 +18,7 @@ from explainlab.analyses.attributions import (
     supported,
     text_seed,
 )
-from explainlab.analyses.base import AnalysisResult, Report, method_passes
+from explainlab.analyses.base import AnalysisResult, Report, Requirements, method_passes, passes_of
 from explainlab.analyses.layer_randomisation.result import (
     MethodFacts,
     Mode,
@@ -37,7 +38,7 @@ from explainlab.analyses.parameters import JoinedMethods, Names, Outputs, Rows, 
 from explainlab.analyses.records import text_fields
 from explainlab.analyses.registry import request_key
 from explainlab.analyses.summary import interval, spelled, table
-from explainlab.analyses.text_analysis import TextAnalysis
+from explainlab.analyses.text_analysis import TextAnalysis, text_work
 from explainlab.analyses.wording import interval_words
 from explainlab.attribution.explain import request_for
 from explainlab.attribution.method import USUAL_LAYERS, USUAL_TEXT, Extent
@@ -49,7 +50,6 @@ from explainlab.errors import RequestError
 from explainlab.models.anatomy import Unit
 from explainlab.models.context import PassCount
 from explainlab.models.networks.randomised import Init, require_drawable, units_named
-from explainlab.reader import Reader
 from explainlab.request import digest
 
 THESIS = [
@@ -101,30 +101,21 @@ class LayerRandomisation(TextAnalysis[RandomisationText, RandomisationData]):
     source = "Adebayo et al. 2018, sections 3 and 4; paper 004, Figures 4.6 and 4.7"
     definition = "Spearman's ρ of φ(f) and φ(f with random weights in some units), over content features"
 
-    only_passes = False
-
-    def fingerprint(self, parameters: Parameters, reader: Reader) -> str:
-        """The versions of all methods, and the data that they read."""
-        return fingerprint_of(self.method_requests(parameters), reader)
-
-    def method_requests(self, parameters: Parameters) -> list[MethodRequest]:
-        """See :meth:`Analysis.method_requests`."""
-        return [parse_method(name) for name in parameters.methods]
-
-    def passes(self, parameters: Parameters, text: Extent, depth: int) -> PassCount:
-        """See :meth:`Analysis.passes`; a model's units are taken to be its layers, the head and the embeddings."""
-        return super().passes(parameters, text, depth) * (1 + _most_models(parameters, depth))
-
-    def evaluations(self, parameters: Parameters) -> int:
-        """See :meth:`Analysis.evaluations`."""
-        methods = self.method_requests(parameters)
+    def requirements(self, parameters: Parameters) -> Requirements:
+        methods = _methods(parameters)
         work = sum(method_passes(own, USUAL_TEXT, USUAL_LAYERS).work for own in methods)
-        return round((1 + _most_models(parameters, USUAL_LAYERS)) * work)
+        return Requirements(
+            methods=methods,
+            gradients=round((1 + _most_models(parameters, USUAL_LAYERS)) * work),
+            count_passes=partial(_passes, parameters),
+            memory_is_batches=False,
+            digest_of=partial(fingerprint_of, methods),
+        )
 
     def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[RandomisationText]:
         """See :meth:`TextAnalysis.of_texts`."""
         classifier, context = subjects[0].classifier, subjects[0].context
-        methods, left_out = supported(self.method_requests(parameters), THESIS, classifier)
+        methods, left_out = supported(_methods(parameters), THESIS, classifier)
         require_drawable(classifier)
         units = units_named(classifier, parameters.units)
         if parameters.explained == "randomised" and not subjects[0].explains_prediction:
@@ -135,7 +126,8 @@ class LayerRandomisation(TextAnalysis[RandomisationText, RandomisationData]):
         read_originals(subjects)
         originals = _originals(subjects, methods, parameters)
         plan = self._plan(subjects[0], units, parameters)
-        expected = sum(self._work(classifier, parameters, len(subject.encoding)) for subject in subjects)
+        needs = self.requirements(parameters)
+        expected = sum(text_work(classifier, needs, len(subject.encoding)) for subject in subjects)
         models = 1 + parameters.draws * len(plan.sets)
         context.skip(expected - models * sum(own.work for own in originals))
         found = compare(originals, plan)
@@ -163,10 +155,6 @@ class LayerRandomisation(TextAnalysis[RandomisationText, RandomisationData]):
             ],
         )
 
-    def kept(self, body: RandomisationText) -> RandomisationText:
-        """All but the maps on random models."""
-        return body.model_copy(update={"maps": []})
-
     def _plan(self, subject: Subject, units: Sequence[Unit], parameters: Parameters) -> Plan:
         facts = [self.id, self.version, parameters.init, parameters.explained, subject.seed]
         return Plan(
@@ -180,6 +168,16 @@ class LayerRandomisation(TextAnalysis[RandomisationText, RandomisationData]):
 
     def report(self, result: Any) -> Report:
         return Report(result, _headline(result), _lines, _numbers)
+
+
+def _methods(parameters: LayerRandomisation.Parameters) -> list[MethodRequest]:
+    """Return the methods with all their parameters."""
+    return [parse_method(name) for name in parameters.methods]
+
+
+def _passes(parameters: LayerRandomisation.Parameters, text: Extent, depth: int) -> PassCount:
+    """Return the passes of all models' maps; the units of a model are its layers, the head and the embeddings."""
+    return passes_of(_methods(parameters), text, depth) * (1 + _most_models(parameters, depth))
 
 
 def _headline(result: AnalysisResult[RandomisationText] | AnalysisResult[RandomisationData]) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from explainlab import declared
-from explainlab.analyses.base import AnalysisResult, Report
+from explainlab.analyses.base import AnalysisResult, Report, Requirements
 from explainlab.analyses.parameters import Rows, Sample, Steps
 from explainlab.analyses.path_gradients.result import (
     PathGradientsData,
@@ -53,8 +53,8 @@ class PathGradients(TextAnalysis[PathGradientsText, PathGradientsData]):
     version = 2
     definition = "g(α) = Σᵢ (xᵢ - x′ᵢ) · ∂F(x′ + α(x - x′))/∂xᵢ"
 
-    def evaluations(self, parameters: Parameters) -> int:
-        return len(_grid(parameters))
+    def requirements(self, parameters: Parameters) -> Requirements:
+        return Requirements(gradients=len(_grid(parameters)))
 
     def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[PathGradientsText]:
         paths = [Path(subject, subject.baseline(parameters.baseline)) for subject in subjects]

@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from explainlab import declared
-from explainlab.analyses.base import AnalysisResult, Record, Report
+from explainlab.analyses.base import AnalysisResult, Record, Report, Requirements
 from explainlab.analyses.data_analysis import DataAnalysis, DataSubject
 from explainlab.analyses.errors.analysis import MOST_ROWS, TOGETHER, accuracy_of, predicted, reading_work
 from explainlab.analyses.errors.result import Accuracy
@@ -49,7 +49,6 @@ class Planted(DataAnalysis[PlantedData]):
     label = "Planted truth"
     source = "Ours; planted words: thesis 004, section 3"
     definition = "|accuracy - (p + (1 - p) / C)| ≤ 0.02 and |accuracy without the words - 1 / C| ≤ 0.03"
-    labelled = True
 
     def of_data(self, subject: DataSubject, parameters: Parameters) -> PlantedData:
         marked = [row for row in subject.rows if row.rationale]
@@ -81,12 +80,8 @@ class Planted(DataAnalysis[PlantedData]):
         failed = failures(body)
         return body.model_copy(update={"failed": failed, "known": not failed})
 
-    def marks(self, parameters: Parameters) -> Sequence[str]:
-        """See :meth:`Analysis.marks`."""
-        return ("rationale",)
-
-    def evaluations(self, parameters: Parameters) -> int:
-        return 1
+    def requirements(self, parameters: Parameters) -> Requirements:
+        return Requirements(gradients=1, labelled=True, extra_columns=["rationale"])
 
     def report(self, result: Any) -> Report:
         return Report(result, verdict(result.body), _lines)

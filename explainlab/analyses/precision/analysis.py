@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated, Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from explainlab.analyses.attributions import (
     supported,
     text_seed,
 )
-from explainlab.analyses.base import AnalysisResult, Report, method_passes
+from explainlab.analyses.base import AnalysisResult, Report, Requirements, method_passes
 from explainlab.analyses.numbers import Measure, Number
 from explainlab.analyses.parameters import JoinedMethods, Outputs, Rows, Sample, listed
 from explainlab.analyses.precision.halves import Chosen, InFormat, read_in
@@ -46,7 +47,6 @@ from explainlab.attribution.subject import Subject
 from explainlab.data import Row
 from explainlab.errors import ModelError, RequestError
 from explainlab.models.context import PassCount
-from explainlab.reader import Reader
 from explainlab.request import Dtype
 
 USUAL = [
@@ -97,26 +97,15 @@ class Precision(TextAnalysis[PrecisionText, PrecisionData]):
     source = "Ours; bfloat16 and float16: IEEE 754-2019, Kalamkar et al. 2019"
     definition = "max |z(half) - z|, changed predictions, and of φ(half) and φ: Spearman's ρ, overlap of the top 5"
 
-    only_passes = False
-
-    def fingerprint(self, parameters: Parameters, reader: Reader) -> str:
-        """The versions of all methods, and the data that they read."""
-        return fingerprint_of(self.method_requests(parameters), reader)
-
-    def method_requests(self, parameters: Parameters) -> list[MethodRequest]:
-        """See :meth:`Analysis.method_requests`."""
-        return [parse_method(name) for name in parameters.methods]
-
-    def passes(self, parameters: Parameters, text: Extent, depth: int) -> PassCount:
-        """See :meth:`Analysis.passes`: every method in every number format, and with other draws where it draws."""
-        formats = len(parameters.dtypes)
-        methods = self.method_requests(parameters)
-        maps = [method_passes(own, text, depth) * (1 + formats + _draws(own)) for own in methods]
-        return sum(maps, PassCount(1 + formats))
-
-    def evaluations(self, parameters: Parameters) -> int:
-        """See :meth:`Analysis.evaluations`."""
-        return round(self.work(parameters, USUAL_TOKENS, USUAL_LAYERS))
+    def requirements(self, parameters: Parameters) -> Requirements:
+        methods = _methods(parameters)
+        return Requirements(
+            methods=methods,
+            gradients=round(_passes(parameters, Extent(USUAL_TOKENS, USUAL_TOKENS), USUAL_LAYERS).work),
+            count_passes=partial(_passes, parameters),
+            memory_is_batches=False,
+            digest_of=partial(fingerprint_of, methods),
+        )
 
     def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[PrecisionText]:
         """See :meth:`TextAnalysis.of_texts`."""
@@ -127,7 +116,7 @@ class Precision(TextAnalysis[PrecisionText, PrecisionData]):
                 f"{classifier.id} is asked for in {given}, with which nothing can be compared.",
                 "Ask for it in float32; say what to compare as dtypes.",
             )
-        methods, left_out = supported(self.method_requests(parameters), USUAL, classifier)
+        methods, left_out = supported(_methods(parameters), USUAL, classifier)
         chosen = [(own.method, own.parameters.model_dump(mode="json")) for own in methods]
         stages = 2 + len(parameters.dtypes)
         with batcher.span(0, 1, stages):
@@ -171,12 +160,21 @@ class Precision(TextAnalysis[PrecisionText, PrecisionData]):
             texts=texts,
         )
 
-    def kept(self, body: PrecisionText) -> PrecisionText:
-        """All but the maps."""
-        return body.model_copy(update={"maps": [], "features": []})
-
     def report(self, result: Any) -> Report:
         return Report(result, _headline(result), _lines, _numbers)
+
+
+def _methods(parameters: Precision.Parameters) -> list[MethodRequest]:
+    """Return the methods with all their parameters."""
+    return [parse_method(name) for name in parameters.methods]
+
+
+def _passes(parameters: Precision.Parameters, text: Extent, depth: int) -> PassCount:
+    """Return the passes of every method in every number format, and with other draws where it draws."""
+    formats = len(parameters.dtypes)
+    methods = _methods(parameters)
+    maps = [method_passes(own, text, depth) * (1 + formats + _draws(own)) for own in methods]
+    return sum(maps, PassCount(1 + formats))
 
 
 def _headline(result: AnalysisResult[PrecisionText] | AnalysisResult[PrecisionData]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import chain
 from typing import Any
 
-from explainlab.analyses.base import AnalysisResult, Report
+from explainlab.analyses.base import AnalysisResult, Pauses, Report
 from explainlab.analyses.numbers import Measure, Number
 from explainlab.analyses.roar.answer import Answer
 from explainlab.analyses.roar.asking import GridQuestion, require_folder, sample_of, setting_of
@@ -24,7 +24,7 @@ from explainlab.request import CompleteRequest
 from explainlab.result import Cost
 
 
-class Roar(GridQuestion[RoarData]):
+class Roar(GridQuestion[RoarData], Pauses):
     """Models trained again and again, each time with more of the words masked that a measure calls important.
 
     Every model has a place in a grid: seed, measure, ratio. A recursive one is masked by what the measure says of the
@@ -34,7 +34,6 @@ class Roar(GridQuestion[RoarData]):
 
     id = "roar"
     label = "ROAR"
-    pauses = True
     source = "Madsen et al. 2022 (Recursive ROAR), section 3 and Eq. 3; Hooker et al. 2019 (ROAR)"
     definition = "Σᵢ ½ Δrᵢ (Dᵢ + Dᵢ₊₁) / Σᵢ ½ Δrᵢ (Lᵢ + Lᵢ₊₁), D = p(random) - p, L = p(random) - p(all masked)"
 
@@ -100,7 +99,7 @@ class Roar(GridQuestion[RoarData]):
             )
 
     def partial_result(self, request: CompleteRequest, context: RunContext) -> AnalysisResult[RoarData] | None:
-        """See :meth:`Analysis.partial_result`: the models that have ended, with neither texts nor costs."""
+        """Return the models that have ended, with neither texts nor costs."""
         digest = self.known_digest(request.model)
         if digest is None:
             return None

@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import Field
 
 from explainlab import declared
-from explainlab.analyses.base import NO_MODEL, AnalysisResult, Report, TrainsModels
+from explainlab.analyses.base import NO_MODEL, AnalysisResult, Report, Requirements, SelfContained
 from explainlab.analyses.data_analysis import Clock
 from explainlab.analyses.errors.analysis import accuracy_of
 from explainlab.analyses.summary import table
@@ -27,7 +27,7 @@ _ROWS_OF_A_GRADIENT = 40
 """All models of a draw take about as long for so many of its rows as a small model for the gradient of a text."""
 
 
-class SyntheticRoar(TrainsModels[SyntheticRoarData]):
+class SyntheticRoar(SelfContained[SyntheticRoarData]):
     """Whether the orders of ROAR and of Recursive ROAR are right, on data sets drawn so that the right one is known.
 
     Of 16 features the first four tell the class, each in its own right: one hides little while a stronger one is left.
@@ -49,11 +49,9 @@ class SyntheticRoar(TrainsModels[SyntheticRoarData]):
     label = "ROAR on a synthetic problem"
     source = "Madsen et al. 2022 (Recursive ROAR), section 3.3 and Eq. 1; Hooker et al. 2019 (ROAR)"
     definition = "x = a z / 10 + d η + ε / 10, y = [z > 0]; a is 0 but in the first 4 of 16 features"
-    self_contained = True
 
-    def evaluations(self, parameters: Parameters) -> int:
-        """About what it takes, in gradients of a text."""
-        return max(1, parameters.draws * parameters.rows // _ROWS_OF_A_GRADIENT)
+    def requirements(self, parameters: Parameters) -> Requirements:
+        return Requirements(gradients=max(1, parameters.draws * parameters.rows // _ROWS_OF_A_GRADIENT))
 
     def train(self, request: CompleteRequest, context: RunContext, device: str) -> AnalysisResult[SyntheticRoarData]:
         """See :meth:`TrainsModels.train`; it runs on the processor, whatever the ``device``."""

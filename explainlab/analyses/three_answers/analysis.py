@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from explainlab.analyses.base import AnalysisResult, Report
+from explainlab.analyses.base import AnalysisResult, Report, Requirements
 from explainlab.analyses.data_analysis import Clock
 from explainlab.analyses.numbers import Measure, Number
 from explainlab.analyses.parameters import RANDOM
@@ -62,11 +62,15 @@ class ThreeAnswers(GridQuestion[ThreeAnswersData]):
         "the test texts, the same for both models, and of the seeds, the same for all answers; not of measures"
     )
 
-    def fingerprint(self, parameters: RoarParameters, reader: Reader) -> str:
-        """As that of the grid, with the versions of the grid's study and of the metric."""
+    def requirements(self, parameters: RoarParameters) -> Requirements:
+        """Return the needs of the grid, with the versions of its study and of the metric."""
         assert isinstance(parameters, ThreeAnswersParameters)
-        metric = get_metric(parse_metric(parameters.erasure).metric)
-        return digest([Roar.version, metric.version, super().fingerprint(parameters, reader)])
+        grid, metric = super().requirements(parameters), get_metric(parse_metric(parameters.erasure).metric)
+
+        def fingerprint(reader: Reader) -> str:
+            return digest([Roar.version, metric.version, grid.fingerprint(parameters, reader)])
+
+        return replace(grid, metrics=[metric.id], digest_of=fingerprint)
 
     def train(self, request: CompleteRequest, context: RunContext, device: str) -> AnalysisResult[ThreeAnswersData]:
         """See :meth:`TrainsModels.train`."""

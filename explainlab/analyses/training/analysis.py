@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable, Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from socket import gethostname
 from typing import Annotated, Any, Literal
@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 
 from explainlab import declared
-from explainlab.analyses.base import AnalysisResult, CostEstimate, Report, Sampled, TrainsModels
+from explainlab.analyses.base import AnalysisResult, CostEstimate, Report, Requirements, Sampled, TrainsModels
 from explainlab.analyses.errors.analysis import accuracy_of
 from explainlab.analyses.training.alone import LOCK, alone
 from explainlab.analyses.training.result import Made, MadeModel, TrainedEpoch, TrainingData
@@ -97,27 +97,10 @@ class Training(TrainsModels[TrainingData]):
     definition = "the weights of the epoch with the best accuracy on validation data"
     version = 4
 
-    def fingerprint(self, parameters: Parameters, reader: Reader) -> str:
-        """The data sets that it validates and tests on."""
-        try:
-            named = [name for name in (parameters.validation_data, parameters.test_data) if name]
-            return digest([rows_digest(name, reader) for name in named])
-        except DataError:  # the run then fails with the reason
-            return ""
-
-    def evaluations(self, parameters: Parameters) -> int:
-        """See :meth:`Analysis.evaluations`."""
-        return 1
-
-    def estimate(self, request: CompleteRequest, reader: Reader) -> CostEstimate | None:
-        """See :meth:`TrainsModels.estimate`: all epochs; raises as training does for settings and a file."""
-        if request.data is None:
-            return None
-        parameters: Training.Parameters = self.parameters(request)
-        settings = _settings(request, parameters)
-        examples = read_examples(request.data, columns=request.columns, classes=request.classes, reader=reader)
-        passes = PassCount.gradients(len(examples) * settings.epochs * parameters.seeds)
-        return CostEstimate(passes, len(examples), _work(examples, settings) * parameters.seeds)
+    def requirements(self, parameters: Parameters) -> Requirements:
+        return Requirements(
+            gradients=1, estimate=partial(_estimate, parameters), digest_of=partial(_fingerprint, parameters)
+        )
 
     def train(self, request: CompleteRequest, context: RunContext, device: str) -> AnalysisResult[TrainingData]:
         """See :meth:`TrainsModels.train`."""
@@ -139,6 +122,25 @@ class Training(TrainsModels[TrainingData]):
 
     def report(self, result: Any) -> Report:
         return Report(result, _headline(result), _lines)
+
+
+def _fingerprint(parameters: Training.Parameters, reader: Reader) -> str:
+    """The data sets that it validates and tests on."""
+    try:
+        named = [name for name in (parameters.validation_data, parameters.test_data) if name]
+        return digest([rows_digest(name, reader) for name in named])
+    except DataError:  # the run then fails with the reason
+        return ""
+
+
+def _estimate(parameters: Training.Parameters, request: CompleteRequest, reader: Reader) -> CostEstimate | None:
+    """Return the cost of all epochs; raises as training does for settings and a file."""
+    if request.data is None:
+        return None
+    settings = _settings(request, parameters)
+    examples = read_examples(request.data, columns=request.columns, classes=request.classes, reader=reader)
+    passes = PassCount.gradients(len(examples) * settings.epochs * parameters.seeds)
+    return CostEstimate(passes, len(examples), _work(examples, settings) * parameters.seeds)
 
 
 def _headline(result: AnalysisResult[TrainingData]) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
+from explainlab.analyses.base import Pauses
 from explainlab.analyses.registry import get_analysis
 from explainlab.analyses.wording import duration
 from explainlab.app import session
@@ -46,7 +47,7 @@ def draw_unfinished(service: Service) -> None:
 
 
 def _draw_actions(service: Service, chosen: Sequence[Unanswered], which: str) -> None:
-    user, pauses = session.user(), all(get_analysis(own.request.question).pauses for own in chosen)
+    user, pauses = session.user(), all(isinstance(get_analysis(own.request.question), Pauses) for own in chosen)
 
     def again() -> None:
         for unanswered in chosen:

@@ -93,9 +93,9 @@ def keys(classifier: Classifier, data: str, **parameters: Any) -> list[str]:
     """The keys of all rows, as the analysis asks about them."""
     study = get_study("evaluation")
     request = study.complete(Request(question="evaluation", model=classifier.id, data=data, parameters=parameters))
-    marks = study.marks(study.parameters(request))
+    columns = study.requirements(study.parameters(request)).extra_columns
     rows = read_dataset(data, classifier.labels).rows
-    return [study.key(row_request(request, row, marks), classifier.digest, ANYBODY) for row in rows]
+    return [study.key(row_request(request, row, columns), classifier.digest, ANYBODY) for row in rows]
 
 
 def test_a_rationale_is_asked_about_only_where_a_metric_compares_with_it(

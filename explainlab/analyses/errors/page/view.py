@@ -8,7 +8,7 @@ from pydantic import Field
 
 from explainlab.analyses.errors.analysis import Predictions
 from explainlab.analyses.mistake_drivers.analysis import MistakeDrivers
-from explainlab.analyses.registry import get_study
+from explainlab.analyses.registry import requirements
 from explainlab.app.view import DataView
 from explainlab.attribution.registry import complete
 from explainlab.figures.palette import DEFAULT, PaletteName
@@ -63,8 +63,9 @@ class ErrorsView(DataView):
         return complete(checked(Request, question=self.method, **shared, text=text, text_pair=text_pair, target=target))
 
     def _request(self, study: str, **parameters: Any) -> Request:
-        shared = {"model": self.model, "dtype": self.dtype, "output": get_study(study).default_output({})}
-        return checked(Request, question=study, **shared, **self.subject, parameters={**self.drawn, **parameters})
+        shared = {"model": self.model, "dtype": self.dtype, "parameters": {**self.drawn, **parameters}}
+        request = checked(Request, question=study, **shared, **self.subject)
+        return request.model_copy(update={"output": requirements(request).output})
 
 
 def first_view() -> ErrorsView:

@@ -8,7 +8,7 @@ import streamlit as st
 
 from explainlab.analyses.evaluation.page import controls
 from explainlab.analyses.evaluation.page.view import BenchmarkView, first_view, shows
-from explainlab.analyses.registry import complete, get_analysis
+from explainlab.analyses.registry import complete, requirements
 from explainlab.app import session
 from explainlab.app.data.reading import is_there
 from explainlab.app.page import AnalysisPage
@@ -56,8 +56,7 @@ def draw_missing_marks(view: BenchmarkView) -> None:
 def _missing_marks(view: BenchmarkView) -> list[DataError]:
     """What the file of ``view`` does not give to the metrics; nothing while the file is read."""
     request = complete(view.request())
-    analysis = get_analysis(request.question)
-    roles = analysis.marks(analysis.parameters(request))
+    roles = requirements(request).extra_columns
     if not roles or request.data is None:
         return []
     look, names = looks.preview(view.source, session.user(), view.columns), column_names(view.columns)

@@ -7,13 +7,12 @@ from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from explainlab.analyses.registry import get_study
+from explainlab.analyses.registry import get_study, kind_of
 from explainlab.analyses.trust.analysis import Trust
 from explainlab.app.view import AnalysisView, CarriedText
 from explainlab.attribution.registry import complete, complete_method, get_method, parse_method, request_label
 from explainlab.figures.palette import DEFAULT, PaletteName, Scale
 from explainlab.request import Dtype, Output, Request, Unit, checked
-from explainlab.service.questions import kind_of
 
 MOST_TOP = 50
 """The most features of highest score that a map marks."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from explainlab.analyses.base import AnalysisResult, Report
+from explainlab.analyses.base import AnalysisResult, Report, Requirements
 from explainlab.analyses.parameters import Rows, Sample
 from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.attribution.passes import read_originals
@@ -32,9 +32,9 @@ class WordCount(TextAnalysis[Words, AllWords]):
     definition = "the number of words"
     Parameters = Parameters
 
-    def evaluations(self, parameters: Parameters) -> int:
-        """One pass, for the prediction."""
-        return 1
+    def requirements(self, parameters: Parameters) -> Requirements:
+        """Return the needs: one pass, for the prediction."""
+        return Requirements(gradients=1)
 
     def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[Words]:
         """Count the words."""
