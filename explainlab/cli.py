@@ -173,6 +173,7 @@ def study(
 
     Some train their models: --set base=NAME says what they begin with.
     """
+    from explainlab.analyses.cells import parameters_on
     from explainlab.analyses.registry import get_study, named_base
     from explainlab.service.fleet.command import workers_for
 
@@ -185,7 +186,8 @@ def study(
     fleet = workers_for(engine, workers, device)
 
     def answer(model: str, data: str | None) -> Any:
-        own_set = get_study(study_id).parameters_on(parameters, every.index(data), len(every)) if data else parameters
+        study, place = get_study(study_id), every.index(data) if data else 0
+        own_set = parameters_on(study, parameters, place, len(every)) if data else parameters
         given = {"model": model, "data": data, "parameters": own_set}
         return _ask(device, fleet, question=study_id, **given, **about, **read, **common)
 

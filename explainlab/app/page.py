@@ -45,7 +45,8 @@ _WAITS = "These settings come from another page: press **{button}** to compute h
 def draw_headline(result: Result) -> None:
     """Draw the result in words, above all figures, the numbers behind them, and which rows it is about."""
     analysis = get_analysis(result.request.question)
-    draw_words(analysis.headline(result), result, partial(analysis.lines, result))
+    report = analysis.report(result)
+    draw_words(report.headline, result, lambda: report.lines)
 
 
 def draw_words(words: str, result: Result, lines: Callable[[], Sequence[str]], points: Sequence[str] = ()) -> None:

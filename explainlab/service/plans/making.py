@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import ceil
 
-from explainlab.analyses.base import Analysis, ModelFree, method_passes
+from explainlab.analyses.base import Analysis, Requirements, TrainsModels, method_passes
 from explainlab.analyses.data_analysis import DataAnalysis
-from explainlab.analyses.registry import get_analysis
+from explainlab.analyses.errors.analysis import tokens_of
+from explainlab.analyses.registry import get_analysis, requirements
 from explainlab.analyses.text_analysis import MOST_TOGETHER
 from explainlab.attribution.method import TextSize, expected_work
 from explainlab.attribution.registry import MethodSpec, get_method, methods
@@ -56,19 +57,20 @@ def outlined(request: CompleteRequest, place: Place, reader: Reader, texts: int 
 
     Only so many ``texts`` of a data set are explained, where an analysis selects some. None for a model that would have
     to be fetched, and for a question that does not tell. Raises as :func:`explainlab.models.loading.outline`,
-    :meth:`Classifier.encode`, :func:`explainlab.data.read_dataset` and :meth:`ModelFree.foreseen`.
+    :meth:`Classifier.encode`, :func:`explainlab.data.read_dataset` and :attr:`Requirements.estimate`.
     """
     analysis = get_analysis(request.question)
-    if isinstance(analysis, ModelFree):
-        return _of_no_model(analysis, request, reader)
+    if isinstance(analysis, TrainsModels):
+        return _of_no_model(request, reader)
+    needs = requirements(request)
     unknown = place.device != "cpu" and place.free is None
-    if unknown or request.model == "" or (analysis.selects and texts is None):
+    if unknown or request.model == "" or (needs.explains_subset and texts is None):
         return None
     classifier = outline(request.model, request.dtype)
-    read = None if classifier is None else _Read.of(analysis, classifier, request, reader, texts)
+    read = None if classifier is None else _Read.of(needs, classifier, request, reader, texts)
     if classifier is None or read is None or not read.encodings:
         return None
-    return _planned(analysis, classifier, request, read, place)
+    return _planned(analysis, needs, classifier, request, read, place)
 
 
 def timed(plan: Plan, request: CompleteRequest, paces: Paces) -> Plan:
@@ -78,7 +80,7 @@ def timed(plan: Plan, request: CompleteRequest, paces: Paces) -> Plan:
     number is known.
     """
     analysis, pace = get_analysis(request.question), paces.nearest(request)
-    adaptive = analysis.adaptive(analysis.parameters(request))
+    adaptive = requirements(request).adaptive
     if pace is not None:
         known = replace(plan, seconds=pace.whole(plan.work), basis="question", runs=pace.runs)
         if not adaptive:
@@ -102,7 +104,7 @@ class _Read:
 
     @classmethod
     def of(
-        cls, analysis: Analysis, classifier: Classifier, request: CompleteRequest, reader: Reader, texts: int | None
+        cls, needs: Requirements, classifier: Classifier, request: CompleteRequest, reader: Reader, texts: int | None
     ) -> _Read:
         if request.data is None:
             encoding = classifier.encode(request.single_text, request.text_pair)
@@ -120,12 +122,9 @@ class _Read:
         elif total == most != asked:
             there = _count(request, reader)
             total = there if asked is None else min(asked, there)
-        expects = [
-            analysis.expected_tokens(row, len(encoding)) if isinstance(analysis, DataAnalysis) else len(encoding)
-            for row, encoding in pairs
-        ]
+        expects = [tokens_of(row) if needs.guesses_lengths else len(encoding) for row, encoding in pairs]
         others = request.parameters.get("sample") == "random" or total > len(rows[:_LOOKED_AT])
-        return cls(total, [encoding for _, encoding in pairs], expects, others and not analysis.selects)
+        return cls(total, [encoding for _, encoding in pairs], expects, others and not needs.explains_subset)
 
 
 def _encoded(classifier: Classifier, rows: Sequence[Row]) -> Iterator[tuple[Row, Encoding]]:
@@ -141,65 +140,75 @@ def _count(request: CompleteRequest, reader: Reader) -> int:
     return sum(isinstance(row, Row) for _, _, row in rows)
 
 
-def _of_no_model(analysis: ModelFree, request: CompleteRequest, reader: Reader) -> Plan | None:
-    found = analysis.foreseen(request, reader)
+def _of_no_model(request: CompleteRequest, reader: Reader) -> Plan | None:
+    estimate = requirements(request).estimate
+    found = None if estimate is None else estimate(request, reader)
     if found is None:
         return None
     passes = found.passes
     return Plan(passes.forward, passes.backward, exact=False, work=found.work, texts=found.texts)
 
 
-def _planned(analysis: Analysis, classifier: Classifier, request: CompleteRequest, read: _Read, place: Place) -> Plan:
-    parameters, depth, is_generative = (
-        analysis.parameters(request),
-        classifier.model.depth,
-        classifier.architecture.is_generative,
-    )
+def _planned(
+    analysis: Analysis,
+    needs: Requirements,
+    classifier: Classifier,
+    request: CompleteRequest,
+    read: _Read,
+    place: Place,
+) -> Plan:
+    parameters, depth = analysis.parameters(request), classifier.model.depth
+    is_generative = classifier.architecture.is_generative
     each, passes, work = read.texts / len(read.encodings), PassCount(), 0.0
     for encoding, tokens in zip(read.encodings, read.expects, strict=True):
         extent = TextSize.of(encoding, request.unit)
-        passes += analysis.passes(parameters, extent, depth) * each
+        passes += needs.passes(extent, depth) * each
         expected = extent if request.data is None else TextSize(int(tokens), int(tokens))  # as the job does
-        own = analysis.passes(parameters, expected, depth)
+        own = needs.passes(expected, depth)
         work += expected_work(own, tokens, classifier.architecture) * each
     shares = 0 if isinstance(analysis, DataAnalysis) else read.texts * is_generative
-    memory = _memory(analysis, classifier, request, read, place) if analysis.only_passes else None
+    memory = _memory(analysis, needs, classifier, request, read, place) if needs.memory_is_batches else None
     return Plan(
         forward=passes.forward + shares,
         backward=passes.backward,
-        exact=request.data is None and _fixed(analysis, parameters) and not is_generative,
+        exact=request.data is None and _fixed(analysis, needs, parameters) and not is_generative,
         work=work,
-        texts=0 if request.data is None or analysis.selects else read.texts,  # some may be explained several times
+        texts=0 if request.data is None or needs.explains_subset else read.texts,  # some may be explained several times
         batch=memory.batch if memory else 1,
         peak=memory.peak if memory else None,
         model=classifier.bytes,
-        about=read.others or _roughly(analysis, parameters),
+        about=read.others or _roughly(analysis, needs, parameters),
     )
 
 
-def _fixed(analysis: Analysis, parameters: object) -> bool:
+def _fixed(analysis: Analysis, needs: Requirements, parameters: object) -> bool:
     """Whether the passes are known exactly: of a method that neither ends early nor leaves out equal inputs."""
-    if analysis.id not in methods() or _roughly(analysis, parameters):
+    if analysis.id not in methods() or _roughly(analysis, needs, parameters):
         return False
-    return not (analysis.adaptive(parameters) or get_method(analysis.id).deduplicates)
+    return not (needs.adaptive or get_method(analysis.id).deduplicates)
 
 
-def _roughly(analysis: Analysis, parameters: object) -> bool:
+def _roughly(analysis: Analysis, needs: Requirements, parameters: object) -> bool:
     """Whether there may be more passes: a baseline is chosen first, or early ends of several methods are guessed."""
     chosen = getattr(parameters, "baseline", "") == "max_entropy"
-    return chosen or (analysis.id not in methods() and analysis.adaptive(parameters))
+    return chosen or (analysis.id not in methods() and needs.adaptive)
 
 
 def _memory(
-    analysis: Analysis, classifier: Classifier, request: CompleteRequest, read: _Read, place: Place
+    analysis: Analysis,
+    needs: Requirements,
+    classifier: Classifier,
+    request: CompleteRequest,
+    read: _Read,
+    place: Place,
 ) -> Rehearsed | None:
     """The largest batch, and the most memory: of the methods that are run, each rehearsed, and of all other passes."""
     parameters, depth = analysis.parameters(request), classifier.model.depth
     longest = max(read.encodings, key=len)
     extent, length = TextSize.of(longest, request.unit), len(longest)
     own = MethodSpec(request.question, parameters) if analysis.id in methods() else None
-    runs = [own] if own else list(analysis.method_requests(parameters))
-    found, rest = [], analysis.passes(parameters, extent, depth)
+    runs = [own] if own else list(needs.methods)
+    found, rest = [], needs.passes(extent, depth)
     for run in runs:
         passes = rest if own else method_passes(run, extent, depth)
         rest = rest + passes * -1
