@@ -183,9 +183,8 @@ class Analysis(ABC):
     ``labelled``: the rows of a data set need labels that are classes of the model. ``kind`` says what its requests and
     results are called in JSON. ``self_contained``: its requests name no model, text or data set. ``pauses``: stopped,
     it goes on from there when it is asked again, and :meth:`so_far` knows what there is. ``selects``: which texts of a
-    data set it explains, and how many, its predictions decide. ``only_passes``: what it takes of memory beside a model
-    is what passes of methods and of texts take. ``parameters`` are an instance of the class' own ``Parameters``, as a
-    subclass may annotate, wherever they are not a mapping.
+    data set it explains, and how many, its predictions decide. ``parameters`` are an instance of the class' own
+    ``Parameters``, as a subclass may annotate, wherever they are not a mapping.
     """
 
     id: str
@@ -197,7 +196,6 @@ class Analysis(ABC):
     self_contained: bool = False
     pauses: bool = False
     selects: bool = False
-    only_passes: bool = True
     kind: Kind = "study"
     Parameters: type[Parameters] = Parameters
 

@@ -14,7 +14,6 @@ from math import ceil
 from typing import NamedTuple, TypeVar
 
 import numpy as np
-import torch
 
 from explainlab.errors import MemoryShortage
 from explainlab.models.classifier import Classifier
@@ -42,19 +41,15 @@ def batch_size(
     gradients: bool,
     rows: int = 1,
     most: int = sys.maxsize,
-    on: torch.device | None = None,
-    free: int | None = None,
 ) -> int:
     """How many of ``count`` inputs of ``length`` tokens the next batch has: as many as fit, or fewer, to divide them
     evenly. An input is ``rows`` texts; ``most`` are known to fit.
-
-    ``on`` is where the passes will run (None: where the classifier is), with so many ``free`` bytes (None: asked for).
     """
     if count == 1:
         return 1
     needed = classifier.model.bytes_per_token(length, gradients)
-    device, wanted, on_cpu = on or classifier.device, classifier.limits.batch_tokens, classifier.model.cpu_batch_tokens
-    fit = batch_tokens(device, needed, wanted, free, on_cpu) // (length * rows)
+    wanted, on_cpu = classifier.limits.batch_tokens, classifier.model.cpu_batch_tokens
+    fit = batch_tokens(classifier.device, needed, wanted, on_cpu) // (length * rows)
     return _evenly(count, min(fit, most))
 
 
@@ -143,7 +138,7 @@ class Batcher:
         while start < count:
             self.check_cancelled()
             length = int(lengths[start])
-            size = self.size(length, count - start, gradients, rows)
+            size = batch_size(self.classifier, length, count - start, gradients, rows, self._fit[gradients])
             part = slice(start, start + size)
             fits = True
             try:
@@ -162,10 +157,6 @@ class Batcher:
             start = part.stop
             self._report(done + start, total or count, phase)
             yield result
-
-    def size(self, length: int, count: int, gradients: bool, rows: int) -> int:
-        """The inputs of the next batch: see :func:`batch_size`."""
-        return batch_size(self.classifier, length, count, gradients, rows, self._fit[gradients])
 
     def finish(self, phase: str) -> None:
         """The rest of a ``phase`` is not needed: its progress is complete."""

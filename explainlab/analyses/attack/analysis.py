@@ -78,7 +78,6 @@ class Attack(TextAnalysis[AttackText, AttackData]):
 
     TextBody = AttackText
     DataBody = AttackData
-    only_passes = False
 
     class Parameters(declared.Parameters):
         method: Method = Field("gradient", description="The method whose map is attacked.")

@@ -103,7 +103,6 @@ class LayerRandomisation(TextAnalysis[RandomisationText, RandomisationData]):
 
     TextBody = RandomisationText
     DataBody = RandomisationData
-    only_passes = False
 
     def fingerprint(self, parameters: Parameters, reader: Reader) -> str:
         """The versions of all methods, and the data that they read."""

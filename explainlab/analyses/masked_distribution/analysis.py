@@ -116,7 +116,6 @@ class MaskedDistribution(DataAnalysis[MaskedDistributionData]):
         "share of texts with p ≤ 5%: p of Fisher's -2 Σ ln p_l over layers l, p_l of Simes' min_i n p_(i) / i over "
         "units, p of a unit on two sides; all are ranks among the reference texts"
     )
-    only_passes = False
     DataBody = MaskedDistributionData
 
     def of_data(self, subject: DataSubject, parameters: Parameters) -> MaskedDistributionData:

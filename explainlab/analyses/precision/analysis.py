@@ -99,7 +99,6 @@ class Precision(TextAnalysis[PrecisionText, PrecisionData]):
 
     TextBody = PrecisionText
     DataBody = PrecisionData
-    only_passes = False
 
     def fingerprint(self, parameters: Parameters, reader: Reader) -> str:
         """The versions of all methods, and the data that they read."""

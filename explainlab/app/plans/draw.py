@@ -1,4 +1,4 @@
-"""What a question will take, beside its button: passes, memory and time; see :mod:`explainlab.service.plans`."""
+"""What a question will take, beside its button: passes and time; see :mod:`explainlab.service.plans`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from explainlab.request import CompleteRequest, Request
 from explainlab.service.looks import Look
 from explainlab.service.plans import making
 from explainlab.service.plans.plan import Plan, together
-from explainlab.service.plans.rehearsal import Place
 from explainlab.service.questions import asked_by
 from explainlab.service.service import Service
 
@@ -36,8 +35,7 @@ def draw_plan(service: Service, make: Callable[[], Sequence[Request]], texts: in
             service.require(request, user)
         if not asked or len(asked) > _MOST:
             return
-        worker = service.workers[0]
-        look = making.look(asked, Place(worker.device, worker.free_bytes), user, texts)
+        look = making.look(asked, user, texts)
     except ExplainLabError:
         return
     if is_there(look):

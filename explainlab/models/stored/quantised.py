@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import logging
-from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import safe_open
 from torch import Tensor, nn
-from transformers.pytorch_utils import Conv1D
 
 from explainlab.errors import ModelError
 from explainlab.models.stored.libraries import require_library
@@ -56,54 +53,3 @@ def convert(network: nn.Module, dtype: torch.dtype) -> None:
     for own in network.parameters():
         if type(own) is nn.Parameter and own.is_floating_point():
             own.data = own.data.to(dtype)
-
-
-def pack(network: nn.Module, directory: Path) -> None:
-    """Give the layers of ``network``, which is on torch's ``meta`` device, weights as packed as in ``directory``.
-
-    The passes of such an outline take what those of the loaded model do: a layer unpacks its weights, and forgets them.
-    """
-    for name, size in _packed(directory).items():
-        parent, _, own = name.rpartition(".")
-        above = network.get_submodule(parent)
-        setattr(above, own, _Packed(getattr(above, own), size))
-
-
-def _packed(directory: Path) -> dict[str, int]:
-    """The names of the layers whose weights are whole numbers in the files, and how many bytes these are."""
-    found = {}
-    for path in directory.glob("*.safetensors"):
-        with safe_open(path, "pt") as file:
-            for name in file.keys():  # noqa: SIM118 (no mapping)
-                layer, _, own = name.rpartition(".")
-                stored = file.get_slice(name)
-                if own == "weight" and stored.get_dtype() in ("I8", "U8"):
-                    found[layer] = torch.Size(stored.get_shape()).numel()
-    return found
-
-
-class _Packed(nn.Module):
-    """A linear layer without numbers whose weights are packed into ``size`` bytes."""
-
-    def __init__(self, layer: Any, size: int) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(torch.empty(size, dtype=torch.uint8, device="meta"), requires_grad=False)
-        self.bias: Tensor | None = layer.bias
-        self._shape = tuple(layer.weight.shape if isinstance(layer, Conv1D) else reversed(layer.weight.shape))
-
-    def forward(self, states: Tensor) -> Tensor:
-        made: Tensor = _Unpacked.apply(states, self._shape)  # type: ignore[no-untyped-call]
-        return made if self.bias is None else made + self.bias
-
-
-class _Unpacked(torch.autograd.Function):
-    """``states`` [..., in] times weights [in, out] that are there only meanwhile, also on the way back."""
-
-    @staticmethod
-    def forward(context: Any, states: Tensor, shape: tuple[int, int]) -> Tensor:
-        context.shape = shape
-        return states @ states.new_empty(shape)
-
-    @staticmethod
-    def backward(context: Any, gradient: Tensor) -> tuple[Tensor, None]:
-        return gradient @ gradient.new_empty(context.shape).T, None

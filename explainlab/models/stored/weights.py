@@ -31,7 +31,7 @@ from explainlab.limits import MAX_LAYERS
 from explainlab.models.devices import free_memory
 from explainlab.models.stored.building import BUILDING
 from explainlab.models.stored.libraries import require_library
-from explainlab.models.stored.quantised import convert, keep_layout, pack, require_quantiser
+from explainlab.models.stored.quantised import convert, keep_layout, require_quantiser
 
 # What transformers reports about weights is read here, and told in our words where it matters. A filter: with a level
 # of its own this logger says more, not less.
@@ -172,12 +172,13 @@ def load_weights(
 
 
 def empty_network(
-    files: Files, config: transformers.PreTrainedConfig, language_model: bool, dtype: torch.dtype
+    files: Files, config: transformers.PreTrainedConfig, language_model: bool
 ) -> transformers.PreTrainedModel:
-    """The network of ``config`` on torch's ``meta`` device: it has shapes, those of ``files``, and no weights."""
-    network = _on_meta(config, language_model, _most_parameters(files.directory), dtype=dtype)
-    if getattr(config, "quantization_config", None) is not None:
-        pack(network, files.directory)
+    """Return the network of ``config`` on torch's ``meta`` device: it has shapes and no weights.
+
+    Raises :class:`ModelError` for far more weights than ``files`` have.
+    """
+    network = _on_meta(config, language_model, _most_parameters(files.directory))
     network.requires_grad_(False).eval()
     return network
 
@@ -190,7 +191,7 @@ def head_brought(files: Files, config: Any) -> tuple[str, int] | None:
     if files.adapter is None:
         return None
     with suppress(Exception):  # loading tells which files are damaged
-        return _head_in(files.adapter.directory, empty_network(files, config, False, torch.float32))
+        return _head_in(files.adapter.directory, empty_network(files, config, False))
     return None
 
 
@@ -293,16 +294,14 @@ def _with_at_most(parameters: int) -> Iterator[None]:
         hook.remove()
 
 
-def _on_meta(
-    config: transformers.PreTrainedConfig, language_model: bool, most: int, **options: Any
-) -> transformers.PreTrainedModel:
+def _on_meta(config: transformers.PreTrainedConfig, language_model: bool, most: int) -> transformers.PreTrainedModel:
     """Return the network of ``config`` on torch's ``meta`` device; raise for more than ``most`` weights."""
     factory: Any = transformers.AutoModelForSequenceClassification
     if language_model:
         factory = transformers.AutoModelForCausalLM
     network: transformers.PreTrainedModel
     with BUILDING, _with_at_most(most), torch.device("meta"):
-        network = factory.from_config(copy.deepcopy(config), **options)
+        network = factory.from_config(copy.deepcopy(config), dtype=torch.float32)
     return network
 
 

@@ -21,7 +21,6 @@ from explainlab.result import Result
 from explainlab.service.fleet.told import merged, workers_json
 from explainlab.service.plans.making import outlined, timed
 from explainlab.service.plans.plan import Plan
-from explainlab.service.plans.rehearsal import Place
 from explainlab.service.questions import asked_by, is_batch, job_key
 from explainlab.service.service import Service
 from explainlab.service.store.store import Store
@@ -93,11 +92,11 @@ def plan_words(service: Service, request: Request, seconds: float) -> str:
 
     Made on a thread of its own: what a run has set for its own passes does not hold there.
     """
-    asked, worker = asked_by(request, LOCAL), service.workers[0]
+    asked = asked_by(request, LOCAL)
 
     def read() -> Plan | None:
         with suppress(ExplainLabError):  # told when it is asked
-            return outlined(asked, Place(worker.device, worker.free_bytes), reader_for(LOCAL.id))
+            return outlined(asked, reader_for(LOCAL.id))
         return None
 
     with ThreadPoolExecutor(1) as threads:

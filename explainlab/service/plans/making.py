@@ -1,32 +1,27 @@
-"""Makes plans: passes as questions declare them, memory by a rehearsal, seconds from what earlier jobs took."""
+"""Makes plans: passes as questions declare them, seconds from what earlier jobs took."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from math import ceil
 
-from explainlab.analyses.base import Analysis, ModelFree, method_passes
+from explainlab.analyses.base import Analysis, ModelFree
 from explainlab.analyses.data_analysis import DataAnalysis
 from explainlab.analyses.registry import get_analysis
-from explainlab.analyses.text_analysis import MOST_TOGETHER
 from explainlab.attribution.method import Extent, expected_work
-from explainlab.attribution.registry import MethodRequest, get_method, methods
+from explainlab.attribution.registry import get_method, methods
 from explainlab.data import Row, read_dataset
 from explainlab.data.files import stream_rows
 from explainlab.errors import TextError
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import PassCount
-from explainlab.models.footprint import batch_bytes
 from explainlab.models.loading import outline
 from explainlab.reader import Reader
 from explainlab.request import CompleteRequest
 from explainlab.service.looks import Look, desk
 from explainlab.service.paces import Paces
 from explainlab.service.plans.plan import Plan
-from explainlab.service.plans.rehearsal import Place, Rehearsed, rehearsed
 from explainlab.service.questions import job_key
 from explainlab.service.users import User
 from explainlab.text.encoding import Encoding
@@ -35,23 +30,21 @@ _READ, _LOOKED_AT = 1_000, 100
 """Rows at the beginning of a data set that are read, and those whose lengths stand for those of all."""
 
 
-def look(
-    requests: Sequence[CompleteRequest], place: Place, user: User, texts: int | None = None
-) -> Look[tuple[Plan, ...]]:
-    """The plans of ``requests`` as to passes and memory, read on a thread of its own; see :func:`outlined`.
+def look(requests: Sequence[CompleteRequest], user: User, texts: int | None = None) -> Look[tuple[Plan, ...]]:
+    """The plans of ``requests`` as to passes, read on a thread of its own; see :func:`outlined`.
 
     Nothing is loaded but tokenizers. Its answer raises as :func:`outlined`.
     """
-    key = ("plan", place.device, texts, *map(job_key, requests))
+    key = ("plan", texts, *map(job_key, requests))
 
     def read(reader: Reader) -> tuple[Plan, ...]:
-        plans = (outlined(request, place, reader, texts) for request in requests)
+        plans = (outlined(request, reader, texts) for request in requests)
         return tuple(plan for plan in plans if plan is not None)
 
     return desk.look(Look(key, user, requests[0].data or "", read))
 
 
-def outlined(request: CompleteRequest, place: Place, reader: Reader, texts: int | None = None) -> Plan | None:
+def outlined(request: CompleteRequest, reader: Reader, texts: int | None = None) -> Plan | None:
     """The plan of ``request`` but for its seconds.
 
     Only so many ``texts`` of a data set are explained, where an analysis selects some. None for a model that would have
@@ -61,14 +54,13 @@ def outlined(request: CompleteRequest, place: Place, reader: Reader, texts: int 
     analysis = get_analysis(request.question)
     if isinstance(analysis, ModelFree):
         return _of_no_model(analysis, request, reader)
-    unknown = place.device != "cpu" and place.free is None
-    if unknown or request.model == "" or (analysis.selects and texts is None):
+    if request.model == "" or (analysis.selects and texts is None):
         return None
-    classifier = outline(request.model, request.dtype)
+    classifier = outline(request.model)
     read = None if classifier is None else _Read.of(analysis, classifier, request, reader, texts)
     if classifier is None or read is None or not read.encodings:
         return None
-    return _planned(analysis, classifier, request, read, place)
+    return _planned(analysis, classifier, request, read)
 
 
 def timed(plan: Plan, request: CompleteRequest, paces: Paces) -> Plan:
@@ -149,7 +141,7 @@ def _of_no_model(analysis: ModelFree, request: CompleteRequest, reader: Reader) 
     return Plan(passes.forward, passes.backward, exact=False, work=found.work, texts=found.texts)
 
 
-def _planned(analysis: Analysis, classifier: Classifier, request: CompleteRequest, read: _Read, place: Place) -> Plan:
+def _planned(analysis: Analysis, classifier: Classifier, request: CompleteRequest, read: _Read) -> Plan:
     parameters, depth, speaks = analysis.parameters(request), classifier.model.depth, classifier.architecture.speaks
     each, passes, work = read.texts / len(read.encodings), PassCount(), 0.0
     for encoding, tokens in zip(read.encodings, read.expects, strict=True):
@@ -159,16 +151,12 @@ def _planned(analysis: Analysis, classifier: Classifier, request: CompleteReques
         own = analysis.passes(parameters, expected, depth)
         work += expected_work(own, tokens, classifier.architecture) * each
     shares = 0 if isinstance(analysis, DataAnalysis) else read.texts * speaks
-    memory = _memory(analysis, classifier, request, read, place) if analysis.only_passes else None
     return Plan(
         forward=passes.forward + shares,
         backward=passes.backward,
         exact=request.data is None and _fixed(analysis, parameters) and not speaks,
         work=work,
         texts=0 if request.data is None or analysis.selects else read.texts,  # some may be explained several times
-        batch=memory.batch if memory else 1,
-        peak=memory.peak if memory else None,
-        model=classifier.bytes,
         about=read.others or _roughly(analysis, parameters),
     )
 
@@ -184,47 +172,3 @@ def _roughly(analysis: Analysis, parameters: object) -> bool:
     """Whether there may be more passes: a baseline is chosen first, or early ends of several methods are guessed."""
     chosen = getattr(parameters, "baseline", "") == "max_entropy"
     return chosen or (analysis.id not in methods() and analysis.adaptive(parameters))
-
-
-def _memory(
-    analysis: Analysis, classifier: Classifier, request: CompleteRequest, read: _Read, place: Place
-) -> Rehearsed | None:
-    """The largest batch, and the most memory: of the methods that are run, each rehearsed, and of all other passes."""
-    parameters, depth = analysis.parameters(request), classifier.model.depth
-    longest = max(read.encodings, key=len)
-    extent, length = Extent.of(longest, request.unit), len(longest)
-    own = MethodRequest(request.question, parameters) if analysis.id in methods() else None
-    runs = [own] if own else list(analysis.method_requests(parameters))
-    found, rest = [], analysis.passes(parameters, extent, depth)
-    for run in runs:
-        passes = rest if own else method_passes(run, extent, depth)
-        rest = rest + passes * -1
-        if passes.forward < 1:
-            continue
-        fit = place.fit(classifier, length, passes.backward > 0)
-        texts = min(read.texts, MOST_TOGETHER, ceil(fit / max(1.0, passes.forward)))
-        method = get_method(run.method)
-        for member in method.members(run.parameters) or [run]:
-            found.append(rehearsed(classifier, member, longest, texts, request, place))
-        if method.chosen_by(run.parameters):  # texts without features of maps that are all 0 are equal, and run once
-            found.append(_batch(classifier, length, passes.forward - passes.backward, False, place))
-    if rest.forward >= 1:
-        gradients, together = rest.backward >= 1, min(read.texts, MOST_TOGETHER)
-        count = (rest.backward if gradients else rest.forward) * together
-        found.append(_batch(classifier, length, count, gradients, place))
-    told = [memory for memory in found if memory is not None]
-    if len(told) < len(found):
-        return None
-    return Rehearsed(max(one.batch for one in told), max(one.peak for one in told)) if told else None
-
-
-def _batch(classifier: Classifier, length: int, count: float, gradients: bool, place: Place) -> Rehearsed:
-    """The largest of the batches of ``count`` passes."""
-    passes = max(1, ceil(count))
-    batch = ceil(passes / ceil(passes / place.fit(classifier, length, gradients)))
-    return Rehearsed(batch, _bytes(classifier, length, batch, gradients))
-
-
-@lru_cache(maxsize=256)
-def _bytes(classifier: Classifier, length: int, batch: int, gradients: bool) -> int:
-    return batch_bytes(classifier, length, batch, gradients)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from explainlab.analyses.wording import counted, size_words, takes
+from explainlab.analyses.wording import counted, takes
 
 Basis = Literal["question", "model", "unknown"]
 _BASES: Mapping[Basis, str] = {
@@ -22,9 +22,7 @@ class Plan:
 
     ``exact``: neither more nor fewer; else at most so many, or ``about`` where earlier jobs, or other texts, told it.
     ``texts`` are those of a data set, 0 for a single one. ``work`` is what the job will expect, in tokens of passes
-    with gradients. ``batch``: inputs at once; ``peak``: bytes of tensors at once beyond the model, whose weights take
-    ``model`` bytes; None where the passes do not tell it. ``seconds`` are None where nothing tells; else ``basis`` says
-    what ``runs`` earlier runs were about.
+    with gradients. ``seconds`` are None where nothing tells; else ``basis`` says what ``runs`` earlier runs were about.
     """
 
     forward: float
@@ -32,53 +30,36 @@ class Plan:
     exact: bool
     work: float
     texts: int = 0
-    batch: int = 1
-    peak: int | None = None
-    model: int = 0
     about: bool = False
     seconds: float | None = None
     basis: Basis = "unknown"
     runs: int = 0
 
     @property
-    def passes(self) -> float:
-        """All passes, those back through the model too."""
-        return self.forward + self.backward
-
-    @property
     def words(self) -> str:
-        """The plan in a line: ``Takes about 12 s, 180 MB: at most 1,024 passes through the model.``"""
+        """The plan in a line: ``Takes about 12 s: at most 1,024 passes through the model.``"""
         amount = "" if self.exact else "about " if self.about else "at most "
         texts = f" for {counted(self.texts, 'text')}" if self.texts else ""
         forward = max(1, round(self.forward))
         passes = "1 pass" if forward == 1 else f"{forward:,} passes"
-        known = takes(self.seconds, self.peak)
-        return f"{known}{': ' if known else 'Takes '}{amount}{passes} through the model{texts}."
+        start = "Takes " if self.seconds is None else f"{takes(self.seconds)}: "
+        return f"{start}{amount}{passes} through the model{texts}."
 
     @property
     def meaning(self) -> str:
         """What its numbers mean, and where they come from."""
         basis = _BASES[self.basis].format(runs=counted(self.runs, "earlier run"))
-        batches = "one at a time" if self.batch == 1 else f"in batches of up to {self.batch:,}"
-        lines = [
+        alike = " All texts are taken to be as long as the first." if self.texts else ""
+        return (
             f"Passes: {round(self.forward):,} forward, {round(self.backward):,} of them with gradients, each of one "
-            f"version of a text, {batches}. What is stored already is not computed again."
-        ]
-        if self.peak is not None:
-            lines.append(
-                "Memory: the most that the tensors of a batch take at once, by their shapes, beside the model's "
-                f"{size_words(self.model)}; the system may keep more."
-            )
-        lines.append(f"Time: {basis}; loading the model is not counted.")
-        if self.texts:
-            lines.append("All texts are taken to be as long as the first.")
-        return " ".join(lines)
+            f"version of a text. What is stored already is not computed again. Time: {basis}; loading the model is not "
+            f"counted.{alike}"
+        )
 
 
 def together(plans: Sequence[Plan]) -> Plan:
     """The plan of jobs one after another: of one model, or each time of another one."""
     seconds = [plan.seconds for plan in plans if plan.seconds is not None]
-    peaks = [plan.peak for plan in plans if plan.peak is not None]
     return Plan(
         forward=sum(plan.forward for plan in plans),
         backward=sum(plan.backward for plan in plans),
@@ -86,9 +67,6 @@ def together(plans: Sequence[Plan]) -> Plan:
         about=all(plan.exact or plan.about for plan in plans),
         work=sum(plan.work for plan in plans),
         texts=sum(plan.texts for plan in plans),
-        batch=max(plan.batch for plan in plans),
-        peak=max(peaks) if len(peaks) == len(plans) else None,
-        model=max(plan.model for plan in plans),
         seconds=sum(seconds) if len(seconds) == len(plans) else None,
         basis="model" if any(plan.basis == "model" for plan in plans) else plans[0].basis,
         runs=min(plan.runs for plan in plans),

@@ -1,4 +1,4 @@
-"""What a job will take: passes as they are counted later, memory by shapes, seconds from earlier jobs, or none."""
+"""What a job will take: passes as they are counted later, seconds from earlier jobs, or none."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from explainlab.service.estimate import Pace
 from explainlab.service.paces import Paces
 from explainlab.service.plans.making import look, outlined, timed
 from explainlab.service.plans.plan import Plan, together
-from explainlab.service.plans.rehearsal import Place
 from explainlab.service.questions import asked_by
 from explainlab.service.service import Service
 from explainlab.service.store.store import Store
@@ -27,7 +26,6 @@ from tests.tiers import first, full
 
 ENCODER, DECODER = "embedded:bert-mini-sst2", "embedded:gpt2-mini-ag-news"
 TEXT = "A stirring, unforgettable film about two sisters."
-HERE = Place("cpu", 8 * 2**30)
 SLOW = ("rpi_sig", "llm_ranking")
 """Methods of thousands of passes, or without a model here."""
 
@@ -37,8 +35,8 @@ def asked(question: str = "occlusion", **fields: object) -> CompleteRequest:
     return asked_by(new_request(question=question, **named), LOCAL)
 
 
-def plan_of(request: CompleteRequest, place: Place = HERE) -> Plan:
-    plan = outlined(request, place, ANYBODY)
+def plan_of(request: CompleteRequest) -> Plan:
+    plan = outlined(request, ANYBODY)
     assert plan is not None
     return plan
 
@@ -124,7 +122,6 @@ def test_a_question_about_all_rows_has_the_passes_that_are_counted(question: str
     plan = plan_of(asked(question, text=None, data="embedded:sentiment", parameters=parameters))
     cost = explainlab.study(explainlab.load_model(ENCODER), question, data="embedded:sentiment", **parameters).cost
     assert (round(plan.forward), plan.backward) == (cost.forward, cost.backward)
-    assert (plan.peak is None) == (question == "masked_distribution"), "it keeps the states of all texts"
 
 
 def test_passes_are_about_so_many_where_other_texts_stand_for_those_of_the_job() -> None:
@@ -140,7 +137,7 @@ def test_passes_are_about_so_many_where_other_texts_stand_for_those_of_the_job()
 
 def test_what_drives_mistakes_takes_a_map_each() -> None:
     request = asked("mistake_drivers", text=None, data="embedded:sentiment")
-    plan = outlined(request, HERE, ANYBODY, texts=12)
+    plan = outlined(request, ANYBODY, texts=12)
     assert plan is not None
     assert (plan.forward, plan.backward) == (pytest.approx(12), pytest.approx(12))
 
@@ -149,32 +146,30 @@ def test_a_training_takes_its_epochs() -> None:
     parameters = {"seeds": 2, "settings": "epochs=3", "size": "tiny"}
     plan = plan_of(asked("training", model="bert", text=None, data="embedded:sentiment", parameters=parameters))
     assert plan.backward == 2 * 3 * plan.texts == 6 * 242
-    assert plan.peak is None
     assert plan.words == "Takes at most 1,452 passes through the model for 242 texts."
 
 
 def test_the_words_tell_what_is_known() -> None:
     plan = Plan(forward=1.0, backward=1.0, exact=True, work=8.0)
     assert plan.words == "Takes 1 pass through the model."
-    whole = replace(plan, forward=2_340.2, exact=False, about=True, texts=20, seconds=12.3, peak=180_000_000)
-    assert whole.words == "Takes about 12 s, 180 MB: about 2,340 passes through the model for 20 texts."
+    whole = replace(plan, forward=2_340.2, exact=False, about=True, texts=20, seconds=12.3)
+    assert whole.words == "Takes about 12 s: about 2,340 passes through the model for 20 texts."
     assert "2,340 forward, 1 of them with gradients" in whole.meaning
     assert replace(plan, seconds=0.1).words == "Takes under 1 s: 1 pass through the model."
 
 
 def test_what_is_not_known_has_no_plan() -> None:
-    assert outlined(asked(model="nobody/no-such-model"), HERE, ANYBODY) is None
-    assert outlined(asked("mistake_drivers", text=None, data="embedded:sentiment"), HERE, ANYBODY) is None, (
+    assert outlined(asked(model="nobody/no-such-model"), ANYBODY) is None
+    assert outlined(asked("mistake_drivers", text=None, data="embedded:sentiment"), ANYBODY) is None, (
         "nobody knows how many are wrong"
     )
-    assert outlined(asked("synthetic_roar", model="", text=None), HERE, ANYBODY) is None
-    assert outlined(asked(), Place("cuda", None), ANYBODY) is None, "the memory of the device is not known yet"
+    assert outlined(asked("synthetic_roar", model="", text=None), ANYBODY) is None
 
 
 def test_a_text_that_cannot_be_read_is_refused_as_when_it_is_asked() -> None:
     for text in (" ", "\u200b" * 3, "a " * 20_000):
         with pytest.raises(TextError):
-            outlined(asked(text=text), HERE, ANYBODY)
+            outlined(asked(text=text), ANYBODY)
 
 
 def test_a_text_that_is_too_long_for_the_model_is_planned_as_it_is_cut() -> None:
@@ -182,7 +177,6 @@ def test_a_text_that_is_too_long_for_the_model_is_planned_as_it_is_cut() -> None
     assert plan.forward == explainlab.load_model(ENCODER).max_tokens - 2 + 1, (
         "every token but the special ones, and the text"
     )
-    assert plan.batch >= 1
 
 
 def test_seconds_come_from_jobs_of_the_same_question_else_of_the_same_model_else_not_at_all() -> None:
@@ -239,14 +233,16 @@ def test_plans_are_told_together() -> None:
     paces.learn(first, Pace(0.25, 1.0))
     both = together([timed(plans[0], first, paces), plans[1]])
     assert both.seconds is None, "half of the time is not known"
-    assert both.passes == plans[0].passes + plans[1].passes
-    assert both.peak == max(plan.peak for plan in plans)
+    assert (both.forward, both.backward) == (
+        plans[0].forward + plans[1].forward,
+        plans[0].backward + plans[1].backward,
+    )
 
 
 def test_a_plan_is_made_on_a_thread_of_its_own_and_kept() -> None:
     request = asked(text="A text that nobody has asked about.")
-    found = look([request], HERE, LOCAL)
+    found = look([request], LOCAL)
     assert found.answer() == (plan_of(request),)
-    assert look([request], HERE, LOCAL) is found
+    assert look([request], LOCAL) is found
     with pytest.raises(ExplainLabError):
-        look([asked(text=" ")], HERE, LOCAL).answer()
+        look([asked(text=" ")], LOCAL).answer()
