@@ -367,7 +367,7 @@ def _ask(device: str | None, workers: Sequence[Any], **fields: Any) -> Any:
     """The answer to the request of these ``fields``, from the store, or computed here or by ``workers``."""
     from explainlab.analyses.registry import new_request
     from explainlab.notebook.telling import Foretelling, Told
-    from explainlab.service.fleet.command import answered, plan_words
+    from explainlab.service.fleet.command import answered, cost_words
     from explainlab.service.questions import asked_by
     from explainlab.service.service import open_service
     from explainlab.service.users import LOCAL
@@ -377,7 +377,7 @@ def _ask(device: str | None, workers: Sequence[Any], **fields: Any) -> Any:
         if service.notice:
             typer.echo(service.notice, err=True)
         report, pace = Reporter(in_sight()), service.paces.nearest(asked_by(request, LOCAL))
-        foretell = Foretelling(report, partial(plan_words, service, request), LATEST)
+        foretell = Foretelling(report, partial(cost_words, service, request), LATEST)
         try:
             return answered(service, request, lambda context: Told(context, report, foretell, pace), report, foretell)
         finally:

@@ -10,9 +10,9 @@ import streamlit as st
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.figures import figures_of
 from explainlab.analyses.registry import complete
+from explainlab.app.cost_estimates import draw_cost_estimate
 from explainlab.app.page import draw_headline
 from explainlab.app.place import Place, Requests
-from explainlab.app.plans.draw import draw_plan
 from explainlab.app.text import plain
 from explainlab.errors import ExplainLabError
 from explainlab.figures.chart import Chart
@@ -25,7 +25,7 @@ def draw_asked(
 ) -> AnalysisResult[Any] | None:
     """The answer in words to the request of ``make``, asked in ``place`` by a ``button``; returns its result.
 
-    ``costs`` says in plain words what the answer takes; empty: what a plan of it says.
+    ``costs`` says in plain words what the answer takes; empty: its cost estimate.
     """
     try:
         request = complete(make())
@@ -39,7 +39,7 @@ def draw_asked(
         if costs:
             st.caption(plain(costs))
         else:
-            draw_plan(service, lambda: [request])
+            draw_cost_estimate(service, lambda: [request])
         return None
     place.draw_state(service, [answer])
     if answer.result is None:

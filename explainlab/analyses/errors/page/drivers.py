@@ -20,10 +20,10 @@ from explainlab.analyses.mistake_drivers.result import Driver, DrivingPair, Mist
 from explainlab.analyses.mistake_drivers.verdict import folded
 from explainlab.analyses.wording import counted, interval_words, joined, quoted
 from explainlab.app.chart import draw_chart
+from explainlab.app.cost_estimates import draw_cost_estimate
 from explainlab.app.once import once
 from explainlab.app.page import draw_headline
 from explainlab.app.place import Requests
-from explainlab.app.plans.draw import draw_plan
 from explainlab.app.question import card_of
 from explainlab.app.text import plain
 from explainlab.attribution.registry import get_method, parse_method
@@ -87,7 +87,7 @@ def draw_drivers(service: Service, view: ErrorsView, table: PredictionTable) -> 
     if unsupported:
         st.warning(plain(unsupported), icon=":material/block:")
     else:
-        draw_plan(service, lambda: [request], maps(table))
+        draw_cost_estimate(service, lambda: [request], maps(table))
 
 
 def maps(table: PredictionTable) -> int:

@@ -12,9 +12,9 @@ from explainlab.analyses.training.page.listing import draw_models
 from explainlab.analyses.training.page.main import PAGE, TRAINING
 from explainlab.analyses.training.page.results import draw_answer
 from explainlab.app import links, session
+from explainlab.app.cost_estimates import draw_cost_estimate
 from explainlab.app.data.mapping import draw_mapping
 from explainlab.app.frame import draw_title
-from explainlab.app.plans.draw import draw_plan
 from explainlab.app.text import plain
 from explainlab.errors import ExplainLabError, RequestError
 from explainlab.service import looks
@@ -51,7 +51,7 @@ def _draw_training(service: Service) -> str:
     except ExplainLabError as error:
         st.error(plain(str(error)), icon=":material/error:")
         return ""
-    draw_plan(service, lambda: PAGE.draft().requests())
+    draw_cost_estimate(service, lambda: PAGE.draft().requests())
     answer = models_page.answer(service, view)
     if answer is not None:
         st.divider()

@@ -1,4 +1,4 @@
-"""Plans against what jobs then take: passes, and seconds after earlier runs about other texts."""
+"""Cost estimates beside the true costs: passes, and seconds after earlier runs about other texts."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ from explainlab.models.classifier import Classifier
 from explainlab.models.loading import load_model
 from explainlab.reader import ANYBODY
 from explainlab.request import CompleteRequest
+from explainlab.service.cost_estimates import CostEstimate, estimate_cost, total, with_seconds
 from explainlab.service.paces import Paces
-from explainlab.service.plans import making
-from explainlab.service.plans.plan import Plan, together
 from explainlab.service.questions import asked_by
 from explainlab.service.service import Service
 from explainlab.service.store.store import Store
@@ -76,35 +75,36 @@ def _asked(classifier: Classifier, question: str, **fields: Any) -> CompleteRequ
 def _measured(
     classifier: Classifier, name: str, earlier: Sequence[CompleteRequest], later: Sequence[CompleteRequest]
 ) -> Row:
-    """Run the ``earlier`` requests, plan the ``later`` ones, and run these."""
+    """Run the ``earlier`` requests, estimate the ``later`` ones, and run these."""
     before = Service(Store("sqlite://"))
     service, (worker, *_) = Service(Store("sqlite://"), workers=before.workers), before.workers
     for request in earlier:
         _answered(before, request)
-    plans = [_timed(making.outlined(request, ANYBODY), request, before.paces) for request in later]
+    estimates = [_estimate(request, before.paces) for request in later]
     results, seconds = timed(lambda: [_answered(service, request) for request in later])
     worker.close()
     return Row(
-        name="plan",
+        name="cost_estimates",
         work=f"{model_name(classifier)}, {name}",
         device=classifier.device.type,
         seconds=seconds,
-        facts=_facts(plans, results, seconds),
+        facts=_facts(estimates, results, seconds),
     )
 
 
-def _timed(plan: Plan | None, request: CompleteRequest, paces: Paces) -> Plan:
-    """``plan`` with its seconds."""
-    assert plan is not None, "the models are here"
-    return making.timed(plan, request, paces)
+def _estimate(request: CompleteRequest, paces: Paces) -> CostEstimate:
+    """Return the estimate of ``request``, with its seconds."""
+    estimate = estimate_cost(request, ANYBODY)
+    assert estimate is not None, "the models are here"
+    return with_seconds(estimate, request, paces)
 
 
-def _facts(plans: Sequence[Plan], results: Sequence[Any], seconds: float) -> dict[str, float]:
+def _facts(estimates: Sequence[CostEstimate], results: Sequence[Any], seconds: float) -> dict[str, float]:
     """Return the sums over all runs."""
     passes = sum(result.cost.forward for result in results)
-    time = together(plans).seconds or 0.0
+    time = total(estimates).seconds or 0.0
     return {
-        "passes, forecast to measured": sum(plan.forward for plan in plans) / passes,
+        "passes, forecast to measured": sum(estimate.forward for estimate in estimates) / passes,
         "s forecast": time,
         "time, forecast to measured": time / seconds,
     }

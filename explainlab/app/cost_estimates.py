@@ -1,0 +1,67 @@
+"""The cost estimate beside a button: passes and time of what it asks; see :mod:`explainlab.service.cost_estimates`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import streamlit as st
+
+from explainlab.app import links, session
+from explainlab.app.data.reading import is_there
+from explainlab.app.text import plain
+from explainlab.errors import ExplainLabError
+from explainlab.request import CompleteRequest, Request
+from explainlab.service.cost_estimates import CostEstimate, estimate_costs, total, with_seconds
+from explainlab.service.looks import Look
+from explainlab.service.questions import asked_by
+from explainlab.service.service import Service
+
+_MOST = 20
+"""The most questions that have an estimate together."""
+_POLL_SECONDS = 0.4
+
+
+def draw_cost_estimate(service: Service, make: Callable[[], Sequence[Request]], texts: int | None = None) -> None:
+    """Draw the cost of the requests of ``make`` that are neither stored nor in the queue.
+
+    ``texts`` is the number of explained texts, where a question selects some of a data set. Draws nothing where the
+    cost is not known, or no request is left. A refused request is explained elsewhere, or on submit.
+    """
+    user = session.user()
+    try:
+        asked = [asked_by(request, user) for request in make() if _is_new(service, request)]
+        for request in asked:
+            service.require(request, user)
+        if not asked or len(asked) > _MOST:
+            return
+        look = estimate_costs(asked, user, texts)
+    except ExplainLabError:
+        return
+    if is_there(look):
+        _draw(service, asked, look)
+    else:
+        st.fragment(_await, run_every=_POLL_SECONDS)(look)
+
+
+def _is_new(service: Service, request: Request) -> bool:
+    """Tell whether there is neither a result nor a job that makes it."""
+    user = session.user()
+    job = service.job(request, user)
+    return not (service.has(request, user) or (job is not None and not job.progress.finished))
+
+
+def _await(look: Look[tuple[CostEstimate, ...]]) -> None:
+    """Run the page again when ``look`` ends: a fragment would go on polling."""
+    if look.ended:
+        links.rerun()
+
+
+def _draw(service: Service, asked: Sequence[CompleteRequest], look: Look[tuple[CostEstimate, ...]]) -> None:
+    try:
+        estimates = look.answer()
+    except ExplainLabError:  # shown on submit
+        return
+    if len(estimates) == len(asked):
+        pairs = zip(estimates, asked, strict=True)
+        estimate = total([with_seconds(own, request, service.paces) for own, request in pairs])
+        st.caption(plain(estimate.words), help=plain(estimate.meaning))
