@@ -12,7 +12,7 @@ from explainlab.app.text import plain
 from explainlab.errors import ExplainLabError
 from explainlab.request import CompleteRequest, Request
 from explainlab.service.cost_estimates import CostEstimate, estimate_costs, total, with_seconds
-from explainlab.service.looks import Look
+from explainlab.service.looks import FileTask
 from explainlab.service.questions import asked_by
 from explainlab.service.service import Service
 
@@ -34,13 +34,13 @@ def draw_cost_estimate(service: Service, make: Callable[[], Sequence[Request]], 
             service.require(request, user)
         if not asked or len(asked) > _MOST:
             return
-        look = estimate_costs(asked, user, texts)
+        task = estimate_costs(asked, user, texts)
     except ExplainLabError:
         return
-    if is_there(look):
-        _draw(service, asked, look)
+    if is_there(task):
+        _draw(service, asked, task)
     else:
-        st.fragment(_await, run_every=_POLL_SECONDS)(look)
+        st.fragment(_await, run_every=_POLL_SECONDS)(task)
 
 
 def _is_new(service: Service, request: Request) -> bool:
@@ -50,15 +50,15 @@ def _is_new(service: Service, request: Request) -> bool:
     return not (service.has(request, user) or (job is not None and not job.progress.finished))
 
 
-def _await(look: Look[tuple[CostEstimate, ...]]) -> None:
-    """Run the page again when ``look`` ends: a fragment would go on polling."""
-    if look.ended:
+def _await(task: FileTask[tuple[CostEstimate, ...]]) -> None:
+    """Run the page again when ``task`` ends: a fragment would go on polling."""
+    if task.ended:
         links.rerun()
 
 
-def _draw(service: Service, asked: Sequence[CompleteRequest], look: Look[tuple[CostEstimate, ...]]) -> None:
+def _draw(service: Service, asked: Sequence[CompleteRequest], task: FileTask[tuple[CostEstimate, ...]]) -> None:
     try:
-        estimates = look.answer()
+        estimates = task.answer()
     except ExplainLabError:  # shown on submit
         return
     if len(estimates) == len(asked):

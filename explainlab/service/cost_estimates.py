@@ -24,7 +24,7 @@ from explainlab.models.context import PassCount
 from explainlab.models.loading import outline
 from explainlab.reader import Reader
 from explainlab.request import CompleteRequest
-from explainlab.service.looks import Look, desk
+from explainlab.service.looks import FileTask, file_reader
 from explainlab.service.paces import Paces
 from explainlab.service.questions import job_key
 from explainlab.service.users import User
@@ -100,7 +100,7 @@ def total(estimates: Sequence[CostEstimate]) -> CostEstimate:
 
 def estimate_costs(
     requests: Sequence[CompleteRequest], user: User, texts: int | None = None
-) -> Look[tuple[CostEstimate, ...]]:
+) -> FileTask[tuple[CostEstimate, ...]]:
     """Start to estimate the costs of ``requests``, without seconds, on another thread: see :func:`estimate_cost`.
 
     Requests without an estimate are left out. The answer raises as :func:`estimate_cost`.
@@ -111,7 +111,7 @@ def estimate_costs(
         estimates = (estimate_cost(request, reader, texts) for request in requests)
         return tuple(estimate for estimate in estimates if estimate is not None)
 
-    return desk.look(Look(key, user, requests[0].data or "", read))
+    return file_reader.submit(FileTask(key, user, requests[0].data or "", read))
 
 
 def estimate_cost(request: CompleteRequest, reader: Reader, texts: int | None = None) -> CostEstimate | None:

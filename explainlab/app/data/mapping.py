@@ -21,7 +21,7 @@ from explainlab.data.hub import PREFIX as HUB
 from explainlab.errors import ExplainLabError
 from explainlab.request import digest
 from explainlab.service import looks
-from explainlab.service.looks import Look
+from explainlab.service.looks import FileTask
 from explainlab.service.uploads import keep_upload
 from explainlab.settings import settings
 
@@ -92,15 +92,15 @@ def draw_cure(question: Question, classes: Classes, answer: Answer) -> None:
 def _checked(question: Question, classes: Classes) -> str:
     """What does not fit, in words; once for a file and a model the nearest names are filled in."""
     source = question.now("data")
-    if not source or source.startswith(HUB):  # a look would fetch it
+    if not source or source.startswith(HUB):  # a preview would fetch it
         return ""
     _forget_other_classes(question, classes)
     try:
         looks.preview(source, session.user())  # before its labels, which take longer
         _match_surveyed(question, classes)
         reading = question.reading()
-        look = looks.misfit(source, classes, reading["columns"], reading["classes"], session.user())
-        misfit = next(iter(draw_answer(look)), None)
+        task = looks.misfit(source, classes, reading["columns"], reading["classes"], session.user())
+        misfit = next(iter(draw_answer(task)), None)
         filled = _filled(question)
         if misfit and (filled is None or (filled.source, filled.classes) != (source, classes)):
             _fill_in(question, classes, misfit)
@@ -139,12 +139,12 @@ def _match_surveyed(question: Question, classes: Classes) -> None:
     """Match labels without a class with a likely one, if that waited for the file's labels, and they are there."""
     if classes is None or st.session_state.get(question.key("matching")) != _survey_inputs(question, classes):
         return
-    look = _survey(question, classes)
-    if not is_there(look):
+    task = _survey(question, classes)
+    if not is_there(task):
         return
     question.set("matching", None)
     known = question.reading()["classes"]
-    labels = [written.label for written in look.answer().mismatched if known.get(written.label) != LEFT_OUT]
+    labels = [written.label for written in task.answer().mismatched if known.get(written.label) != LEFT_OUT]
     likely = proposed(labels, classes)
     before, filled = question.reading(), _filled(question)
     _read(question, "classes", {**likely, **known})
@@ -300,6 +300,6 @@ def _survey_inputs(question: Question, classes: Classes) -> tuple[Any, ...]:
     return reading["source"], classes and tuple(classes), tuple(sorted(reading["columns"].items()))
 
 
-def _survey(question: Question, classes: Classes) -> Look[Survey]:
+def _survey(question: Question, classes: Classes) -> FileTask[Survey]:
     reading = question.reading()
     return looks.survey(reading["source"], classes, reading["columns"], session.user())

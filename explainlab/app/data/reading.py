@@ -1,4 +1,4 @@
-"""What is read of a data set for a page: the answer where it is there, else how far the reading is."""
+"""File tasks on a page: the answer of one that has ended, or the progress of one that runs."""
 
 from __future__ import annotations
 
@@ -10,48 +10,48 @@ from explainlab.app import links
 from explainlab.app.text import plain
 from explainlab.errors import Cancelled
 from explainlab.service import looks
-from explainlab.service.looks import Look
+from explainlab.service.looks import FileTask
 
 T = TypeVar("T")
 _SOON, _POLL_SECONDS = 0.2, 0.4
 
 
-def is_there(look: Look[Any]) -> bool:
-    """Whether ``look`` has ended, after a moment in which short files are read."""
-    return look.wait(_SOON)
+def is_there(task: FileTask[Any]) -> bool:
+    """Tell whether ``task`` has ended; wait a moment, in which short files are read."""
+    return task.wait(_SOON)
 
 
-def draw_reading(look: Look[Any]) -> None:
-    """How far ``look`` is, with a button that cancels it; the page runs again when it ends."""
-    st.fragment(_draw_share, run_every=None if look.ended else _POLL_SECONDS)(look)
+def draw_reading(task: FileTask[Any]) -> None:
+    """Draw the progress of ``task``, with a button that cancels it; the page runs again when it ends."""
+    st.fragment(_draw_share, run_every=None if task.ended else _POLL_SECONDS)(task)
 
 
-def draw_answer(look: Look[T]) -> list[T]:
-    """The answer of ``look``; none, and how far it is, until it has ended, or that it was cancelled.
+def draw_answer(task: FileTask[T]) -> list[T]:
+    """Return the answer of ``task`` in a list; until it is there, draw the progress, or the cancellation.
 
     Raises the :class:`explainlab.errors.ExplainLabError` that ended it.
     """
-    if is_there(look):
+    if is_there(task):
         try:
-            return [look.answer()]
+            return [task.answer()]
         except Cancelled:
-            _draw_cancelled(look)
+            _draw_cancelled(task)
     else:
-        draw_reading(look)
+        draw_reading(task)
     return []
 
 
-def _draw_share(look: Look[Any]) -> None:
-    if look.ended:
+def _draw_share(task: FileTask[Any]) -> None:
+    if task.ended:
         links.rerun()
     with st.container(horizontal=True, vertical_alignment="center"):
-        name = plain(looks.source_name(look.source, look.user))
-        st.progress(look.share, text=f"**{name}**: {look.share:.0%} of the file read")
-        key = f"cancel_look_{id(look)}"
-        st.button("Cancel", key=key, icon=":material/stop:", on_click=look.cancel, disabled=look.stopped)
+        name = plain(looks.source_name(task.source, task.user))
+        st.progress(task.share, text=f"**{name}**: {task.share:.0%} of the file read")
+        key = f"cancel_task_{id(task)}"
+        st.button("Cancel", key=key, icon=":material/stop:", on_click=task.cancel, disabled=task.stopped)
 
 
-def _draw_cancelled(look: Look[Any]) -> None:
+def _draw_cancelled(task: FileTask[Any]) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.info("The file was not read: it was cancelled.", icon=":material/cancel:")
-        st.button("Read again", key=f"again_look_{id(look)}", on_click=looks.desk.forget, args=(look,))
+        st.button("Read again", key=f"again_task_{id(task)}", on_click=looks.file_reader.forget, args=(task,))
