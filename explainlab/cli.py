@@ -369,7 +369,7 @@ def _ask(device: str | None, workers: Sequence[Any], **fields: Any) -> Any:
     """The answer to the request of these ``fields``, from the store, or computed here or by ``workers``."""
     from explainlab.analyses.registry import new_request
     from explainlab.notebook.telling import EstimateLine, ProgressBarContext
-    from explainlab.service.fleet.command import answered, plan_words
+    from explainlab.service.fleet.command import answered, cost_words
     from explainlab.service.resolved import resolve
     from explainlab.service.service import open_service
 
@@ -378,7 +378,7 @@ def _ask(device: str | None, workers: Sequence[Any], **fields: Any) -> Any:
         if service.notice:
             typer.echo(service.notice, err=True)
         report, pace = Reporter(in_sight()), service.paces.nearest(asked.request)
-        line = EstimateLine(report, partial(plan_words, service, asked), LATEST)
+        line = EstimateLine(report, partial(cost_words, service, asked), LATEST)
         try:
             around = partial(ProgressBarContext, reporter=report, on_estimate=line, pace=pace)
             return answered(service, asked, around, report, line)

@@ -201,7 +201,7 @@ def passes_of(methods: Sequence[MethodSpec], text: TextSize, depth: int) -> Pass
     return sum((method_passes(method, text, depth) for method in methods), PassCount())
 
 
-class CostEstimate(NamedTuple):
+class TrainingCost(NamedTuple):
     """The expected cost of a job: at most its ``passes``, of so many ``texts``, and its ``work``.
 
     See :meth:`explainlab.models.context.RunContext.expect`.
@@ -245,7 +245,7 @@ class Requirements:
     count_passes: Callable[[TextSize, int], PassCount] | None = None
     ends_early: bool | None = None
     rounds: int = 1
-    estimate: Callable[[CompleteRequest, Reader], CostEstimate | None] | None = None
+    estimate: Callable[[CompleteRequest, Reader], TrainingCost | None] | None = None
     explains_subset: bool = False
     guesses_lengths: bool = False
     memory_is_batches: bool = True

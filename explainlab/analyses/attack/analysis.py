@@ -131,7 +131,6 @@ class Attack(TextAnalysis[AttackText, AttackData]):
             count_passes=lambda text, depth: PassCount.gradients(gradients, spare=(1 - SECOND) * gradients),
             ends_early=True,  # runs that have settled end
             rounds=parameters.steps,
-            memory_is_batches=False,
             digest_of=lambda reader: digest([get_method(parameters.method).version]),
         )
 

@@ -108,7 +108,6 @@ class LayerRandomisation(TextAnalysis[RandomisationText, RandomisationData]):
             methods=methods,
             gradients=round((1 + _most_models(parameters, USUAL_LAYERS)) * work),
             count_passes=partial(_passes, parameters),
-            memory_is_batches=False,
             digest_of=partial(fingerprint_of, methods),
         )
 

@@ -151,7 +151,6 @@ class MaskedDistribution(DataAnalysis[MaskedDistributionData]):
         return Requirements(
             gradients=round(versions * FORWARD),
             count_passes=lambda text, depth: PassCount((1 + versions) / 2),  # half of the texts are read once
-            memory_is_batches=False,
         )
 
     def report(self, result: Any) -> Report:

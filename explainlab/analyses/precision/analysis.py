@@ -103,7 +103,6 @@ class Precision(TextAnalysis[PrecisionText, PrecisionData]):
             methods=methods,
             gradients=round(_passes(parameters, TextSize(USUAL_TOKENS, USUAL_TOKENS), USUAL_LAYERS).work),
             count_passes=partial(_passes, parameters),
-            memory_is_batches=False,
             digest_of=partial(fingerprint_of, methods),
         )
 

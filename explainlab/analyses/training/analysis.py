@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 
 from explainlab import declared
-from explainlab.analyses.base import AnalysisResult, CostEstimate, Report, Requirements, Sampled, TrainsModels
+from explainlab.analyses.base import AnalysisResult, Report, Requirements, Sampled, TrainingCost, TrainsModels
 from explainlab.analyses.errors.analysis import accuracy_of
 from explainlab.analyses.training.alone import LOCK, alone
 from explainlab.analyses.training.result import Made, MadeModel, TrainedEpoch, TrainingData
@@ -133,14 +133,14 @@ def _fingerprint(parameters: Training.Parameters, reader: Reader) -> str:
         return ""
 
 
-def _estimate(parameters: Training.Parameters, request: CompleteRequest, reader: Reader) -> CostEstimate | None:
+def _estimate(parameters: Training.Parameters, request: CompleteRequest, reader: Reader) -> TrainingCost | None:
     """Return the cost of all epochs; raises as training does for settings and a file."""
     if request.data is None:
         return None
     settings = _settings(request, parameters)
     examples = read_examples(request.data, columns=request.columns, classes=request.classes, reader=reader)
     passes = PassCount.gradients(len(examples) * settings.epochs * parameters.seeds)
-    return CostEstimate(passes, len(examples), _work(examples, settings) * parameters.seeds)
+    return TrainingCost(passes, len(examples), _work(examples, settings) * parameters.seeds)
 
 
 def _headline(result: AnalysisResult[TrainingData]) -> str:

@@ -378,8 +378,8 @@ def _missing_marks(view: BenchmarkView) -> list[DataError]:
     roles = requirements(request).extra_columns
     if not roles or request.data is None:
         return []
-    look, names = looks.preview(view.source, session.user(), view.columns), column_names(view.columns)
-    if not is_there(look):
+    task, names = looks.preview(view.source, session.user(), view.columns), column_names(view.columns)
+    if not is_there(task):
         return []
-    name, columns = looks.source_name(view.source, session.user()), look.answer().columns
+    name, columns = looks.source_name(view.source, session.user()), task.answer().columns
     return [without_marks(name, role, view.columns) for role in roles if names[role] not in columns]
