@@ -227,8 +227,7 @@ class Requirements:
     that wait for each other, so that a GPU needs many texts to fill a batch. ``estimate``: of a question that trains.
 
     **What a plan must know**: it ``explains_subset`` of a data set, which its predictions decide; it
-    ``guesses_lengths`` of texts from their characters; ``memory_is_batches``: beside a model it needs only the memory
-    of batches.
+    ``guesses_lengths`` of texts from their characters.
 
     ``table`` makes the place for very many texts, from the classes of the model and the number of texts.
     ``digest_of`` digests all that it reads, in a form of its own that the keys of stored results have.
@@ -248,7 +247,6 @@ class Requirements:
     estimate: Callable[[CompleteRequest, Reader], TrainingCost | None] | None = None
     explains_subset: bool = False
     guesses_lengths: bool = False
-    memory_is_batches: bool = True
     table: Callable[[Sequence[str], int], Any] | None = None
     digest_of: Callable[[Reader], str] | None = None
 

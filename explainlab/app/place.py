@@ -100,7 +100,8 @@ class PageState:
             for request in before.requests():
                 if request not in still:
                     self._leave(service, request)
-        st.session_state[self._key] = _Memory(view, record)
+        known = [pair for pair in self._memory.resolved if pair[0] in view.requests()]
+        st.session_state[self._key] = _Memory(view, record, resolved=known)
 
     def prefill(self, view: View, waiting: Sequence[Request]) -> None:
         """Show ``view``, whose requests ``waiting`` are not asked: only their stored results are shown.

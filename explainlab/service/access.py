@@ -11,6 +11,7 @@ from typing import Any, get_args
 
 from explainlab.analyses.base import Pauses
 from explainlab.analyses.registry import get_analysis, kind_of, known_digest
+from explainlab.data.uploads import PREFIX as UPLOADED
 from explainlab.errors import ExplainLabError, ModelError, RequestError, ResourceError
 from explainlab.models.context import RunContext
 from explainlab.request import Request, digest
@@ -23,7 +24,7 @@ from explainlab.service.memory import StoredContext
 from explainlab.service.resolved import ResolvedRequest, request_json, subject_key
 from explainlab.service.store.late import Late
 from explainlab.service.store.made import own_made
-from explainlab.service.store.retention import delete_about, uploads_of
+from explainlab.service.store.retention import delete_about
 from explainlab.service.store.runs import Choices, Filters, Run, RunPage, Visibility
 from explainlab.service.store.store import Store
 from explainlab.service.uploads import touch
@@ -74,8 +75,9 @@ class Access:
         """
         self.keep(asked, result)
         with suppress(ExplainLabError):
-            for upload in uploads_of(asked.request):
-                touch(upload, asked.user)
+            for upload in asked.files:
+                if upload.startswith(UPLOADED):
+                    touch(upload, asked.user)
             run = _run_of(asked.request, result, asked.user, asked.result_key(result.versions["model"]))
             self.late.write(partial(_record, self.store, run))
 
