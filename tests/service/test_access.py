@@ -45,7 +45,7 @@ def request(model: str, **chosen: Any) -> Request:
 
 
 def computed(service: Service, asked: Request, user: User) -> Run:
-    """The run of a question that ``user`` asked and waited for."""
+    """Ask a question as ``user``, wait for the answer, and return its run."""
     job = service.submit(asked, user)
     assert service.engine.wait(job, SOON)
     assert job.progress.status == "done"

@@ -26,7 +26,7 @@ Set = Callable[..., None]
 
 @pytest.fixture
 def having(monkeypatch: pytest.MonkeyPatch) -> Set:
-    """``having(name=value)``: settings for one test."""
+    """Return ``having(name=value)``, which changes settings for one test."""
     return lambda **values: [monkeypatch.setattr(settings(), name, value) for name, value in values.items()]
 
 
@@ -52,7 +52,7 @@ def ask_study(study: str = "path_gradients", **fields: Any) -> Request:
 
 
 def refusals(service: Service, question: Request, error: type[Exception], match: str) -> None:
-    """No way in lets ``question`` pass."""
+    """Check that no way in lets ``question`` pass."""
     for call in (service.find, service.job, service.key, lambda asked: service.submit(asked)):
         with pytest.raises(error, match=match):
             call(question)
