@@ -50,7 +50,7 @@ ON_ENCODERS = [method.id for method in methods().values() if not method.unsuppor
 
 
 def pytest_collection_finish() -> None:
-    """Modules and tests stay to the end: the collector need not walk them each time, nor come as often as it does.
+    """Freeze modules and tests for the garbage collector: it need not walk them each time, nor come as often.
 
     Each took a twentieth. The loggers of libraries lead to the root: pytest would add its handlers, for every test, to
     120 that do not.
@@ -63,7 +63,7 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """No test touches the user's own results. Tiny models run on one thread, unless the environment asks for more."""
+    """Keep every test away from the user's results. Tiny models run on one thread by default."""
     home = tmp_path_factory.mktemp("home")
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
     with pytest.MonkeyPatch.context() as patch:
@@ -138,14 +138,14 @@ def _light_pages() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def zoo_path(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """Directory of a tiny model by its name in :data:`tests.zoo.ZOO`; tests must not change it."""
+    """Return the directory of a tiny model by its name in :data:`tests.zoo.ZOO`; tests must not change it."""
     root = tmp_path_factory.mktemp("zoo")
     return cache(lambda name: build(name, root / name))
 
 
 @pytest.fixture(scope="session")
 def zoo(zoo_path: Callable[[str], Path]) -> Zoo:
-    """A tiny model by name, loaded once."""
+    """Return a tiny model by name, loaded once."""
     return cache(lambda name: load_model(str(zoo_path(name)), device="cpu"))
 
 
@@ -167,7 +167,7 @@ ASKED = Template(
 
 @pytest.fixture(scope="session")
 def speaker_path(tmp_path_factory: pytest.TempPathFactory, _home: Path) -> Callable[[str], Path]:
-    """Directory of a tiny language model by its name in :data:`SPEAKERS`; tests must not change it."""
+    """Return the directory of a tiny language model by its name in :data:`SPEAKERS`; tests must not change it."""
     save_template(ASKED)
     root = tmp_path_factory.mktemp("speakers")
     return cache(lambda name: build(name, root / name, is_generative=True))
@@ -175,13 +175,13 @@ def speaker_path(tmp_path_factory: pytest.TempPathFactory, _home: Path) -> Calla
 
 @pytest.fixture(scope="session")
 def speaker(speaker_path: Callable[[str], Path]) -> Zoo:
-    """A tiny language model that classifies by the template :data:`ASKED`, by name, loaded once."""
+    """Return a tiny language model that classifies by the template :data:`ASKED`, by name, loaded once."""
     return cache(lambda name: load_model(f"completion:{ASKED.name}:{speaker_path(name)}", device="cpu"))
 
 
 @pytest.fixture(scope="session")
 def model_for(zoo: Zoo, speaker: Zoo) -> Zoo:
-    """A tiny model that a method runs on, by the method's id: an encoder, else a decoder, else a language model."""
+    """Return a tiny model that a method's id runs on: an encoder, else a decoder, else a language model."""
 
     def model(method: str) -> Classifier:
         needs = methods()[method].needs
@@ -200,13 +200,13 @@ def classifier(request: pytest.FixtureRequest, zoo: Zoo) -> Classifier:
 
 @pytest.fixture(params=ZOO)
 def every_classifier(request: pytest.FixtureRequest, zoo: Zoo) -> Classifier:
-    """Each tiny model in turn, in both tiers: for the few tests which show that an architecture works at all."""
+    """Return each tiny model in turn, in both tiers: for the few tests which show that an architecture works at all."""
     return zoo(request.param)
 
 
 @pytest.fixture(params=list({species.tokenizer: name for name, species in reversed(ZOO.items())}.values()))
 def tokenizing(request: pytest.FixtureRequest, zoo: Zoo) -> Classifier:
-    """A tiny model for each of the 7 tokenizers, for tests of texts."""
+    """Return a tiny model for each of the 7 tokenizers, for tests of texts."""
     return zoo(request.param)
 
 
@@ -222,19 +222,19 @@ def decoder(zoo: Zoo) -> Classifier:
 
 @pytest.fixture(scope="session")
 def shared_models() -> Path:
-    """The folder of real models beside the project; tests on it are skipped where it is missing."""
+    """Return the folder of real models beside the project; tests on it are skipped where it is missing."""
     return _shared("models")
 
 
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
-    """The folder of data sets beside the project; tests on it are skipped where it is missing."""
+    """Return the folder of data sets beside the project; tests on it are skipped where it is missing."""
     return _shared("data")
 
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[PostgresServer]:
-    """A real PostgreSQL server of its own; a test that stops it starts it again.
+    """Yield a real PostgreSQL server; a test that stops it starts it again.
 
     Run by root it becomes another user, who could not enter pytest's folders.
     """
@@ -249,7 +249,7 @@ def postgres() -> Iterator[PostgresServer]:
 
 @pytest.fixture
 def postgres_url(postgres: PostgresServer) -> str:
-    """The URL of a fresh database on it."""
+    """Return the URL of a fresh database on it."""
     name = f"test{uuid.uuid4().hex}"
     with psycopg.connect(postgres.get_uri(), autocommit=True) as connection:
         connection.execute(f"CREATE DATABASE {name}")
@@ -266,7 +266,7 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk of 60 MB."""
+    """Yield a disk of 60 MB."""
     folder = tmp_path / "disk"
     folder.mkdir()
     if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=60m", "none", folder], capture_output=True).returncode:
@@ -284,7 +284,7 @@ def _shared(folder: str) -> Path:
 
 @pytest.fixture
 def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
-    """An empty home for one test, with a service of its own.
+    """Yield an empty home for one test, with its service.
 
     The service of the session stays as it is, with the results that it remembers and the models that it has loaded.
     """
@@ -311,5 +311,5 @@ def restart() -> None:
 
 @pytest.fixture
 def service(home: Path) -> Service:
-    """The app's own service on a store of its own."""
+    """Return the app's service on a new store."""
     return service_module.service()

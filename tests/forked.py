@@ -29,12 +29,12 @@ _CONTEXT.set_forkserver_preload([__name__])
 
 
 def pipe() -> tuple[Connection, Connection]:
-    """Both ends of a pipe to a process."""
+    """Return both ends of a pipe to a process."""
     return _CONTEXT.Pipe()
 
 
 def start(work: Callable[..., None], *arguments: Any) -> BaseProcess:
-    """``work(*arguments)`` in a process of its own, which ends with this one."""
+    """Start ``work(*arguments)`` in a new process, which ends with this one."""
     process = _CONTEXT.Process(target=work, args=arguments, daemon=True)
     with _bare_main():
         process.start()
@@ -113,7 +113,7 @@ def _run_worker(server: Connection, environment: dict[str, str], log: str) -> No
 
 @contextmanager
 def _bare_main() -> Iterator[None]:
-    """Nothing for a new process to run: a test of a page may have left its script as the main module."""
+    """Hide the main module from a new process: a test of a page may have left its script there."""
     main = sys.modules["__main__"]
     sys.modules["__main__"] = ModuleType("__main__")
     try:

@@ -20,7 +20,7 @@ MODEL = ["--model", "embedded:bert-mini-sst2"]
 
 
 def printed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, object]:
-    """The JSON that a command prints."""
+    """Return the JSON that a command prints."""
     monkeypatch.setattr("sys.argv", ["explainlab", *arguments, *MODEL, "--json"])
     with pytest.raises(SystemExit) as ended:
         cli.main()
@@ -47,7 +47,7 @@ def test_the_analysis_is_there(monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
 
 @pytest.fixture(scope="module")
 def page() -> AppTest:
-    """The new page as it opens."""
+    """Return the new page as it opens."""
     return opened("length")
 
 

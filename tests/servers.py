@@ -26,7 +26,7 @@ class Server:
 
 @contextmanager
 def serving(script: Path, home: Path, environment: Mapping[str, str]) -> Iterator[Server]:
-    """A script on a free port, with its store and what it prints (``log.txt``) in ``home``; stopped at the end."""
+    """Yield a script on a free port, with its store and its output (``log.txt``) in ``home``; stop it at the end."""
     home.mkdir(parents=True, exist_ok=True)
     port, log = _free_port(), home / "log.txt"
     arguments = [str(script), f"--server.port={port}", "--server.headless=true"]

@@ -54,7 +54,7 @@ Run = Callable[..., Ended]
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Run:
-    """``run("explain", "--model", ...)``: the command line in this process."""
+    """Return ``run("explain", "--model", ...)``: the command line in this process."""
 
     def command(*arguments: str) -> Ended:
         monkeypatch.setattr(sys, "argv", ["explainlab", *map(str, arguments)])
@@ -74,12 +74,12 @@ def model(zoo_path: Paths) -> str:
 
 @pytest.fixture
 def folder(zoo_path: Paths, tmp_path: Path) -> Path:
-    """A copy of the tiny BERT that a test may break."""
+    """Return a copy of the tiny BERT that a test may break."""
     return Path(shutil.copytree(zoo_path("bert"), tmp_path / "model"))
 
 
 def refused(ended: Ended, *words: str) -> None:
-    """Exit code 2, nothing on stdout, and exactly one line on stderr, with all ``words`` in it."""
+    """Check exit code 2, an empty stdout, and exactly one line on stderr, with all ``words`` in it."""
     assert ended.code == 2, ended
     assert ended.out == ""
     assert ended.err.endswith("\n")

@@ -112,7 +112,7 @@ def test_the_image_has_every_package_by_hash_and_from_one_index() -> None:
 
 
 def locked(path: Path) -> dict[tuple[str, str], list[str]]:
-    """The hashes of every package of a lock file, by its name and version."""
+    """Return the hashes of every package of a lock file, by its name and version."""
     packages = re.split(r"^(?=[a-z])", re.sub("^#.*$", "", path.read_text(), flags=re.MULTILINE), flags=re.MULTILINE)
     named = re.compile(r"([a-z0-9.-]+)(?:\[.*\])?(?:==| @ \S+/torch-)(\d[\w.]*)")
     return {named.match(p).groups(): re.findall(r"--hash=sha256:[0-9a-f]{64}", p) for p in packages if p.strip()}

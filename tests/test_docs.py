@@ -34,12 +34,12 @@ EXTENDING = "docs/extending.md"
 
 
 def fenced(language: str, text: str) -> list[str]:
-    """The blocks of code in a ``language``."""
+    """Return the blocks of code in a ``language``."""
     return re.findall(rf"^```{language}\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
 
 
 def commands(text: str) -> list[list[str]]:
-    """The words of every command line of ours; a backslash goes on in the next line."""
+    """Return the words of every command line of ours; a backslash goes on in the next line."""
     lines = text.replace("\\\n", " ").splitlines()
     return [shlex.split(line) for line in lines if line.strip().startswith("python -m explainlab ")]
 
@@ -49,7 +49,7 @@ def commands(text: str) -> list[list[str]]:
 
 @pytest.fixture(scope="module")
 def generated() -> dict[str, str]:
-    """The generated parts."""
+    """Return the generated parts."""
     return parts()
 
 
@@ -152,7 +152,7 @@ def test_the_commands_to_begin_with_are_named_and_their_files_exist() -> None:
 
 
 def code(text: str) -> list[str]:
-    """The blocks of Python that are no file to be added: those begin with its path."""
+    """Return the blocks of Python that are no new file: such a block begins with a path."""
     return [block for block in fenced("python", text) if not re.match(r"# [\w/]+\.py\n", block)]
 
 
@@ -175,7 +175,7 @@ SLOW = {
 
 
 def _each_command() -> list[ParameterSet]:
-    """The example command lines, each named by its command or study."""
+    """Return the example command lines, each named by its command or study."""
     every = []
     for words in commands(EXAMPLE_COMMANDS):
         name = words[4] if words[3] == "study" else words[3]
@@ -256,7 +256,7 @@ def _write_examples(folder: Path) -> list[Path]:
 
 
 def _contents(folder: Path) -> dict[Path, bytes]:
-    """Every file that is not made by a tool."""
+    """Return every file that people write."""
     made = {"__pycache__", ".pytest_cache", ".ruff_cache", ".timings"}
     paths = [path for path in folder.rglob("*") if path.is_file() and not made & set(path.parts)]
     return {path: path.read_bytes() for path in paths}

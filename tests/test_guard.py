@@ -27,7 +27,7 @@ def read(reading: Callable[..., Iterator[Any]], **arguments: Any) -> list[Any]:
 
 
 def pid() -> int:
-    """The id of the process that reads next."""
+    """Return the id of the process that reads next."""
     return int(read(readings.places, most=1)[0][1])
 
 

@@ -83,7 +83,7 @@ Rule = Callable[[Path], None]
 
 
 def every(paths: Iterable[Path]) -> Callable[[Rule], Callable[[], None]]:
-    """One test of a rule for all ``paths``: it names each that breaks it."""
+    """Return a test of a rule for all ``paths``, which names each path that breaks the rule."""
 
     def checked(rule: Rule) -> Callable[[], None]:
         def test() -> None:
@@ -120,7 +120,7 @@ def imports(path: Path) -> tuple[str, ...]:
 
 
 def files() -> list[Path]:
-    """Every file of the project that is not made by a tool."""
+    """Return every file of the project that people write."""
     tops = [path for path in ROOT.iterdir() if path.name not in KEPT_OUT]
     paths = [path for top in tops for path in ([top] if top.is_file() else top.rglob("*"))]
     return [path for path in paths if path.is_file() and not KEPT_OUT & set(path.relative_to(ROOT).parts)]
@@ -293,7 +293,7 @@ def test_every_public_thing_says_what_it_is_for(path: Path) -> None:
 
 
 def _public(scope: ast.Module | ast.ClassDef, prefix: str = "") -> Iterator[tuple[str, ast.AST]]:
-    """Public functions, classes and methods by their dotted names."""
+    """Yield public functions, classes and methods by their dotted names."""
     for node in scope.body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):
             yield prefix + node.name, node

@@ -36,7 +36,7 @@ sys.modules["ipykernel.zmqshell"] = SimpleNamespace()  # one without widgets
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the project, as a build leaves files behind."""
+    """Return a copy of the project, as a build leaves files behind."""
     source = tmp_path_factory.mktemp("tree")
     for name in ("explainlab", "assets", "pages", ".streamlit"):
         shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__", "secrets.toml"))
@@ -49,7 +49,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def wheel(tree: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Built from the source distribution, as an index has it."""
+    """Build the wheel from the source distribution, as an index does."""
     folder = tmp_path_factory.mktemp("sdist")
     code = f"from setuptools import build_meta; build_meta.build_sdist({str(folder)!r})"
     subprocess.run([sys.executable, "-c", code], cwd=tree, check=True, capture_output=True)
@@ -67,7 +67,7 @@ def built(source: Path, folder: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def site(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder that the wheel is installed into, without what it depends on."""
+    """Return the folder of the installed wheel, without its dependencies."""
     folder = tmp_path_factory.mktemp("site")
     install = ["install", "--no-deps", "--no-compile", "--target", str(folder), str(wheel)]
     subprocess.run([sys.executable, "-m", "pip", *install], check=True, capture_output=True)

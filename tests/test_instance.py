@@ -25,7 +25,7 @@ BERT = "embedded:bert-mini-sst2"
 
 
 def asked(request: Request) -> str:
-    """The id of the run with the answer to ``request``."""
+    """Return the id of the run with the answer to ``request``."""
     service = open_service("cpu")
     service.engine.wait(service.submit(resolve(request, LOCAL)), 120)
     return service.runs(LOCAL).runs[0].id

@@ -45,7 +45,7 @@ os._exit(0)  # the page still computes
 
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The environment of a Python that finds the package of ``tests/plugin``, which pip has installed."""
+    """Return the environment of a Python that finds the package of ``tests/plugin``, which pip has installed."""
     folder, source = tmp_path_factory.mktemp("site"), tmp_path_factory.mktemp("source") / "plugin"
     shutil.copytree(ROOT / "tests" / "plugin", source, ignore=shutil.ignore_patterns("__pycache__"))
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-index", "--no-deps"]

@@ -50,7 +50,7 @@ class Broken(nn.Module):
 
 
 def perceptron(*widths: int, bias: bool) -> nn.Sequential:
-    """Linear layers with ReLU between them; without biases it is homogeneous of degree one."""
+    """Return linear layers with ReLU between them; without biases the network is homogeneous of degree one."""
     layers: list[nn.Module] = [Linear(widths[0], bias)]
     for before, after in zip(widths, (*widths[1:], len(LABELS)), strict=True):
         layers += [nn.ReLU(), nn.Linear(before, after, bias)]
@@ -131,12 +131,12 @@ def _classifier(model: Model, tokenizer: PreTrainedTokenizerFast, name: str) -> 
 
 
 def toy(head: nn.Module, tokenizer: PreTrainedTokenizerFast) -> Classifier:
-    """A classifier with ``head`` straight on the word embeddings."""
+    """Return a classifier with ``head`` straight on the word embeddings."""
     return _classifier(_Model(_Network(head, len(tokenizer))), tokenizer, "toy")
 
 
 def recurrent(tokenizer: PreTrainedTokenizerFast) -> Classifier:
-    """A small recurrent network with random weights, wide enough that tokens matter."""
+    """Return a small recurrent network with random weights, wide enough that tokens matter."""
     with torch.random.fork_rng():
         torch.manual_seed(0)
         network = _LSTM(len(tokenizer), len(LABELS))
@@ -146,5 +146,5 @@ def recurrent(tokenizer: PreTrainedTokenizerFast) -> Classifier:
 
 
 def with_network(classifier: Classifier, network: nn.Module) -> Classifier:
-    """The classifier with another network of its kind."""
+    """Return the classifier with another network of its kind."""
     return replace(classifier, model=replace(classifier.model, network=network))

@@ -41,7 +41,7 @@ CORPUS = (
 
 
 def _wordpiece() -> PreTrainedTokenizerFast:
-    """BERT's kind: lower case, [CLS] text [SEP] pair [SEP], segments 0 and 1."""
+    """Return BERT's kind: lower case, [CLS] text [SEP] pair [SEP], segments 0 and 1."""
     names = {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]"}
     core = Tokenizer(models.WordPiece(unk_token="[UNK]"))
     core.normalizer = normalizers.BertNormalizer(lowercase=True)
@@ -64,7 +64,7 @@ def _wordpiece() -> PreTrainedTokenizerFast:
 
 
 def _byte_level(names: dict[str, str], template: str = "") -> PreTrainedTokenizerFast:
-    """Byte-level BPE, with ``template`` around a text ('$A' alone: none) and around each text of a pair."""
+    """Return byte-level BPE, with ``template`` around a text ('$A' alone: none) and around each text of a pair."""
     core = Tokenizer(models.BPE())
     core.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     core.decoder = decoders.ByteLevel()
@@ -93,7 +93,7 @@ def _roberta() -> PreTrainedTokenizerFast:
 
 
 def _gpt2() -> PreTrainedTokenizerFast:
-    """No mask, no padding, nothing around the text."""
+    """Return GPT-2's kind: no mask, no padding, nothing around the text."""
     return _byte_level({"bos": "<|endoftext|>", "eos": "<|endoftext|>"})
 
 
@@ -106,7 +106,7 @@ def _llama() -> PreTrainedTokenizerFast:
 
 
 def _unigram() -> PreTrainedTokenizerFast:
-    """T5's kind: sentencepiece with blanks as '▁', </s> at the end of each text, sentinels instead of a mask."""
+    """Return T5's kind: sentencepiece with blanks as '▁', </s> at each text's end, sentinels instead of a mask."""
     core = Tokenizer(models.Unigram())
     core.pre_tokenizer = pre_tokenizers.Metaspace()
     core.decoder = decoders.Metaspace()
@@ -123,7 +123,7 @@ def _unigram() -> PreTrainedTokenizerFast:
 
 
 def _words() -> PreTrainedTokenizerFast:
-    """Lower-case words, [BOS] text [EOS] and so each text of a pair, segments 0 and 1."""
+    """Return lower-case words, [BOS] text [EOS] and the same for each text of a pair, segments 0 and 1."""
     return train_words(CORPUS, 200, MAX_TOKENS, min_count=1)
 
 
@@ -194,12 +194,12 @@ def build(name: str, directory: Path, is_generative: bool = False) -> Path:
 
 
 def tokenizer_of(name: str) -> PreTrainedTokenizerFast:
-    """The tokenizer of the model called ``name``; tests must not change it."""
+    """Return the tokenizer of the model called ``name``; tests must not change it."""
     return _tokenizer(ZOO[name].tokenizer)
 
 
 def model_of(name: str, is_generative: bool = False, **options: Any) -> PreTrainedModel:
-    """The random model called ``name``, in evaluation mode: a classifier, or a decoder that ``speaks``.
+    """Return the random model called ``name`` in evaluation mode: a classifier, or a generative decoder.
 
     ``options`` override its configuration.
     """

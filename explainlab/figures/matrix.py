@@ -62,22 +62,25 @@ class Cell:
 class Matrix:
     """Cells under the headings of their ``columns`` (lines of words), beside the names of their ``rows``.
 
-    A row without cells is a heading. Rows below ``faint_from`` have fainter words.
+    A row without cells is a heading. Rows from ``faint_from`` on have fainter words (None: no row has). ``titles`` are
+    those of the columns and of the rows. ``tall``, in pixels, replaces the height that the lines of all cells need.
     """
 
     rows: Sequence[str]
     columns: Sequence[str]
     cells: Sequence[Cell]
-    faint_from: int
+    faint_from: int | None = None
+    titles: tuple[str, str] = ("", "")
+    tall: int | None = None
 
     @property
     def height(self) -> int:
         """The height in pixels."""
-        return _HEAD + self._row_height * len(self.rows)
+        return self.tall or _HEAD + self._row_height * len(self.rows)
 
     def figure(self) -> go.Figure:
         """Return the matrix with Plotly, to keep."""
-        figure = go.Figure(layout=layout("", "", height=self.height))
+        figure = go.Figure(layout=layout(*self.titles, height=self.height))
         blank: list[list[Any]] = [[None] * len(self.columns) for _ in self.rows]
         values, texts, hover = ([list(row) for row in blank] for _ in range(3))
         for cell in self.cells:
@@ -91,13 +94,15 @@ class Matrix:
     def pressable(self, picked: Mapping[str, str], dark: bool = False) -> dict[str, Any]:
         """Return the matrix as a Vega-Lite specification: a press selects a cell's ``key`` under :data:`CELL`.
 
-        The matrix must have cells. The cell of the key ``picked`` is framed. On a phone, cells have only their first
-        line. Words have the text colour of a light page, or of a ``dark`` one.
+        The matrix must have cells. A frame is around those whose key has all values of ``picked`` that are not empty.
+        On a phone, cells have only their first line. Words have the text colour of a light page, or of a ``dark`` one.
         """
-        frame = pd.DataFrame([self._record(cell, picked) for cell in self.cells])
+        wanted = {name: value for name, value in picked.items() if value}
+        frame = pd.DataFrame([self._record(cell, wanted) for cell in self.cells])
+        across, down = self.titles
         base = alt.Chart(frame).encode(
-            x=_axis(alt.X, "column", self._headings, _top(max(name.count("\n") for name in self.columns) + 1)),
-            y=_axis(alt.Y, "row", self._names, _left(self._names)),
+            x=_axis(alt.X, "column", self._headings, _top(max(name.count("\n") for name in self.columns) + 1, across)),
+            y=_axis(alt.Y, "row", self._names, _left(self._names, down)),
         )
         rect = base.mark_rect(cursor="pointer", cornerRadius=4, stroke=GREY).encode(
             color=alt.Color("kind:N", scale=alt.Scale(domain=["above", "below"], range=[BLUE, RED]), legend=None),
@@ -108,7 +113,7 @@ class Matrix:
         rect = rect.add_params(alt.selection_point(name=CELL, fields=list(self.cells[0].key)))
         ink, most = INK_ON_DARK if dark else INK, max(len(cell.lines) for cell in self.cells)
         top = -_LINE * (most - 1) / 2
-        below = f"datum.row >= {self.faint_from}"
+        below = f"datum.row >= {len(self.rows) if self.faint_from is None else self.faint_from}"
         faint = alt.when(below).then(alt.value(0.75)).otherwise(alt.value(1))
         fits = alt.when(f"bandwidth('x') < {_NARROW}").then(alt.value(0)).when(below).then(alt.value(0.75))
         first = base.mark_text(fontSize=14, color=ink, dy=top).encode(text="top_line:N", opacity=faint)
@@ -135,7 +140,7 @@ class Matrix:
     def _row_height(self) -> int:
         return _CELL_PADDING + _LINE * max((len(cell.lines) for cell in self.cells), default=1)
 
-    def _record(self, cell: Cell, picked: Mapping[str, str]) -> dict[str, Any]:
+    def _record(self, cell: Cell, wanted: Mapping[str, str]) -> dict[str, Any]:
         share = cell.share or 0.0
         return {
             **cell.key,
@@ -143,18 +148,18 @@ class Matrix:
             "column": cell.column,
             "kind": "below" if share < 0 else "above",
             "opacity": FULL * abs(share),
-            "top_line": cell.lines[0],
+            "top_line": "".join(cell.lines[:1]),
             "other_lines": "\n".join(cell.lines[1:]),
             "hover": cell.hover,
-            "framed": dict(cell.key) == dict(picked),
+            "framed": bool(wanted) and wanted.items() <= cell.key.items(),
         }
 
 
-def _top(lines: int) -> alt.Axis:
+def _top(lines: int, title: str) -> alt.Axis:
     """Return an axis above the cells for labels of ``lines`` lines."""
     return alt.Axis(
         orient="top",
-        title=None,
+        title=title or None,
         labelAngle=0,
         labelAlign="center",
         labelBaseline="top",
@@ -166,11 +171,11 @@ def _top(lines: int) -> alt.Axis:
     )
 
 
-def _left(names: Sequence[str]) -> alt.Axis:
+def _left(names: Sequence[str], title: str) -> alt.Axis:
     """Return an axis beside the cells for labels of one line or, around the middle of the cell, two."""
     two = [i for i, name in enumerate(names) if "\n" in name]
     middle = {"condition": {"test": f"indexof({two}, datum.value) >= 0", "value": "bottom"}, "value": "middle"}
-    return alt.Axis(labelLimit=alt.expr(_NAME_WIDTH), labelBaseline=middle, title=None)
+    return alt.Axis(labelLimit=alt.expr(_NAME_WIDTH), labelBaseline=middle, title=title or None)
 
 
 def _axis(channel: Any, field: str, names: Sequence[str], axis: alt.Axis) -> Any:

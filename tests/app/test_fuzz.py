@@ -49,7 +49,7 @@ LARGE = [
 
 
 def deep(depth: int) -> Any:
-    """A list in a list in a list."""
+    """Return a list in a list in a list."""
     nested: Any = []
     for _ in range(depth):
         nested = [nested]
@@ -88,7 +88,7 @@ changed_fields = st.one_of(st.just({}), st.just({}), st.dictionaries(fields_of_r
 
 @cache
 def fitting(question: str) -> dict[str, Any]:
-    """By name of each parameter of an analysis values that mostly have its form; made once, as that takes long."""
+    """Return by parameter of an analysis values that mostly have its form; made once, as that takes long."""
     return {spec.name: _fitting(spec) for spec in specs(analyses()[question].Parameters)}
 
 
@@ -100,13 +100,13 @@ def _fitting(spec: ParameterSpec) -> Any:
 
 @cache
 def chosen_of(question: str) -> Any:
-    """Some names of its parameters."""
+    """Return some names of its parameters."""
     return st.lists(st.sampled_from(sorted(fitting(question))), max_size=3, unique=True)
 
 
 @st.composite
 def records(draw: Any) -> dict[str, Any]:
-    """A request as JSON: mostly a question that there is with options that it has, and now and then something else."""
+    """Return a request as JSON: mostly a known question with options of it, and now and then something else."""
     question = draw(questions if draw(st.integers(0, 9)) else names)
     owner = analyses().get(question)
     kind = owner.kind if owner else draw(kinds)
@@ -127,7 +127,7 @@ def accepted(read: Callable[[], T]) -> T:
 
 
 def ask(request: Request) -> None:
-    """Everything that pages and the service do with a request before it becomes a job."""
+    """Do all that pages and the service do with a request before it becomes a job."""
     whole = complete(request)
     require_allowed(whole)
     require_bounded(whole)
@@ -159,7 +159,7 @@ def look(view: AnalysisView) -> None:
 
 
 def record(question: str, **fields: Any) -> dict[str, Any]:
-    """One of :func:`records`."""
+    """Return one of :func:`records`."""
     asked = {} if "data" in fields else {"text": "a film"}
     return {
         analyses()[question].kind: question,

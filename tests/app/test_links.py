@@ -34,7 +34,7 @@ def _script() -> None:
 
 @pytest.fixture
 def app() -> AppTest:
-    """Opened by the link of ``one``, then asked for ``two``."""
+    """Return the page opened by the link of ``one`` and then ``two``."""
     app = AppTest.from_function(_script, default_timeout=60)
     first = View(model="embedded:bert-mini-sst2", text="one")
     app.query_params["r"] = service().store.save_view(first.model_dump(mode="json"))

@@ -42,7 +42,7 @@ QUESTIONS: dict[str, tuple[Request, str]] = {
 
 
 def known(question: Request) -> Request:
-    """Complete; a text's study has no rows to speak of."""
+    """Return the complete request; a text's study has no rows."""
     question = complete(question)
     if question.text is not None:
         question.parameters.pop("rows", None)

@@ -24,7 +24,7 @@ READS = ("SELECT", "PRAGMA", "BEGIN")
 
 @contextmanager
 def writes() -> Iterator[list[str]]:
-    """Every statement that changes a database meanwhile."""
+    """Yield every statement that changes a database meanwhile."""
     statements: list[str] = []
 
     def note(_connection: object, _cursor: object, statement: str, *_: object) -> None:
@@ -58,7 +58,7 @@ PAGES = sorted(page.stem for page in (ROOT / "pages").glob("*.py"))
 
 @pytest.fixture
 def _smaller() -> Iterator[None]:
-    """Pages open with questions that are answered at once."""
+    """Open pages with small questions, which take no time."""
     with smaller_first_answers():
         yield
 
@@ -128,7 +128,7 @@ ENDLESS = Request(
 
 
 def _section() -> None:
-    """A section with a button."""
+    """Draw a section with a button."""
     import streamlit as st
 
     from explainlab.app.place import PageState, Requests

@@ -61,7 +61,7 @@ def visible(markdown: str) -> str:
 
 
 def expected(text: str) -> str:
-    """The same text with every control character and line break as a blank."""
+    """Return the same text with every control character and line break as a blank."""
     return re.sub("[\x00-\x1f\x7f-\x9f\u2028\u2029]", " ", text).replace(JOINER, "")
 
 

@@ -29,7 +29,7 @@ def has_no_violation(page: Page, context: dict[str, Any] | None = None) -> None:
 
 
 def _axe(page: Page) -> Axe:
-    """Axe, which this page reads only once."""
+    """Return Axe, which this page reads only once."""
     axe = Axe()
     if page.evaluate("'axe' in window"):
         axe.axe_script = ""

@@ -55,7 +55,7 @@ FAILED = pytest.StashKey[bool]()
 
 @pytest.fixture(scope="session")
 def serve(tmp_path_factory: pytest.TempPathFactory) -> Serve:
-    """``with serve(script, env) as url``: a Streamlit script on a port of its own, with a home of its own."""
+    """Return ``serve(script, env)``, which runs a Streamlit script on a new port with a new home."""
 
     @contextmanager
     def running(script: Path, env: Mapping[str, str] | None = None) -> Iterator[str]:
@@ -68,7 +68,7 @@ def serve(tmp_path_factory: pytest.TempPathFactory) -> Serve:
 
 @pytest.fixture(scope="session")
 def app(serve: Serve, tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
-    """One ExplainLab for all tests that need no fresh one; a test leaves no job of its own running there.
+    """Yield one ExplainLab for all tests that need no fresh one; a test leaves no job of its own running there.
 
     However long its jobs of one text are expected to take on this machine, they keep their place in the queue.
     """
@@ -79,14 +79,14 @@ def app(serve: Serve, tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]
 
 @pytest.fixture(scope="session")
 def parts(serve: Serve) -> Iterator[str]:
-    """The pages of single parts, drawn from what is made by hand."""
+    """Yield the pages of single parts, drawn from handmade data."""
     with serve(Path(__file__).with_name("parts_app.py")) as url:
         yield url
 
 
 @pytest.fixture(scope="session")
 def chromium(pytestconfig: pytest.Config) -> Iterator[Browser]:
-    """One browser for all tests: the lightest Chromium of the system, else Playwright's own.
+    """Yield one browser for all tests: the lightest Chromium of the system, else Playwright's own.
 
     With pytest's option ``--headed`` it has a window, and needs a whole Chromium.
     """
@@ -121,7 +121,7 @@ def context_of(chromium: Browser) -> Iterator[Callable[..., BrowserContext]]:
 
 
 def calm_context(chromium: Browser, **options) -> BrowserContext:
-    """A context of its own, in whose pages nothing fades."""
+    """Return a new context, in whose pages nothing fades."""
     context = chromium.new_context(**options)
     context.set_default_timeout(120_000)
     context.add_init_script(_CALM)
@@ -170,7 +170,7 @@ def browser_page(context_of: Callable[..., BrowserContext], request: pytest.Fixt
 
 
 def _cancel_all(page: Page) -> None:
-    """Leave no job of a test that failed: it would run before those of all others. The page may have gone blank."""
+    """Cancel all jobs of a failed test: they would run before those of other tests. The page may have gone blank."""
     with suppress(PlaywrightError):
         page.reload()
         wait_for_run(page)
@@ -180,7 +180,7 @@ def _cancel_all(page: Page) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """These tests come last: with a browser begun, no other test of the process could have an event loop of its own."""
+    """Run these tests last: once a browser runs, no other test of the process can have an event loop."""
     here = Path(__file__).parent
     items.sort(key=lambda item: here in item.path.parents)
 

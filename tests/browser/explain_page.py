@@ -24,7 +24,7 @@ OpenPage = Callable[..., Page]
 
 
 def view(text: str, *methods: str | Choice, model: str = SENTIMENT, **fields) -> View:
-    """A view of ``text``; a method without parameters is given by its id."""
+    """Return a view of ``text``; the id of a method stands for the method with its defaults."""
     choices = (Choice(method=method) if isinstance(method, str) else method for method in methods)
     return View(model=model, text=text, methods=tuple(choices), **fields)
 
@@ -101,7 +101,7 @@ def press(page: Page, button: str) -> None:
 
 
 def has_the_frame(page: Page) -> None:
-    """The title that app.py sets, and in the navigation the declared pages only: without it, files would be listed."""
+    """Check the title that app.py sets, and that the navigation lists only declared pages."""
     expect(page.get_by_text("Page not found")).to_have_count(0)
     expect(page).to_have_title(re.compile("ExplainLab$"))
     expect(page.get_by_test_id("stSidebarNavLink")).to_contain_text([entry.title for entry in entries()])

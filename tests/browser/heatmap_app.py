@@ -60,7 +60,7 @@ def attribution(text: str, pair: str | None, cut: int, signed: bool, seed: int) 
 
 
 def prompted(result: Attribution) -> Attribution:
-    """The same with a token of a prompt in place of the first special one."""
+    """Return the same scores with a token of a prompt in place of the first special one."""
     asked = Feature("film: ", 0, 0, True, 0, ("film", ":"), (7, 8), prompt=True)
     return replace(result, features=(asked, *result.features[1:]))
 

@@ -8,7 +8,7 @@ from tests.browser.conftest import wait_for_run
 
 
 def job(page: Page, label: str) -> Locator:
-    """The row of an unfinished job: its progress and its Cancel button."""
+    """Return the row of an unfinished job: its progress and its Cancel button."""
     rows = page.get_by_test_id("stHorizontalBlock").filter(has=page.get_by_role("button", name="Cancel"))
     return rows.filter(has_text=f"{label}:")
 

@@ -103,7 +103,7 @@ class Provider:
 
 @contextlib.contextmanager
 def provider() -> Iterator[str]:
-    """The address of a running provider."""
+    """Yield the address of a running provider."""
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{listening.getsockname()[1]}"
@@ -119,7 +119,7 @@ def provider() -> Iterator[str]:
 
 @contextlib.contextmanager
 def proxy(upstream: str, **headers: str) -> Iterator[str]:
-    """The address of a proxy before ``upstream`` that sets these headers (``_`` for ``-``), whatever a browser sends.
+    """Yield the address of a proxy before ``upstream`` that sets these headers (``_`` for ``-``) over a browser's.
 
     Every connection serves one request, or one websocket.
     """

@@ -25,7 +25,7 @@ MILLISECONDS = 50
 
 
 def view(text: str = TEXT, **fields) -> ActivationView:
-    """A view that costs little."""
+    """Return a view that costs little."""
     return ActivationView(**{"model": NEWS, "text": text, "methods": ("input_x_gradient",), **fields})
 
 
@@ -87,7 +87,7 @@ def test_scrubbing_fills_in_the_text_and_sends_nothing(app, browser_page):
 
 @pytest.fixture
 def patient_model(tmp_path) -> str:
-    """A tiny model that reads long texts: its positions are turned, so that it has no table of them."""
+    """Return a tiny model that reads long texts: its positions are turned, so that it has no table of them."""
     directory = build("llama", tmp_path / "patient")
     for name, key in (("config.json", "max_position_embeddings"), ("tokenizer_config.json", "model_max_length")):
         told = json.loads((directory / name).read_text(encoding="utf-8"))

@@ -45,7 +45,7 @@ def source(tmp_path: Path) -> str:
 
 
 def view(source: str, **fields) -> BenchmarkView:
-    """A view that costs little."""
+    """Return a view that costs little."""
     asked = {"model": SENTIMENT, "methods": ("gradient", "lrp"), "metrics": (COMP,), "sample": "all", **fields}
     return BenchmarkView(source=source, **asked)
 
@@ -72,7 +72,7 @@ def pick_first(page: Page, table: str) -> None:
 
 
 def words(page: Page, text: str) -> Locator:
-    """The first words on the page, not those of a table, that have this text."""
+    """Return the first words on the page, not those of a table, that have this text."""
     return page.get_by_test_id("stMarkdownContainer").filter(has_text=text).first
 
 

@@ -14,7 +14,7 @@ from tests.browser.hostile import HOSTILE
 
 
 def view(text: str = "Funny, warm and never dull.", **fields) -> CandidatesView:
-    """A view that costs little."""
+    """Return a view that costs little."""
     return CandidatesView(**{"model": SENTIMENT, "text": text, "samples": 4, "steps": 2, **fields})
 
 

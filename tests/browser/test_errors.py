@@ -38,7 +38,7 @@ def source(tmp_path) -> str:
 
 
 def view(source: str, **fields) -> ErrorsView:
-    """A view that costs little; rows as in the file."""
+    """Return a view that costs little; rows as in the file."""
     chosen = {"model": SENTIMENT, "method": "input_x_gradient", "sort": "row", **fields}
     return ErrorsView(source=source, **chosen)
 
@@ -140,7 +140,7 @@ def test_axe_finds_nothing_where_there_is_no_file(app, browser_page, tmp_path):
 
 
 def bytes_received(page: Page) -> list[int]:
-    """The bytes of each message that the server will send to ``page``, a list that grows."""
+    """Return the bytes of each message that the server will send to ``page``, a list that grows."""
     received: list[int] = []
     page.on("websocket", lambda socket: socket.on("framereceived", lambda message: received.append(len(message))))
     return received

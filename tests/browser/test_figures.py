@@ -72,7 +72,7 @@ Pictures = tuple[dict[str, Chart], dict[str, Heatmap]]
 
 @pytest.fixture(scope="module")
 def figures(tmp_path_factory: pytest.TempPathFactory) -> Pictures:
-    """The charts and the heatmaps of every analysis, by names that tell them apart.
+    """Return the charts and the heatmaps of every analysis, by unique names.
 
     They are of a text before a real model, and of a few rows before a tiny one with its classes.
     """
@@ -98,7 +98,7 @@ def figures(tmp_path_factory: pytest.TempPathFactory) -> Pictures:
 
 
 def charts_of(values: Sequence[Any]) -> dict[str, Chart]:
-    """The charts of no single result: those that are made of an attribution alone, and of several values of a kind."""
+    """Return the charts of no single result: of an attribution alone, and of several values of a kind."""
     charts: dict[str, Chart] = {}
     folders = sorted(path.parent.name for path in (ROOT / "explainlab" / "analyses").glob("*/figures.py"))
     for module in (scores, *(import_module(f"explainlab.analyses.{folder}.figures") for folder in folders)):
@@ -118,7 +118,7 @@ def charts_of(values: Sequence[Any]) -> dict[str, Chart]:
 
 @pytest.fixture(scope="module")
 def page_file(figures: Pictures, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A page with all charts, in the app's font, each with its buttons that save it, and all heatmaps' SVG."""
+    """Return a page with all charts, in the app's font, each with its buttons that save it, and all heatmaps' SVG."""
     charts, maps = figures
     drawn = [{**json.loads(chart.figure.to_json()), "config": chart.config} for chart in charts.values()]
     places = "".join(
@@ -167,7 +167,7 @@ def test_no_text_is_cut_on_a_page_or_in_a_saved_picture_in_a_narrow_and_in_a_wid
 
 
 def few_rows(directory: Path, model: Classifier) -> str:
-    """A file of :data:`TEXT` and the first embedded examples that fit ``model``, with something marked in each."""
+    """Return a file of :data:`TEXT` and the first embedded examples that fit ``model``, with marks in each."""
     file = directory / f"{len(model.labels)}.csv"
     rows = read_dataset(examples_for(model.labels).id, limit=3).rows
     with file.open("w", newline="", encoding="utf-8") as opened:

@@ -14,7 +14,7 @@ from tests.browser.explain_page import choose
 
 @pytest.fixture
 def open_case(browser_page: Callable[..., Page], parts: str) -> Callable[..., Page]:
-    """``open_case(name, **context)``: the page drawn with one of the app's cases."""
+    """Return ``open_case(name, **context)``: the page with one of the app's cases."""
 
     def opened(case: str, **context) -> Page:
         page = browser_page(f"{parts}/?case={case}", **context)
@@ -29,7 +29,7 @@ def heatmap(page: Page, which: int = 0) -> Locator:
 
 
 def option(page: Page, name: str, which: int = 0) -> Locator:
-    """The token whose accessible name starts with ``name``."""
+    """Return the token whose accessible name starts with ``name``."""
     return heatmap(page, which).locator(f'.token[aria-label^="{name},"]')
 
 
@@ -57,7 +57,7 @@ def hover_opens_one_card(page: Page) -> None:
 
 
 def is_for_all(page: Page) -> None:
-    """With everything shown and a card open, axe finds nothing."""
+    """Check that axe finds nothing with everything shown and a card open."""
     for name in ("Special tokens", "Numbers"):
         toggle = heatmap(page).get_by_role("button", name=name)
         if toggle.get_attribute("aria-pressed") != "true":

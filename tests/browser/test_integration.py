@@ -16,7 +16,7 @@ from tests.browser.jobs import cancel
 
 
 def view(text: str = "Funny, warm and never dull.", **fields) -> IntegrationView:
-    """A view that costs little."""
+    """Return a view that costs little."""
     return IntegrationView(**{"model": SENTIMENT, "text": text, "steps": "2,5,10", "compare": (3, 9), **fields})
 
 

@@ -25,7 +25,7 @@ RUNNING = re.compile(r"gradients, about \d+ (s|min) left")
 
 
 def stored(app: App, asked) -> Callable[[], Attribution | None]:
-    """Looks for the answer to the only method of a view in the store."""
+    """Return a function that looks for the answer to a view's only method in the store."""
     store, key = app.store, request_key(asked.requests()[0], model_digest(asked.model))
     return lambda: store.get(key)
 

@@ -23,7 +23,7 @@ MINE = Template(
 
 @pytest.fixture(scope="module")
 def model(app, tmp_path_factory) -> str:
-    """A tiny language model; its template is saved where the app looks for it."""
+    """Return a tiny language model; its template is saved where the app looks for it."""
     folder = app.home / "templates"
     folder.mkdir(exist_ok=True)
     (folder / "mine.json").write_text(MINE.model_dump_json(), encoding="utf-8")

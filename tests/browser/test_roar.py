@@ -18,7 +18,7 @@ BODY = roar_body()
 
 
 def masked(page: Page, measure: int) -> list[str]:
-    """The words that are struck out under a measure."""
+    """Return the words that are struck out under a measure."""
     return page.locator(".mask").nth(measure).locator("del").all_inner_texts()
 
 

@@ -37,7 +37,7 @@ def ask(app: App, button: str, query: str = "", page: str = "") -> None:
 
 
 def computed(app: App, text: str) -> list[Run]:
-    """Two maps of ``text`` that the Explain page has made, the newest first."""
+    """Return two maps of ``text`` that the Explain page has made, the newest first."""
     ask(app, "Explain", app.link(view(text, "occlusion", "input_x_gradient")).partition("?")[2])
     return recorded(app, Filters(words=line(text)), 2)
 
@@ -146,7 +146,7 @@ def test_a_run_leads_to_its_page(app, browser_page):
 
 
 def is_for_all(page: Page, context: dict[str, Any] | None = None) -> None:
-    """Axe finds nothing, and a narrow window needs no sideways scrolling."""
+    """Check that axe finds nothing, and that a narrow window needs no sideways scrolling."""
     has_no_violation(page, context)
     wide = page.viewport_size
     page.set_viewport_size({"width": 420, "height": 900})

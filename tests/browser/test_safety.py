@@ -20,7 +20,7 @@ PAIR = " ".join(hostile.MARKS)
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A tiny model whose classes are called so."""
+    """Return a tiny model with these names of classes."""
     directory = build("bert", tmp_path_factory.mktemp("hostile model"))
     path = directory / "config.json"
     config = json.loads(path.read_text(encoding="utf-8"))
@@ -65,7 +65,7 @@ def guarded(browser_page: OpenPage, hostile_app: App) -> Iterator[OpenPage]:
 
 
 def shows(page: Page, *texts: str) -> None:
-    """The maps show these words, character for character."""
+    """Check that the maps show these words, character for character."""
     for text in texts:
         for word in text.split():
             expect(heatmaps(page).first.locator(".text")).to_contain_text(word)

@@ -32,7 +32,7 @@ server_metadata_url = "{provider}/.well-known/openid-configuration"
 
 @pytest.fixture(scope="module")
 def signing(serve: Serve, tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
-    """A hosted ExplainLab that asks a provider who somebody is."""
+    """Yield a hosted ExplainLab with sign-in by a provider."""
     home = tmp_path_factory.mktemp("hosted")
     with provider() as known:
         secrets = home / "secrets.toml"
@@ -44,7 +44,7 @@ def signing(serve: Serve, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 
 @pytest.fixture
 def stranger(context_of: Callable[..., BrowserContext]) -> Iterator[Page]:
-    """A page of a browser that knows nobody; with the other tests' context it has their compiled scripts."""
+    """Yield a page of a browser without a session; the other tests' context gives it their compiled scripts."""
     context = context_of()
     context.clear_cookies()
     page = context.new_page()

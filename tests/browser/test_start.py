@@ -59,7 +59,7 @@ def shows_what_was_asked(page: Page) -> None:
 
 
 def costs(page: Page) -> list[str]:
-    """Passes and seconds of each map: the very same only if nothing was computed again."""
+    """Return passes and seconds of each map: they are equal only if the app computed nothing again."""
     return page.get_by_test_id("stCaptionContainer").filter(has_text="forward").all_inner_texts()
 
 

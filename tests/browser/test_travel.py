@@ -58,7 +58,7 @@ def test_a_phone_opens_on_the_answer_needs_no_sideways_scrolling_and_asks_no_oth
 
 
 def fits(page: Page) -> None:
-    """Neither the page nor anything drawn on it is wider than a phone."""
+    """Check that neither the page nor any part of it is wider than a phone."""
     wait_for_run(page)
     assert page.get_by_test_id("stMain").evaluate("main => main.scrollWidth - main.clientWidth") <= 0
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]

@@ -14,7 +14,7 @@ from explainlab.text.units import Feature
 
 @pytest.fixture
 def attribution() -> Callable[..., Attribution]:
-    """``attribution(text, scores)``: the blank-separated words of ``text``, between two special tokens, with scores.
+    """Return ``attribution(text, scores)``: the words of ``text`` between two special tokens, with scores.
 
     ``scores`` are those of all features; ``spans`` replaces the words, ``pair`` adds a second text.
     """

@@ -31,7 +31,7 @@ def first(encoder: Classifier) -> Attribution:
 
 
 def content(one: Attribution) -> list[tuple[str, float]]:
-    """The words and their scores."""
+    """Return the words and their scores."""
     return [(f.text, float(s)) for f, s in zip(one.features, one.scores, strict=True) if not f.special]
 
 

@@ -57,7 +57,7 @@ class Document(HTMLParser):
 
 @pytest.fixture
 def hostile(attribution):
-    """An attribution with hostile text in every place that text can come from."""
+    """Return an attribution with hostile text in every place that text can come from."""
     result = attribution(
         " ".join(HOSTILE), warnings=(HOSTILE[0],), notes=(HOSTILE[1],), versions={HOSTILE[2]: HOSTILE[0]}
     )

@@ -26,7 +26,7 @@ from explainlab.request import Request
 
 
 def flow(drawn, part=0):
-    """The text that a paragraph shows."""
+    """Return the text that a paragraph shows."""
     own = [t for t in drawn.tokens if t.part == part and not t.special]
     return "".join(t.before + t.shown for t in own) + drawn.paragraphs[part].tail
 

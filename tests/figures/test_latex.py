@@ -10,7 +10,7 @@ from explainlab.figures.latex import RULE, document, escaped, measured, stacked,
 
 
 def well_formed(document: str) -> None:
-    """Braces are balanced, environments close in order, and every row has as many cells as its table has columns."""
+    """Check that braces match, that environments close in order, and that every row has a cell for each column."""
     plain = re.sub(r"\\[\\{}$&#_%]", "", document)
     depth = 0
     for character in plain:

@@ -42,7 +42,7 @@ CHOSEN: list[dict[str, Any]] = [
 
 @pytest.fixture(scope="module")
 def model(zoo_path: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The tiny RoBERTa, which tells all characters apart, in a folder with an awkward name."""
+    """Return the tiny RoBERTa, whose tokens distinguish all characters, in a folder with an awkward name."""
     link = tmp_path_factory.mktemp("models") / 'it\'s a "model" $x'
     link.symlink_to(zoo_path("roberta"))
     return str(link)

@@ -11,6 +11,6 @@ from tests.pages.scripted import smaller_first_answers
 
 @pytest.fixture(scope="module", autouse=True)
 def _smaller() -> Iterator[None]:
-    """Pages open with questions that are answered at once; the tests in a browser open them with their own."""
+    """Open pages with small questions, which take no time; the browser tests use the real first questions."""
     with smaller_first_answers():
         yield

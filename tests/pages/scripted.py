@@ -40,7 +40,7 @@ def smaller_first_answers() -> Iterator[None]:
 
 
 def opened(page: str, **query: str) -> AppTest:
-    """The page in ``pages/`` with this query in its address, answered."""
+    """Return the page in ``pages/`` with this query in its address, answered."""
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=SECONDS)
     if page != "explain":  # which the app opens with
         app.switch_page(str(ROOT / "pages" / f"{page}.py"))
@@ -67,7 +67,7 @@ def until_a_job_ends() -> None:
 
 
 def planned(app: AppTest) -> list[str]:
-    """The lines that tell what a question will take, as a reader sees them: one beside each button that asks one."""
+    """Return the visible estimates of a page: one beside each button."""
     lines = (words([caption]) for caption in app.caption)
     return [line for line in lines if line.startswith("Takes ") and "through the model" in line]
 
@@ -87,18 +87,18 @@ def await_page(app: AppTest, shows: Callable[[], object]) -> None:
 
 
 def following(app: AppTest, view: BaseModel, **fields: Any) -> AppTest:
-    """The page by the link of ``view`` with these fields."""
+    """Return the page by the link of ``view`` with these fields."""
     app.query_params["r"] = link_of(view, **fields)
     return answered(app.run())
 
 
 def linked(page: str, view: BaseModel, **fields: Any) -> AppTest:
-    """A page that opens by the link of ``view`` with these fields."""
+    """Return a page that opens by the link of ``view`` with these fields."""
     return opened(page, r=link_of(view, **fields))
 
 
 def link_of(view: BaseModel, **fields: Any) -> str:
-    """The id under which ``view`` with these fields is saved."""
+    """Return the id under which ``view`` with these fields is saved."""
     view = type(view)(**{**view.model_dump(), **fields})
     return service().store.save_view(view.model_dump(mode="json"))
 
@@ -114,7 +114,7 @@ def charts(app: AppTest) -> list[str]:
 
 
 def words(elements: Iterable[Any]) -> str:
-    """All that these elements say, as a reader sees it."""
+    """Return the visible words of these elements."""
     return " ".join(element.value for element in elements).replace("\\", "")
 
 

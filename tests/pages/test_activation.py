@@ -16,13 +16,13 @@ SENTIMENT = "embedded:bert-mini-sst2"
 
 @pytest.fixture(scope="module")
 def first() -> AppTest:
-    """The page as it opens; tests must not change it."""
+    """Return the page as it opens; tests must not change it."""
     return opened("activation")
 
 
 @pytest.fixture
 def app() -> AppTest:
-    """A page of one's own."""
+    """Return a new page that the test may change."""
     return opened("activation")
 
 

@@ -22,7 +22,7 @@ NEWS = "embedded:gpt2-mini-ag-news"
 
 
 def asked(model: str, text: str, unit: str = "token") -> AppTest:
-    """The page with its maps of ``text``, by a link."""
+    """Return the page with its maps of ``text``, by a link."""
     view = View(model=model, text=text, unit=unit, methods=(Choice(method="gradient"),))
     app = opened()
     app.query_params["r"] = service().store.save_view(view.model_dump(mode="json"))

@@ -23,13 +23,13 @@ CHEAP = first_view().model_copy(
 
 @pytest.fixture(scope="module")
 def first() -> AppTest:
-    """The page as it opens; tests must not change it."""
+    """Return the page as it opens; tests must not change it."""
     return opened("candidates")
 
 
 @pytest.fixture
 def app() -> AppTest:
-    """A page of one's own."""
+    """Return a new page that the test may change."""
     return opened("candidates")
 
 

@@ -29,7 +29,7 @@ WRONG = [(HOSTILE, "positive"), ("A joy from the first scene to the last.", "neg
 
 
 def written(path: Path, rows: list[tuple[str, str]], header: tuple[str, str] = ("text", "label")) -> str:
-    """A CSV file of these rows."""
+    """Return a CSV file of these rows."""
     with path.open("w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows([header, *rows])
     return str(path)
@@ -37,30 +37,30 @@ def written(path: Path, rows: list[tuple[str, str]], header: tuple[str, str] = (
 
 @pytest.fixture
 def source(tmp_path: Path) -> str:
-    """Seven rows, three of them with the other label than any reader would give."""
+    """Return a file of seven rows, three of them with an obviously wrong label."""
     right = [*((text, "negative") for text in NEGATIVE), *((text, "positive") for text in POSITIVE)]
     return written(tmp_path / "rows.csv", [*right, *WRONG])
 
 
 @pytest.fixture(scope="module")
 def first() -> AppTest:
-    """The page as it opens; tests must not change it."""
+    """Return the page as it opens; tests must not change it."""
     return opened("errors")
 
 
 @pytest.fixture
 def app() -> AppTest:
-    """A page of one's own."""
+    """Return a new page that the test may change."""
     return opened("errors")
 
 
 def cheap(source: str, **fields) -> AppTest:
-    """The page on ``source``, with a method of one pass."""
+    """Return the page on ``source``, with a method of one pass."""
     return linked("errors", first_view(), **{"source": source, "method": "input_x_gradient", **fields})
 
 
 def rows(app: AppTest) -> list[int]:
-    """The row numbers in the table."""
+    """Return the row numbers in the table."""
     return next(frame.value for frame in app.dataframe if "Predicted" in frame.value)["Row"].tolist()
 
 

@@ -31,7 +31,7 @@ ASK = "Explain all mistakes"
 
 @pytest.fixture
 def source(tmp_path: Path) -> str:
-    """Five rows, the last three with the other label than any reader would give."""
+    """Return a file of five rows, the last three with an obviously wrong label."""
     path = tmp_path / "rows.csv"
     with path.open("w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows([("text", "label"), *ROWS])
@@ -56,7 +56,7 @@ def tables(app: AppTest) -> list:
 
 
 def explained(app: AppTest) -> AppTest:
-    """With the answer, which an earlier test may have asked."""
+    """Return the page with the answer, which an earlier test may have computed."""
     return press(app, ASK) if ASK in [button.label for button in app.button] else app
 
 
@@ -107,7 +107,7 @@ TOPICS = [
 
 @pytest.fixture
 def clear(tmp_path: Path) -> str:
-    """Praise of a film about each topic as negative, and blame as it is: words of the praise are clear, topics not."""
+    """Return a file of praise and blame, all labelled negative: words of praise are clear drivers, topics are not."""
     path = tmp_path / "clear.csv"
     with path.open("w", newline="", encoding="utf-8") as file:
         praise, blame = ([(f"This is a {word} film about {topic}.", "negative") for topic in TOPICS] for word in WORDS)

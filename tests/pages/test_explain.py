@@ -29,13 +29,13 @@ SECONDS = 120
 
 @pytest.fixture(scope="module")
 def first() -> AppTest:
-    """The app as it opens, once its heatmaps are drawn; tests must not change it."""
+    """Return the app as it opens, once its heatmaps are drawn; tests must not change it."""
     return answered(opened())
 
 
 @pytest.fixture
 def app() -> AppTest:
-    """An app of one's own."""
+    """Return a new app that the test may change."""
     return answered(opened())
 
 
@@ -58,7 +58,7 @@ def _busy(app: AppTest) -> bool:
 
 
 def reproduced(app: AppTest) -> str:
-    """The code that gives the same numbers, once it has been unfolded."""
+    """Return the code that gives the same numbers, after unfolding it."""
     app.session_state["reproduce"] = True
     return app.run().code[0].value
 
@@ -156,7 +156,7 @@ def test_every_map_says_what_it_explains_and_the_reader_may_choose_for_all(app: 
 
 
 def words(app: AppTest) -> str:
-    """All that the page says in Markdown, as a reader sees it."""
+    """Return the visible words of the page's Markdown."""
     return " ".join(element.value for element in app.markdown).replace("\\", "")
 
 

@@ -21,13 +21,13 @@ FEW = first_view().model_copy(update={"steps": "2,4", "compare": (2, 4)})
 
 @pytest.fixture(scope="module")
 def first() -> AppTest:
-    """The page as it opens, once all is drawn; tests must not change it."""
+    """Return the page as it opens, once all is drawn; tests must not change it."""
     return opened("integration")
 
 
 @pytest.fixture
 def app() -> AppTest:
-    """A page of one's own."""
+    """Return a new page that the test may change."""
     return opened("integration")
 
 

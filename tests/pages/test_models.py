@@ -21,12 +21,12 @@ MAKE = "Make the model"
 
 
 def tiny(**fields) -> AppTest:
-    """The page on a link to a training of a tiny model, not yet asked for."""
+    """Return the page on a link to a training of a tiny model, before its button is pressed."""
     return linked("models", first_view(), **{"base": "bert", "settings": TINY, "validation_share": 0.2, **fields})
 
 
 def unfolded(app: AppTest, model_id: str) -> AppTest:
-    """The page with the card of a model."""
+    """Return the page with the card of a model."""
     app.session_state[f"models_{model_id}"] = True
     return app.run()
 

@@ -40,7 +40,7 @@ def nowhere(answer: Any, ended: Any, help: Any, places: int, prefer: Any) -> Dis
 
 @pytest.fixture(scope="module")
 def idle() -> Iterator[Service]:
-    """The app's service while no worker can be had: whatever pages ask waits, so that a link costs no computation."""
+    """Yield the app's service without a worker: every request of a page waits, so a link costs no computation."""
     with (
         pytest.MonkeyPatch.context() as patch,
         Service(Store("sqlite://"), "cpu", engine=nowhere) as service,

@@ -20,7 +20,7 @@ ASKED = Request(model="embedded:bert-mini-sst2", text="A warm and funny film.", 
 
 @pytest.fixture
 def views(service: Service) -> dict[str, AnalysisView]:
-    """By page the views behind the buttons of a run."""
+    """Return by page the views behind the buttons of a run."""
     assert service.engine.wait(service.submit(resolve(ASKED, LOCAL)), 60)
     shown = page_of(ASKED)
     others = {entry.url: view for entry, view in views_elsewhere(carried_by(ASKED), "explain").items()}

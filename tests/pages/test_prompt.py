@@ -58,7 +58,7 @@ def press(app: AppTest, label: str) -> AppTest:
 
 
 def words(elements) -> str:
-    """All that these elements say, as a reader sees it."""
+    """Return the visible words of these elements."""
     return " ".join(element.value for element in elements).replace("\\", "")
 
 

@@ -44,7 +44,7 @@ def _waited(service: Service, request: Request, user: User = LOCAL) -> Run:
 
 
 def told(app: AppTest) -> str:
-    """All that the page says."""
+    """Return the words of the page."""
     parts = (app.header, app.subheader, app.markdown, app.caption, app.info, app.success, app.warning, app.error)
     return " ".join(words(part) for part in parts)
 
@@ -260,7 +260,7 @@ def test_many_are_filtered_and_paged(service: Service) -> None:
 
 @pytest.fixture
 def cut_short(service: Service) -> Service:
-    """Three questions that a server before this one did not live to answer, one of them nobody's business."""
+    """Return a service after another server's end, with three unanswered questions, one of them of another user."""
     before = Store(settings().store_url).unfinished
     for number, user in enumerate((LOCAL, LOCAL, BOB)):
         request = complete(Request(model=MODEL, text=f"{TEXT} {number}", question="input_x_gradient"))

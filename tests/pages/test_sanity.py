@@ -19,7 +19,7 @@ HOSTILE = "<b>Dull</b> [x](https://evil.example), long & never funny"
 
 @pytest.fixture
 def source(tmp_path: Path) -> str:
-    """Two texts, the first hostile, the second without a word in its top 15%."""
+    """Return a file of two texts, the first hostile, the second without a word in its top 15%."""
     path = tmp_path / "rows.csv"
     with path.open("w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows([("text", "label"), (HOSTILE, "negative"), ("Fine.", "positive")])
@@ -27,7 +27,7 @@ def source(tmp_path: Path) -> str:
 
 
 def small(source: str, **fields) -> SanityView:
-    """A view of one draw by a method of one pass."""
+    """Return a view of one draw by a method of one pass."""
     one_draw = {"source": source, "sample": "first", "methods": ("gradient",), "draws": 1, "mode": "cascading"}
     return first_view().model_copy(update={**one_draw, **fields})
 

@@ -66,7 +66,7 @@ each_page = pytest.mark.parametrize("case", CASES, ids=[case.page for case in CA
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
-    """Two small files; the second has a hostile name and columns called otherwise."""
+    """Return two small files; the second has a hostile name and unusual columns."""
     folder = tmp_path_factory.mktemp("sets")
     first, second = folder / "plain.jsonl", folder / HOSTILE
     rows = [("A dull film.", "negative"), ("A warm film of today.", "positive")]  # one long enough for every metric
@@ -76,7 +76,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
 
 
 def chosen(case: Case, files: tuple[str, str], models: tuple[str, ...]) -> BaseModel:
-    """The view of the page with further models, the hostile file, and one that is not there."""
+    """Return the view of the page with further models, the hostile file, and one that is not there."""
     first, second = files
     sets: dict[str, Any] = {
         "source": first,
@@ -99,7 +99,7 @@ def cells(app: AppTest) -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def pages(files: tuple[str, str], zoo_path: Callable[[str], Path]) -> dict[str, AppTest]:
-    """The pages with two models on three data sets, asked by a reader. Tests must not change them."""
+    """Return the pages after a reader's question about two models on three data sets. Tests must not change them."""
     models = (str(zoo_path("bert")),)
     asked = {}
     for case in CASES:

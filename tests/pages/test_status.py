@@ -41,7 +41,7 @@ GRID = Request(model="bilstm_attention", question="roar", data="embedded:meals",
 
 
 def beside_jobs() -> AppTest:
-    """The page while jobs are running."""
+    """Return the page while jobs are running."""
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
     app.switch_page(str(ROOT / "pages" / "status.py")).run()
     assert not app.exception
@@ -50,7 +50,7 @@ def beside_jobs() -> AppTest:
 
 @pytest.fixture(autouse=True)
 def always_urgent(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One endless text lets nobody's data set run."""
+    """Give an endless text precedence over data sets for as long as it runs."""
     monkeypatch.setattr(settings(), "max_urgent_seconds", 10**6)
 
 

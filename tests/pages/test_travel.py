@@ -28,7 +28,7 @@ def explain() -> AppTest:
 
 
 def visit(app: AppTest, page: str, **query: str) -> AppTest:
-    """Another page of the same session, as a press in the navigation opens it."""
+    """Return another page of the same session, as a press in the navigation opens it."""
     app.switch_page(str(ROOT / "pages" / f"{page}.py"))
     app.query_params.clear()
     for name, value in query.items():

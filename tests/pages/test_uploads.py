@@ -36,7 +36,7 @@ def app() -> AppTest:
 
 
 def unfold(app: AppTest, page: str = "errors") -> AppTest:
-    """The place for files, columns and labels, unfolded."""
+    """Return the place for files, columns and labels, unfolded."""
     app.session_state[f"{page}_data_options"] = True
     return app.run()
 
@@ -46,17 +46,17 @@ def bring(app: AppTest, name: str, content: bytes) -> AppTest:
 
 
 def box(app: AppTest, label: str) -> Selectbox:
-    """The box whose label begins so."""
+    """Return the box whose label begins with this text."""
     return next(box for box in app.selectbox if box.label.startswith(label))
 
 
 def left_out(app: AppTest) -> Multiselect:
-    """The labels whose rows are left out."""
+    """Return the labels whose rows are left out."""
     return next(box for box in app.multiselect if box.label.startswith("Leave out"))
 
 
 def matched(app: AppTest) -> AppTest:
-    """With the file's columns and labels matched, and predicted."""
+    """Return the page after matching the file's columns and labels, and predicting."""
     for role, column in (("Text", "review"), ("Label", "opinion")):
         box(app, f"{role} column").set_value(column).run()
     press(app, "Check the labels")
@@ -248,7 +248,7 @@ def test_a_page_with_a_data_set_reads_other_columns(page: str, tmp_path: Path) -
 
 @pytest.fixture
 def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
-    """Until this is set, no file's labels are counted, unless that is cancelled."""
+    """Yield an event: until it is set, counting of a file's labels waits, unless it is cancelled."""
     let_go, watch = threading.Event(), FileTask._watch
 
     def watched(task: FileTask[Any], share: float) -> None:

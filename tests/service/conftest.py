@@ -21,7 +21,7 @@ Computation = Callable[[JobContext], None]
 
 
 def raising(error: BaseException) -> Computation:
-    """A computation that ends like this."""
+    """Return a computation that ends like this."""
 
     def compute(_: JobContext) -> None:
         raise error
@@ -55,7 +55,7 @@ class Bench:
         return self.engine.submit(text, resolve(Request(model="m", text=text, question="random"), user), urgent)
 
     def busy(self) -> Job:
-        """A job that is running now and ends with :meth:`go`."""
+        """Return a job that is running now and ends with :meth:`go`."""
         job = self.submit("busy")
         assert self.started.acquire(timeout=SOON)
         return job

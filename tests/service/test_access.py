@@ -46,7 +46,7 @@ def request(model: str, **chosen: Any) -> Request:
 
 
 def computed(service: Service, asked: Request, user: User) -> Run:
-    """The run of a question that ``user`` asked and waited for."""
+    """Ask a question as ``user``, wait for the answer, and return its run."""
     job = service.submit(resolve(asked, user))
     assert service.engine.wait(job, SOON)
     assert job.progress.status == "done"

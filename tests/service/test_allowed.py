@@ -27,7 +27,7 @@ SOON = 60
 
 @pytest.fixture
 def places(zoo_path: Callable[[str], Path], tmp_path: Path) -> Path:
-    """``models/`` with ``inside``, links to it and out of it, and adapters; beside it, not to be used, ``outside``."""
+    """Make ``models/`` with ``inside``, links to it and out of it, and adapters; beside it ``outside``, forbidden."""
     inside, outside = tmp_path / "models" / "inside", tmp_path / "outside"
     for place in (inside, outside):
         shutil.copytree(zoo_path("bert"), place)

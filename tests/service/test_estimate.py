@@ -23,7 +23,7 @@ NOISE = 0.15
 
 
 def told(name: str, pace: Pace | None = None) -> tuple[list[tuple[float, float, float | None]], Estimate]:
-    """Seconds, share and time left after every event of a recorded job, and its estimate at the end."""
+    """Return seconds, share and time left after every event of a recorded job, and its estimate at the end."""
     estimate, snapshots = Estimate(pace), []
     for now, what, work, *exact in RECORDED[name]:
         if what == "end":
@@ -44,7 +44,7 @@ def pace_of(name: str) -> Pace:
 
 
 def earlier(name: str) -> Pace | None:
-    """The pace of the job that asked the same about fewer rows, if there was one."""
+    """Return the pace of the job with the same question about fewer rows, if there was one."""
     return pace_of(f"{name} earlier") if f"{name} earlier" in RECORDED else None
 
 

@@ -27,7 +27,7 @@ EXPORTS = 4
 
 @cache
 def exported() -> list[Any]:
-    """An attribution and a study of each kind, as JSON."""
+    """Return an attribution and a study of each kind, as JSON."""
     model = load_model("embedded:bert-mini-sst2", device="cpu")
     explained = explain(model, "a stirring film", "integrated_gradients", steps=2, rule="right")
     return [

@@ -27,7 +27,7 @@ Set = Callable[..., None]
 
 @pytest.fixture
 def having(monkeypatch: pytest.MonkeyPatch) -> Set:
-    """``having(name=value)``: settings for one test."""
+    """Return ``having(name=value)``, which changes settings for one test."""
     return lambda **values: [monkeypatch.setattr(settings(), name, value) for name, value in values.items()]
 
 
@@ -53,7 +53,7 @@ def ask_study(study: str = "path_gradients", **fields: Any) -> Request:
 
 
 def refused(question: Request, error: type[Exception], match: str) -> None:
-    """The one way in does not let ``question`` pass."""
+    """Check that the one way in does not let ``question`` pass."""
     with pytest.raises(error, match=match):
         resolve(question)
 

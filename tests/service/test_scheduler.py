@@ -59,7 +59,7 @@ def test_the_order_told_is_the_order_taken_is_the_slow_one(asked: list[tuple[set
 
 
 def served(turns: Scheduler, count: int) -> list[str]:
-    """The keys of the jobs that have the next ``count`` turns; none of them ends."""
+    """Return the keys of the jobs that have the next ``count`` turns; none of them ends."""
     keys = []
     for _ in range(count):
         job = turns.turn()

@@ -43,18 +43,18 @@ def url(tmp_path: Path) -> str:
 
 @pytest.fixture
 def folder(zoo_path: Callable[[str], Path], tmp_path: Path) -> Path:
-    """A copy of the tiny BERT that a test may change."""
+    """Return a copy of the tiny BERT that a test may change."""
     return Path(shutil.copytree(zoo_path("bert"), tmp_path / "model"))
 
 
 @pytest.fixture
 def ask(folder: Path) -> Ask:
-    """A request to the tiny BERT; any field can be chosen."""
+    """Return a request to the tiny BERT; any field can be chosen."""
     return lambda **chosen: Request(**{"model": str(folder), "text": TEXT, "question": "input_x_gradient", **chosen})
 
 
 def serve(url: str = "sqlite://") -> Service:
-    """A service as a fresh process would open it on the same store."""
+    """Return a service as a fresh process would open it on the same store."""
     return Service(Store(url), "cpu")
 
 
@@ -153,7 +153,7 @@ def test_a_changed_method_computes_anew(url: str, ask: Ask, monkeypatch: pytest.
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    """A data file of a few texts."""
+    """Return a data file of a few texts."""
     file = tmp_path / "texts.csv"
     file.write_text("text\n" + "\n".join(f'"{text}"' for text in CORPUS), encoding="utf-8")
     return file
@@ -161,7 +161,7 @@ def data(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def from_entropy(ask: Ask, data: Path) -> Ask:
-    """A request that starts from the most uniformly predicted text of the data file."""
+    """Return a request that starts from the most uniformly predicted text of the data file."""
     chosen = {"baseline": "max_entropy", "baseline_data": str(data)}
     return lambda **fields: ask(question="occlusion", parameters=chosen, **fields)
 
@@ -226,7 +226,7 @@ def test_a_store_without_its_notes_remembers_nothing_and_answers(url: str, from_
 
 @contextmanager
 def full_disk() -> Iterator[None]:
-    """Database files opened meanwhile cannot grow: SQLite itself refuses, as on a full disk."""
+    """Keep open database files from growing: SQLite itself refuses, as on a full disk."""
 
     def limit(connection, _) -> None:
         _, _, path = connection.execute("PRAGMA database_list").fetchone()

@@ -32,7 +32,7 @@ SECRET = ASKED.model_copy(update={"name": "mine", "instruction": "A secret promp
 
 @pytest.fixture
 def hosted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """An instance with sign-in that serves every model."""
+    """Return an instance with sign-in that serves every model."""
     monkeypatch.setattr(settings(), "home", tmp_path)
     monkeypatch.setattr(settings(), "auth", "oidc")
     monkeypatch.setattr(settings(), "allowed_models", "*")

@@ -55,7 +55,7 @@ def having(cores: int) -> dict[str, str]:
 
 
 def kill_all(process: subprocess.Popen[bytes]) -> None:
-    """The process and all that it has started, at once."""
+    """Kill the process and all its children at once."""
     for one in [*psutil.Process(process.pid).children(recursive=True), process]:
         one.kill()
     process.wait()
@@ -63,7 +63,7 @@ def kill_all(process: subprocess.Popen[bytes]) -> None:
 
 @contextmanager
 def a_head(cores: int | None = None) -> Iterator[Head]:
-    """A cluster at the address of the settings, with a token."""
+    """Yield a cluster at the address of the settings, with a token."""
     if find_spec("ray") is None:
         pytest.skip("needs Ray: pip install ray==2.60.0")
     with pytest.MonkeyPatch.context() as patch:
@@ -80,14 +80,14 @@ def a_head(cores: int | None = None) -> Iterator[Head]:
 
 @pytest.fixture(scope="module")
 def head(_home: object) -> Iterator[Head]:
-    """One for all tests of a module."""
+    """Yield one cluster for all tests of a module."""
     with a_head() as cluster_there:
         yield cluster_there
 
 
 @pytest.fixture(scope="module", params=first(["processes"], ["processes", "ray"], "a minute: it starts a cluster"))
 def fleet(request: pytest.FixtureRequest, _home: object) -> Iterator[Service]:
-    """A service on the two; a test leaves no job of its own there."""
+    """Yield a service on both workers; a test leaves no job there."""
     if request.param == "ray":
         request.getfixturevalue("head")
     with pytest.MonkeyPatch.context() as patch:

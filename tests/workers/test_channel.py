@@ -15,7 +15,7 @@ from explainlab.workers.wire import Unexpected, error_of, error_record, reader_o
 
 
 def joined() -> tuple[Channel, Channel]:
-    """Two ends that talk with each other."""
+    """Return two ends that talk with each other."""
     (a, b), (c, d) = os.pipe(), os.pipe()
     return (
         Channel(os.fdopen(a, "rb"), os.fdopen(d, "wb")),

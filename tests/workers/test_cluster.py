@@ -105,7 +105,7 @@ def test_a_machine_that_leaves_costs_time_and_is_used_when_it_comes_back() -> No
 
 @contextmanager
 def joined(head: Head) -> Iterator[subprocess.Popen[bytes]]:
-    """Another machine of the cluster, as far as Ray can tell, until it is killed."""
+    """Yield another machine of the cluster, as far as Ray can tell, until it is killed."""
     wait_for(lambda: answers(head.address))
     command = [sys.executable, "-m", "explainlab", "worker", "--address", head.address]
     machine = subprocess.Popen(command, env={**os.environ, **having(1)}, cwd=ROOT, stderr=subprocess.DEVNULL)

@@ -17,7 +17,7 @@ Paths = Callable[[str], Path]
 
 @pytest.fixture
 def pool() -> ModelPool:
-    """Room for every tiny model."""
+    """Return a pool with room for every tiny model."""
     return ModelPool("cpu", 2**30)
 
 

@@ -77,7 +77,7 @@ def killed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 @pytest.fixture(scope="module")
 def alone(_home: Path) -> Result:
-    """The same study, never disturbed."""
+    """Return the result of the same study without disturbance."""
     return Service(Store("sqlite://"), "cpu").run(resolve(MANY))
 
 

@@ -48,13 +48,13 @@ def text(words: str, question: str = "integrated_gradients", **parameters: Any) 
 
 
 def errors_of(rows: int, data: str = "embedded:sentiment", steps: int = 32) -> Request:
-    """A study that takes a moment."""
+    """Return a study that takes a moment."""
     parameters = {"rows": rows, "sample": "first", "steps": [steps], "rules": ["right"]}
     return new_request(model=MODEL, question="integration_error", data=data, parameters=parameters)
 
 
 def grid(folder: Path, train: Examples, epochs: int) -> Request:
-    """Three measures on the models of one seed."""
+    """Return a request of a grid: three measures on the models of one seed."""
     parts = {"train": train, "validation": sentences(60, 1), "test": sentences(60, 2)}
     files = {name: written(folder / f"{name}.csv", part) for name, part in parts.items()}
     measures = "gradient+input_x_gradient+attention_last"
@@ -86,13 +86,13 @@ def comparable(result: Result) -> dict[str, Any]:
 
 
 def numbers(result: Result) -> list[float]:
-    """The error of every text, in their order."""
+    """Return the error of every text, in their order."""
     return [error for own in result.body.texts for error in own.errors["right"].values()]
 
 
 @pytest.fixture(scope="module")
 def here(_home: Path) -> Service:
-    """The same in this process."""
+    """Return a service with the same worker in this process."""
     return Service(Store("sqlite://"), "cpu")
 
 
@@ -264,7 +264,7 @@ def test_a_full_disk_of_one_worker_costs_time_or_is_told(
 
 @contextmanager
 def full(worker: Process) -> Iterator[None]:
-    """Meanwhile no more than a kilobyte fits into any file that the worker writes."""
+    """Allow no more than a kilobyte in any file that the worker writes."""
     process = psutil.Process(worker.pid)
     before = process.rlimit(psutil.RLIMIT_FSIZE)
     process.rlimit(psutil.RLIMIT_FSIZE, (1024, before[1]))

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
+import textwrap
 from dataclasses import replace
 from typing import Any
 
-import altair as alt
-import pandas as pd
 import plotly.graph_objects as go
 
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.errors.result import PredictionsData
 from explainlab.attribution.records import Attribution, Completeness, Target
 from explainlab.errors import RequestError
-from explainlab.figures.chart import BLUE, GREY, RED, Chart, add_cells, layout, percent
+from explainlab.figures.chart import BLUE, GREY, NAME, RED, Chart, layout, percent, shortened
 from explainlab.figures.declared import StudyFigures
 from explainlab.figures.heatmap import comparable
-from explainlab.figures.matrix import CELL, INK_ON_DARK
-from explainlab.figures.svg import INK
+from explainlab.figures.matrix import Cell, Matrix
 from explainlab.result import Cost
 
 _CELL_HEIGHT, _LEAST_HEIGHT, _FRAME_HEIGHT = 44, 240, 90
 _MOST_WRITTEN = 30  # classes up to which every cell has its number in it
+_HEADING = 16  # characters of a line above a column
 
 
 def confusion_rows(body: PredictionsData) -> list[dict[str, Any]]:
@@ -38,17 +37,7 @@ def confusion_rows(body: PredictionsData) -> list[dict[str, Any]]:
 
 def confusion(body: PredictionsData) -> Chart:
     """Draw the matrix as a chart to keep: true classes down, predicted ones across, rows of the data in every cell."""
-    figure = go.Figure(layout=layout("Predicted", "True", _height(body)))
-    rows, labels = confusion_rows(body), body.labels
-    by_class = [[cell for cell in rows if cell["true"] == label] for label in labels]
-    shares = [[cell["share"] for cell in cells] for cells in by_class]
-    texts = [[f"{cell['n']:,}" for cell in cells] for cells in by_class]
-    hover = [
-        [f"{cell['true']} predicted as {cell['predicted']}: {cell['n']:,}" for cell in cells] for cells in by_class
-    ]
-    colors = [(0, "rgba(47,128,208,0.03)"), (1, "rgba(47,128,208,0.55)")]
-    add_cells(figure, labels, labels, shares, texts if len(labels) <= _MOST_WRITTEN else [], hover, colors)
-    return Chart("confusion", "Confusion matrix", confusion_words(body), figure, rows)
+    return Chart("confusion", "Confusion matrix", confusion_words(body), _matrix(body).figure(), confusion_rows(body))
 
 
 def confusion_words(body: PredictionsData) -> str:
@@ -64,40 +53,30 @@ def confusion_words(body: PredictionsData) -> str:
 
 
 def confusion_cells(body: PredictionsData, true: str, predicted: str, dark: bool = False) -> dict[str, Any]:
-    """Return the matrix as cells that can be pressed: blue where the model is right, red where it is wrong.
+    """Return the matrix as cells to press: see :meth:`explainlab.figures.matrix.Matrix.pressable`.
 
-    A press selects ``{"true", "predicted"}`` under :data:`CELL`. The classes ``true`` and ``predicted`` (empty:
-    any) are framed. Numbers have the text colour of a light page, or of a ``dark`` one. The figure is a Vega-Lite
-    specification with its data.
+    A press selects ``{"true", "predicted"}``. The cells of ``true`` and ``predicted`` (empty: any class) are framed.
     """
-    frame = pd.DataFrame(confusion_rows(body))
-    frame["kind"] = (frame["true"] == frame["predicted"]).map({True: "right", False: "wrong"})
-    frame["of"] = [f"{percent(share)} of the class" for share in frame["share"]]
-    framed = frame["true"].isin([true] if true else body.labels)
-    framed &= frame["predicted"].isin([predicted] if predicted else body.labels)
-    frame["framed"] = framed & bool(true or predicted)
-    base = alt.Chart(frame).encode(
-        x=alt.X("predicted:N", sort=body.labels, title="Predicted", axis=alt.Axis(orient="top", labelAngle=0)),
-        y=alt.Y("true:N", sort=body.labels, title="True"),
-    )
-    cells = base.mark_rect(cursor="pointer", cornerRadius=4, stroke=GREY).encode(
-        color=alt.Color("kind:N", scale=alt.Scale(domain=["right", "wrong"], range=[BLUE, RED]), legend=None),
-        fillOpacity=alt.FillOpacity("share:Q", scale=alt.Scale(domain=[0, 1], range=[0.03, 0.55]), legend=None),
-        strokeWidth=alt.condition(alt.datum.framed, alt.value(3), alt.value(0.6)),
-    )
-    # With a tooltip, the numbers would catch the press that is meant for the cell below.
-    cells = cells.encode(
-        tooltip=[alt.Tooltip(name, title=name.capitalize()) for name in ("true", "predicted", "n", "of")]
-    )
-    cells = cells.add_params(alt.selection_point(name=CELL, fields=["true", "predicted"]))
-    layers = [cells]
-    if len(body.labels) <= _MOST_WRITTEN:
-        layers.append(
-            base.mark_text(fontSize=14, color=INK_ON_DARK if dark else INK).encode(text=alt.Text("n:Q", format=","))
+    return _matrix(body).pressable({"true": true, "predicted": predicted}, dark)
+
+
+def _matrix(body: PredictionsData) -> Matrix:
+    """Return the matrix: blue where the model is right, red where it is wrong."""
+    labels = body.labels
+    cells = [
+        Cell(
+            row=i // len(labels),
+            column=i % len(labels),
+            key={"true": true, "predicted": predicted},
+            share=share if true == predicted else -share,
+            lines=(f"{n:,}",) if len(labels) <= _MOST_WRITTEN else (),
+            hover=f"{true} predicted as {predicted}: {n:,}, {percent(share)} of that class",
         )
-    figure = alt.layer(*layers).properties(height=_height(body)).to_dict()
-    del figure["config"]  # the page has its own
-    return figure
+        for i, (true, predicted, n, share) in enumerate(cell.values() for cell in confusion_rows(body))
+    ]
+    tall = _FRAME_HEIGHT + max(_LEAST_HEIGHT, _CELL_HEIGHT * min(len(labels), 12))
+    columns = ["\n".join(textwrap.wrap(shortened(label, 2 * NAME), _HEADING)) for label in labels]
+    return Matrix(labels, columns, cells, titles=("Predicted", "True"), tall=tall)
 
 
 def reliability_diagram(body: PredictionsData) -> Chart:
@@ -179,10 +158,6 @@ def difference(first: Attribution, second: Attribution) -> Attribution:
         warnings=(),
         notes=("difference of the two maps",),
     )
-
-
-def _height(body: PredictionsData) -> int:
-    return _FRAME_HEIGHT + max(_LEAST_HEIGHT, _CELL_HEIGHT * min(len(body.labels), 12))
 
 
 def _of_data(result: AnalysisResult[PredictionsData]) -> list[Chart]:

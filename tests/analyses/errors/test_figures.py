@@ -11,7 +11,6 @@ import pytest
 
 from explainlab import load_model, study
 from explainlab.analyses.errors.figures import (
-    CELL,
     confusion,
     confusion_cells,
     confusion_rows,
@@ -21,6 +20,7 @@ from explainlab.analyses.errors.figures import (
 from explainlab.analyses.errors.result import Accuracy, Calibration, PredictionsData
 from explainlab.attribution.records import Completeness, Target
 from explainlab.errors import RequestError
+from explainlab.figures.matrix import CELL
 
 NASTY = "<b>=x</b> [a](https://x.example)"
 LABELS = ["negative", NASTY, "never"]
@@ -76,13 +76,15 @@ def test_cells_can_be_pressed_and_those_let_through_have_a_frame(
 ) -> None:
     spec = confusion_cells(body, true, predicted)
     (selection,) = spec["params"]
+    titles = [spec["layer"][0]["encoding"][axis]["axis"]["title"] for axis in ("x", "y")]
+    assert titles == ["Predicted", "True"]
     assert (selection["name"], selection["select"]["fields"]) == (CELL, ["true", "predicted"])
     assert spec["layer"][1]["mark"]["color"] == "#101814"
     assert confusion_cells(body, true, predicted, dark=True)["layer"][1]["mark"]["color"] == "#e8eeea"
     (cells,) = spec["datasets"].values()
     assert sum(cell["framed"] for cell in cells) == framed
     for cell in cells:
-        assert cell["kind"] == ("right" if cell["true"] == cell["predicted"] else "wrong")
+        assert not cell["opacity"] or cell["kind"] == ("above" if cell["true"] == cell["predicted"] else "below")
 
 
 @pytest.fixture(scope="module")

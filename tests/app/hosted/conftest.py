@@ -13,5 +13,5 @@ ASGI = ROOT / "explainlab" / "app" / "asgi.py"
 
 
 def log_of(home: Path) -> list[dict[str, Any]]:
-    """The lines of the server's log; each must be JSON."""
+    """Return the lines of the server's log; each must be JSON."""
     return [json.loads(line) for line in (home / "log.txt").read_text(encoding="utf-8").splitlines()]

@@ -105,7 +105,7 @@ def test_a_request_that_names_two_users_is_refused(monkeypatch: pytest.MonkeyPat
 
 
 def addresses() -> list[str]:
-    """The addresses of this machine under which others reach it."""
+    """Return the addresses of this machine under which others reach it."""
     every = [each.address for of in psutil.net_if_addrs().values() for each in of if each.family == socket.AF_INET]
     return [address for address in every if not address.startswith("127.")]
 
@@ -114,7 +114,7 @@ def addresses() -> list[str]:
 
 
 def headings(url: str) -> list[str]:
-    """The headings that a page at this address shows: Status, which computes nothing."""
+    """Return the headings that a page at this address shows: Status, which computes nothing."""
 
     async def visit() -> list[str]:
         async with Session(url, page="status") as session:
@@ -160,7 +160,7 @@ CADDY = "{{\n admin off\n auto_https off\n}}\nhttp://:{port} {{\n reverse_proxy 
 
 @pytest.fixture(params=["nginx", "nginx with websockets", "caddy"])
 def proxied(request: pytest.FixtureRequest, local: tuple[str, Path], tmp_path: Path) -> Iterator[str]:
-    """The address of a proxy with its defaults in front of the instance."""
+    """Yield the address of a proxy with its defaults in front of the instance."""
     url, _ = local
     program = shutil.which(request.param.split()[0])
     if program is None:

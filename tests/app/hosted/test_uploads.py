@@ -39,7 +39,7 @@ def on_disk(home: Path) -> int:
 
 
 def of(url: str, name: str) -> Session:
-    """A session on a page that computes nothing."""
+    """Return a session on a page that computes nothing."""
     return Session(url, page="status", headers={"X-Forwarded-Email": name} if name else None)
 
 

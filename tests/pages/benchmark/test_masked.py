@@ -21,7 +21,7 @@ WORDS = ["a warm film", "a dull plot", "the actors are lovely", "it never ends",
 
 @pytest.fixture
 def view(tmp_path: Path) -> BenchmarkView:
-    """A method on four of forty texts."""
+    """Return a view of a method on four of forty texts."""
     path = tmp_path / "rows.csv"
     with path.open("w", newline="") as file:
         rows = [[f"{WORDS[i % 5]} {i}", ("negative", "positive")[i % 2]] for i in range(40)]

@@ -32,7 +32,7 @@ TEXTS = [
 
 
 def written(path: Path, marked: bool = False) -> str:
-    """A file of these texts; with ``marked``, all but the last have their first word as rationale."""
+    """Return a file of these texts; with ``marked``, all but the last have their first word as rationale."""
     rows = [{"text": text, "label": label} for text, label in TEXTS]
     if marked:
         rows = [{**row, "rationale": [[0, row["text"].index(" ")]]} for row in rows[:-1]] + rows[-1:]
@@ -47,25 +47,25 @@ def source(tmp_path: Path) -> str:
 
 @pytest.fixture(scope="module")
 def first() -> AppTest:
-    """The page as it opens; tests must not change it."""
+    """Return the page as it opens; tests must not change it."""
     return opened("benchmark")
 
 
 @pytest.fixture
 def app() -> AppTest:
-    """A page of one's own."""
+    """Return a new page that the test may change."""
     return opened("benchmark")
 
 
 def cheap(source: str, app: AppTest | None = None, **fields) -> AppTest:
-    """The page on ``source``, with two methods of one pass and one metric; opened, unless it is ``app``."""
+    """Return the page on ``source``, with two methods of one pass and one metric; opened, unless it is ``app``."""
     asked = {"methods": ("gradient", "lrp"), "metrics": (COMP,), "rows": 10, "sample": "all", **fields}
     view = first_view().model_copy(update={"source": source, **asked})
     return linked("benchmark", view) if app is None else following(app, view)
 
 
 def table(app: AppTest, column: str) -> list:
-    """A column of the first table that has it and lists texts."""
+    """Return a column of the first table that has it and lists texts."""
     return next(frame.value for frame in app.dataframe if {column, "Row"} <= set(frame.value))[column].tolist()
 
 

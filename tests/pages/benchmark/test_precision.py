@@ -18,7 +18,7 @@ HEADER = "What does half precision change?"
 
 @pytest.fixture
 def view(tmp_path: Path) -> BenchmarkView:
-    """A method on two texts, the first of them hostile."""
+    """Return a view of a method on two texts, the first of them hostile."""
     asked = {"methods": ("gradient",), "metrics": (COMP,), "rows": 2, "sample": "first"}
     return first_view().model_copy(update={"source": written(tmp_path / "rows.jsonl"), **asked})
 

@@ -23,7 +23,7 @@ CELLS = {"methods": ("input_x_gradient", "lrp"), "metrics": (SUFF,), "rows": 5, 
 
 @pytest.fixture(scope="module")
 def sst2(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A small file in a folder that is called as the data set of the papers."""
+    """Return a small file in a folder with the name of the papers' data set."""
     path = tmp_path_factory.mktemp("sets") / "sst2" / "test.jsonl"
     path.parent.mkdir()
     rows = [

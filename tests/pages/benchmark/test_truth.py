@@ -33,7 +33,7 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def asked(source: str, **values: str) -> AppTest:
-    """The page on ``source``, with tiny sizes, as its button was pressed."""
+    """Return the page on ``source``, with tiny sizes, as its button was pressed."""
     app = linked("benchmark", first_view(), source=source, methods=("gradient",), metrics=(COMP,), rows=10, seed=2)
     for name, value in {"settings": TINY, **values}.items():
         app.text_input(key=f"benchmark_truth_{name}").set_value(value)

@@ -32,7 +32,7 @@ ASKED = ["--model", MODEL, "--data", "embedded:sentiment", "--set", "rows=12", "
 
 @pytest.fixture
 def ended(monkeypatch: pytest.MonkeyPatch) -> Iterator[list]:
-    """The workers that commands of the test start; they end with it, and not only with this process."""
+    """Yield the workers that commands of the test start; they end with it, and not only with this process."""
     workers: list = []
     monkeypatch.setattr(command, "_until_the_end", lambda started: workers.extend(started) or started)
     yield workers

@@ -36,7 +36,7 @@ def _of_text(question: str, **parameters: Any) -> Callable[[Path], Request]:
 
 
 def _training(folder: Path) -> Request:
-    """A step of this training has many parts: more than a thousand texts of 128 tokens."""
+    """Return a training whose steps have many parts: more than a thousand texts of 128 tokens."""
     many = sentences(1_200)
     many.texts[:] = [" ".join([text] * 30) for text in many.texts]
     settings = {"batch_size": 1_200, "epochs": 20, "max_tokens": 128, "vocabulary": 300}

@@ -20,7 +20,7 @@ from tests import forked
 
 
 def asked_without_memory(pipe: Connection) -> None:
-    """Tells for each of five jobs how it ended, and whether the service was ready then; last what was logged."""
+    """Report for each of five jobs its end and the service's readiness then; last, report the log."""
     logged = StringIO()
     logging.basicConfig(stream=logged, force=True)
     service = Service(Store("sqlite://"), "cpu")

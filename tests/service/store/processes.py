@@ -38,14 +38,14 @@ class Other:
         return self.pipe.recv()
 
     def ended(self) -> int:
-        """Its exit code, once it has ended."""
+        """Return the exit code of the process, once it has ended."""
         self.process.join(SOON)
         return self.process.exitcode
 
 
 @contextmanager
 def other(work: Callable[..., None], *arguments: Any) -> Iterator[Other]:
-    """``work(pipe, *arguments)`` in a process of its own; killed at the end."""
+    """Yield ``work(pipe, *arguments)`` in a new process; kill it at the end."""
     ours, theirs = forked.pipe()
     process = forked.start(work, theirs, *arguments)
     theirs.close()
@@ -104,7 +104,7 @@ def open_and_save(pipe: Connection, url: str) -> None:
 
 
 def serve(pipe: Connection, url: str, keys: list[str]) -> None:
-    """A server with a short lease that works on two jobs of Ann; ends the first one when told to."""
+    """Run a server with a short lease on two jobs of Ann; end the first one on request."""
     lease.LEASE_SECONDS, lease.BEAT_SECONDS = 6, 0.2
     database = Database(url)
     own = lease.Lease(database)

@@ -29,7 +29,7 @@ ANN = User.known_as("ann@example.org", "Ann")
 
 @pytest.fixture
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
-    """A store with a run, a note, a link, a remark of nobody, and a result whose rows are in three files."""
+    """Return a store with a run, a note, a link, a remark of nobody, and a result whose rows are in three files."""
     monkeypatch.setattr(base, "PART", 2)
     full = Store(f"sqlite:///{tmp_path / 'full' / 'store.sqlite'}")
     classifier = load_model("embedded:bert-mini-sst2", device="cpu")
@@ -43,7 +43,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
 
 
 def contents(store: Store) -> dict[str, list[Any]]:
-    """Every row of every table; times without the zone that SQLite forgets."""
+    """Return every row of every table; times without the zone that SQLite forgets."""
     rows = {}
     for table in TABLES:
         plain = [

@@ -24,7 +24,7 @@ FIRST, SECOND = "1" * 64, "2" * 64
 
 @pytest.fixture
 def server(database_url: str) -> Iterator[Other]:
-    """A server, a process of its own, that works on two jobs of Ann."""
+    """Yield a server, a process of its own, that works on two jobs of Ann."""
     Store(database_url)
     with other(serve, database_url, [FIRST, SECOND]) as process:
         assert process.told() == "begun"

@@ -24,7 +24,7 @@ COPIES = 20
 
 @pytest.fixture
 def result() -> Result:
-    """A result whose rows are files beside the database."""
+    """Return a result whose rows are files beside the database."""
     classifier = load_model("embedded:bert-mini-sst2", device="cpu")
     return lengthened(evaluate(classifier, "embedded:sentiment", ["gradient"], ["comprehensiveness"], limit=3))
 

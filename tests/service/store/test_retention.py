@@ -46,7 +46,7 @@ def service(home: Path) -> Service:
 
 
 def computed(service: Service, request: Request, user: User = ANN, **how: bool) -> Run | None:
-    """The run of a question that ``user`` asked and waited for."""
+    """Ask a question as ``user``, wait for the answer, and return its run."""
     job = service.submit(resolve(request, user), **how)
     assert service.engine.wait(job, 60)
     assert job.progress.status == "done", job.progress.error
@@ -75,7 +75,7 @@ def rows(home: Path) -> dict[str, int]:
 
 
 def secrets(home: Path) -> list[str]:
-    """The files that hold a byte of the secret."""
+    """Return the files that hold a byte of the secret."""
     return [str(path) for path in home.rglob("*") if path.is_file() and SECRET.encode() in path.read_bytes()]
 
 

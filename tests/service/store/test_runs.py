@@ -15,7 +15,7 @@ AWKWARD = 'A "film" — <b>не</b>\u202e плохой\n\t🎬 &amp; \\ $x$ 100%
 
 
 def made(i: int, **fields) -> Run:
-    """A run that differs from others by its number."""
+    """Return a run that differs from others by its number."""
     user, method = f"user {i % 3}", ("lime", "occlusion")[i % 2]
     run = Run(
         owner=user,
@@ -41,7 +41,7 @@ def store(database_url: str) -> Store:
 
 
 def kept(store: Store, count: int = 60) -> list[Run]:
-    """Runs put into the store, newest first, as it gives them back."""
+    """Store runs and return them as the store gives them back, newest first."""
     ids = [store.runs.record(made(i), f"{i:064}") for i in range(count)]
     return [store.runs.get(run_id) for run_id in reversed(ids)]
 
