@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PageEntry:
-    """One page in the navigation: ``url`` is the word in the address, ``help`` what it is for.
+    """One page in the navigation: ``url`` is the word in the address, ``help`` describes its purpose.
 
     Pages are sorted by ``order``. The first is the home page.
     """
@@ -74,7 +74,7 @@ def _declared() -> dict[PageEntry, str]:
 
 @dataclass(frozen=True)
 class ShownBy:
-    """A page, and the view with which it shows a request."""
+    """A page with the view that shows a request."""
 
     entry: PageEntry
     view: AnalysisView
@@ -94,7 +94,7 @@ def page_of(request: Request) -> ShownBy | None:
 
 
 def _decided(request: Request) -> dict[str, Any]:
-    """What decides the result of ``request``: which rows, and how many, does not decide that of a single text."""
+    """Return the fields that decide the result of ``request``; a single text depends on no number of rows."""
     fields = complete(request).model_dump()
     if request.text is not None:
         fields["parameters"] = {k: v for k, v in fields["parameters"].items() if k not in ("rows", "sample")}

@@ -1,4 +1,4 @@
-"""What a question will take, beside its button: passes, memory and time; see :mod:`explainlab.service.plans`."""
+"""The cost estimate beside a button: passes, memory and time; see :mod:`explainlab.service.plans`."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _POLL_SECONDS = 0.4
 
 
 def draw_plan(service: Service, make: Callable[[], Sequence[Request]], texts: int | None = None) -> None:
-    """Draw what those of the requests of ``make`` take that are neither stored nor being answered.
+    """Draw the cost of the requests of ``make`` that have neither a result nor a job.
 
-    ``texts``: so many are explained, where a question selects some of a data set. Nothing is drawn where that is not
-    known, or no request is left. What is refused is told elsewhere, or when it is asked.
+    ``texts`` is the number of explained texts, where a question selects some of a data set. An unknown cost draws
+    nothing, nor does an empty list. Refused requests are reported elsewhere, or on submit.
     """
     user = session.user()
     try:
@@ -47,7 +47,7 @@ def draw_plan(service: Service, make: Callable[[], Sequence[Request]], texts: in
 
 
 def _is_new(service: Service, request: Request) -> bool:
-    """Whether there is neither a result nor a job that makes it."""
+    """Return True if there is neither a result nor a job that makes it."""
     user = session.user()
     job = service.job(request, user)
     return not (service.has(request, user) or (job is not None and not job.progress.finished))
@@ -62,7 +62,7 @@ def _await(look: Look[tuple[Plan, ...]]) -> None:
 def _draw(service: Service, asked: Sequence[CompleteRequest], look: Look[tuple[Plan, ...]]) -> None:
     try:
         plans = look.answer()
-    except ExplainLabError:  # told when it is asked
+    except ExplainLabError:  # shown on submit
         return
     if len(plans) == len(asked):
         pairs = zip(plans, asked, strict=True)

@@ -64,11 +64,11 @@ def draw_now(service: Service) -> None:
 
 
 def draw_used(service: Service) -> None:
-    """How much is stored, of the user and of all."""
+    """Draw the amount of stored data, of the user and of all."""
     st.header("Stored", anchor=False, help=_STORED_HELP)
     try:
         stored = used(service.store, user())
-    except ExplainLabError:  # its problem is told above
+    except ExplainLabError:  # the text above shows its problem
         return
     limits = settings()
     rows = [
@@ -217,7 +217,7 @@ EXPLAINLAB_ENGINE=ray EXPLAINLAB_RAY_ADDRESS=HOST:PORT streamlit run app.py"""
 
 
 def draw_workers(stations: Sequence[Station]) -> None:
-    """What they do in a sentence, what is wrong with one, a row a worker; of a single one, how to have more."""
+    """Draw the work in a sentence, a problem of a worker, a row a worker; for a single one, the way to add more."""
     st.header("Workers", anchor=False, help=_HELP)
     st.markdown(_sentence(stations))
     for station in stations:
@@ -230,7 +230,7 @@ def draw_workers(stations: Sequence[Station]) -> None:
 
 
 def _sentence(stations: Sequence[Station]) -> str:
-    """How many there are and what they do."""
+    """Return the number of workers and their state."""
     fast = f"{sum(station.condition.texts_per_second for station in stations):,.0f} texts a second"
     if len(stations) == 1:
         state = stations[0].state
@@ -283,7 +283,7 @@ def _row(station: Station) -> dict[str, object]:
 
 
 def _does(station: Station) -> str:
-    """Of others' jobs only that there is one."""
+    """Return the work of a worker in words, without details of other users' jobs."""
     if station.state == "spare":
         return "stands by for single texts"
     if station.state != "busy":

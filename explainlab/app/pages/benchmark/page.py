@@ -116,7 +116,7 @@ _MOST = 5_000
 
 
 def draw_so_far(job: Job) -> None:
-    """What is known of the answer of ``job`` now, drawn anew every two seconds; nothing is computed for it."""
+    """Draw the finished part of the answer of ``job``, anew every two seconds; nothing is computed for it."""
     st.fragment(_draw, run_every=_EVERY)(job)
 
 
@@ -139,7 +139,7 @@ def _draw(job: Job) -> None:
 
 
 def _tables(result: AnalysisResult[EvaluationData], dark: bool) -> tuple[tuple[Chart, dict[str, Any]], ...]:
-    """The table and how it is drawn. What a comparison with rationales is worth is known at the end."""
+    """Return the table and its drawing; comparisons with rationales are judged at the end."""
     body = result.body
     known = [kind for kind in kinds_of(body) if kind == "faithfulness"]
     return tuple((heat_table(body, kind), heat_cells(body, kind, dark=dark)) for kind in known)

@@ -350,7 +350,7 @@ ORACLE = (
 
 
 def draw_answer(view: CandidatesView, result: AnalysisResult[CandidatesText] | AnalysisResult[CandidatesData]) -> None:
-    """What choosing by the metric that is reported is worth, in words."""
+    """Draw the worth of choosing by the reported metric, in words."""
     body = result.body
     sort = sorted_by(list(body.selection), view.sort)
     words = text_verdict(body, sort) if isinstance(body, CandidatesText) else data_verdict(body, sort)
@@ -396,12 +396,12 @@ def draw_ablation(service: Service, request: Request, sort: str, prefix: str) ->
 
 
 def ablation_place(prefix: str) -> PageState:
-    """Where the other methods are asked, of the text or of the data set."""
+    """The state of the comparison with other methods, on the text or on the data set."""
     return PageState(f"{prefix}.ablation")
 
 
 def draw_definitions(metrics: Sequence[MetricFacts]) -> None:
-    """What every metric computes, in a popover."""
+    """Draw the definition of every metric, in a popover."""
     with st.popover("Definitions", icon=":material/functions:", width="stretch"):
         for metric in metrics:
             better = "Higher" if metric.higher_is_better else "Lower"

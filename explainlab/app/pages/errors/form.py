@@ -57,7 +57,7 @@ class ErrorsView(DataView):
         return self._request(Predictions.id)
 
     def drivers_request(self) -> Request:
-        """What drives the mistakes among them."""
+        """Return the request for the drivers of the mistakes among them."""
         return self._request(MistakeDrivers.id, method=self.drivers)
 
     def shown_requests(self) -> list[Request]:
@@ -74,7 +74,7 @@ class ErrorsView(DataView):
 
 
 def first_view() -> ErrorsView:
-    """What the page opens with: an embedded model and the examples that suit it."""
+    """Return the first view of the page: an embedded model and the examples that suit it."""
     return ErrorsView(model="embedded:bert-mini-sst2", source="embedded:sentiment", sample="random")
 
 
@@ -166,7 +166,7 @@ def draw_question(run: Callable[[], None], label: str) -> ModelCard | None:
 
 
 def draw_filters(labels: Sequence[str]) -> None:
-    """Which rows are shown, and in which order."""
+    """Draw the filters and the order of the rows."""
     show, true, predicted, search, sort = st.columns([2.2, 2, 2, 3, 2.4], vertical_alignment="bottom")
     with show:
         question.choose("Show", "show", _SHOWS)
@@ -190,7 +190,7 @@ def draw_filters(labels: Sequence[str]) -> None:
 
 
 def draw_map_options(card: ModelCard | None) -> None:
-    """How the open row is explained."""
+    """Draw the controls of the maps of the open row."""
     method_column, output, unit, colours = st.columns([3, 2.4, 3, 2], vertical_alignment="bottom")
     known, able, current = methods(), supported_methods(card), question.now("method")
     with method_column:
@@ -211,7 +211,7 @@ def draw_drivers_method(card: ModelCard | None) -> None:
 
 
 def draw_function_words() -> None:
-    """Whether function words are hidden among what drives mistakes."""
+    """Draw the switch that hides function words among the drivers of mistakes."""
     st.toggle(
         "Hide function words",
         question.now("hide_function_words"),

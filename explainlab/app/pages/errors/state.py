@@ -68,7 +68,7 @@ def ask(service: Service) -> None:
     with suppress(ExplainLabError):  # the next run of the page reports it
         if PAGE.draft().requests() != PAGE.view.requests():
             form.let_through()
-    st.session_state.pop(_CACHED, None)  # what is asked is a run, also where it is shown already
+    st.session_state.pop(_CACHED, None)  # a request becomes a run, also where its result is shown already
     PAGE.ask_text(service)
 
 
@@ -133,7 +133,7 @@ def draw_reported() -> None:
 
 
 def place_of(table: PredictionTable, order: np.ndarray, row: int | None) -> int:
-    """Where in ``order`` the row of this number is; the first place if it is not there."""
+    """Return the position in ``order`` of the row of this number; the first position if it is missing."""
     at = np.flatnonzero(table.numbers[order] == row)
     return int(at[0]) if at.size else 0
 

@@ -129,7 +129,7 @@ def draw_verdict(results: Sequence[Attribution], judged: Mapping[int, AnalysisRe
 
 
 def draw_prediction(results: Sequence[Attribution], on_pick: Callable[[str], None]) -> None:
-    """What the model says and how far it read the text, every class pressable to be explained instead."""
+    """Draw the prediction and the part of the text that was read; pressing a class explains it instead."""
     result = results[0]
     prediction, target = result.prediction, result.target
     left, right = st.columns([2, 3], gap="large", vertical_alignment="center")
@@ -239,7 +239,7 @@ def draw_scores(results: Sequence[Attribution], palette: str, first: int) -> Non
 
 
 def draw_agreement(results: Sequence[Attribution]) -> None:
-    """How far attributions of the same features agree: as a matrix if there are more than two, and pair by pair."""
+    """Draw the agreement of attributions of the same features: a matrix for more than two, and pair by pair."""
     if len(results) < 2:
         return
     help_text = "How far the maps tell the same story. Special tokens are not counted."

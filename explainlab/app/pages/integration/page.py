@@ -220,7 +220,7 @@ def _draw_ideal(body: IntegrationErrorText) -> None:
 
 
 def _draw_feature(body: PathGradientsText) -> int | None:
-    """Whose gradient is drawn; None for the whole text."""
+    """Return the feature whose gradient is drawn; None for the whole text."""
     names = {i: spelled(f.text) or "(nothing)" for i, f in enumerate(body.features)}
     key = question.key("feature")
     if st.session_state.get(key) not in names:

@@ -106,7 +106,7 @@ def draw_curves(charts: Sequence[Chart], key: str) -> None:
 
 
 def draw_card(service: Service, card: MadeModel, key: str) -> None:
-    """What a model was made from and how, and buttons that open the pages of analyses with it and with its data."""
+    """Draw the origin and recipe of a model, and buttons that open the pages of analyses with it and with its data."""
     st.markdown("\n".join(f"* {plain(line)}" for line in _card_lines(card)))
     inputs: SharedInputs = {
         "model": card.id,
@@ -151,7 +151,7 @@ _TOLD = ("recipe", "seed", "seeds", "label_names", "validation", "evaluate", "te
 
 
 def base_name(card: MadeModel) -> str:
-    """What the user calls what a model began as."""
+    """Return the user's name for the start of a model."""
     return card.base if card.base in ARCHITECTURES else shown_model(card.base, session.user().id)
 
 

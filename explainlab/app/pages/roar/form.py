@@ -44,13 +44,13 @@ _NAMES = (
 
 
 class RoarView(ChosenSets, AnalysisView):
-    """A grid: ``base`` is an architecture or a model, ``source`` the training data; the rest as its parameters say.
+    """A grid: ``base`` is an architecture or a model, ``source`` the training data; the rest are parameters.
 
-    Of further data sets ``tests`` name the test data; they hold out a share where nothing else is said.
+    ``tests`` name the test data of further data sets; those without one hold out a share.
 
-    ``ratios`` are per cent and ``counts`` numbers of tokens, as they are typed; ``masked`` says which of them count. It
-    may take so many ``minutes`` (0: any time), which changes no request but that for its time. While there is no
-    grid an ``example`` is shown.
+    ``ratios`` are per cent and ``counts`` numbers of tokens, as typed; ``masked`` selects one of them. ``minutes``
+    limits the time of the grid (0: any time), and changes only the request for its time. The page shows an ``example``
+    until there is a grid.
     """
 
     page: Literal["roar"] = "roar"
@@ -78,11 +78,11 @@ class RoarView(ChosenSets, AnalysisView):
     example: Literal["measures", "leak"] = "measures"
 
     def request(self) -> Request:
-        """The grid; raises :class:`RequestError` without data, and for what cannot be asked."""
+        """Return the request for the grid; raises :class:`RequestError` without data, and for an invalid grid."""
         return self._request(Roar.id)
 
     def time_request(self) -> Request:
-        """How long the grid takes; raises as :meth:`request`."""
+        """Return the request for the duration of the grid; raises as :meth:`request`."""
         return self._request(RoarEstimation.id, within=60.0 * self.minutes)
 
     def _request(self, question: str, **more: Any) -> Request:
@@ -146,13 +146,13 @@ class RoarView(ChosenSets, AnalysisView):
         return base if len(self.cells) == 1 else f"{base} · {len(self.cells)} cells"
 
     def with_shared_inputs(self, inputs: SharedInputs) -> Self:
-        """As others, but labels that mean classes of another model mean nothing here."""
+        """Accept the inputs of other views, except labels that name the classes of another model."""
         view = super().with_shared_inputs(inputs)
         return view.model_copy(update={"classes": {}})
 
 
 def first_view() -> RoarView:
-    """What the page opens with: the example's grid, which takes minutes; the paper's has 11 ratios and five seeds."""
+    """Return the first view of the page: the example's grid of some minutes; the paper has 11 ratios, five seeds."""
     return RoarView(
         source="embedded:meals",
         test="embedded:meals-test",
@@ -184,7 +184,7 @@ def usual_test(first: str) -> str:
 
 
 def is_share(source: str) -> bool:
-    """Whether test or validation data are a share of the training data, not a data set."""
+    """Return True if test or validation data are a share of the training data, not a data set."""
     try:
         float(source)
     except ValueError:
@@ -265,7 +265,7 @@ def parameters(request: Request) -> RoarParameters:
 
 
 def draw_question(run: Callable[[], None], label: str, ask_time: Callable[[], None]) -> None:
-    """All that is asked; ``run`` asks it, by a button with this ``label``, and ``ask_time`` how long it takes."""
+    """Draw all controls; a button with this ``label`` calls ``run``, and another ``ask_time`` for the duration."""
     base, source, test = st.columns(3, vertical_alignment="bottom")
     with base:
         _draw_base()
@@ -344,7 +344,7 @@ def _measures() -> list[str]:
 
 
 def _draw_steps() -> None:
-    """How much is masked: shares, or numbers of tokens."""
+    """Draw the amounts to mask: shares, or numbers of tokens."""
     if question.now("masked") == "counts":
         _draw_typed("Tokens masked", "counts", "1:10", _HELP["counts"])
     else:

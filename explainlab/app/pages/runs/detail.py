@@ -76,12 +76,12 @@ def run_name(run: Run) -> str:
 
 
 def signed_in() -> bool:
-    """Whether there are other users to share with."""
+    """Return True if there are other users to share with."""
     return session.user() != LOCAL
 
 
 def shared_as(run: Run) -> str:
-    """Who may see a run, in words."""
+    """Return the visibility of a run, in words."""
     return links.VISIBILITIES[run.visibility] if run.owner == session.user().id else f"Shared by {run.owner_name}"
 
 

@@ -62,7 +62,7 @@ _DAYS = {0: "Any time", 1: "Last 24 hours", 7: "Last 7 days", 30: "Last 30 days"
 
 
 def draw_list(service: Service) -> None:
-    """The filters, the runs that pass them, what can be done with those ticked, and the import."""
+    """Draw the filters, the runs that pass them, the actions on the ticked ones, and the import."""
     user = session.user()
     choices = service.run_choices(user)
     if choices.questions:

@@ -75,7 +75,7 @@ def draw() -> None:
 
 
 def _draw_answer(service: Service, view: SanityView, result: AnalysisResult[RandomisationData]) -> None:
-    """The answer in words: what all methods have in common, and a line for each, of all that has been asked."""
+    """Draw the answer in words: the finding for all methods, and a line for each, of all answered questions."""
     analysis, user = get_analysis(result.request.question), session.user()
     lines = method_lines(view, result.body, partial(service.find, user=user))
     draw_words(analysis.headline(result), result, partial(analysis.lines, result), lines)
@@ -179,7 +179,7 @@ def _draw_list(body: RandomisationData, opened: RandomisationRow) -> None:
 
 
 def _records(body: RandomisationData) -> list[dict[str, Any]]:
-    """Of every text the rank correlations of its maps with those of the most random model."""
+    """Return the rank correlations of every text's maps with the maps of the most random model."""
     labels = {own.method: own.label for own in body.methods}
     absolute = question.now("compared") == "absolute"
     mode, unit = _last(body)
@@ -222,7 +222,7 @@ _WORDS_HELP = (
 
 
 def draw_attacks(service: Service, view: SanityView, row: Texts) -> None:
-    """Embeddings moved: what is attacked, and the answer or the button; below it the texts of ``row``."""
+    """Draw moved embeddings: the target of the attack, and the answer or the button; below it the texts of ``row``."""
     st.header("Attacks", anchor=False, help=_ATTACK_HELP)
     draw_attacked(card_of(view.model))
     _draw(service, ATTACK_SECTION, "Attack", view.attack_request, lambda: view.row_attack(*row))
