@@ -7,6 +7,7 @@ import importlib
 import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache, lru_cache
+from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Any
 
@@ -135,6 +136,17 @@ def test_every_room_uses_only_rooms_below_it(path: Path) -> None:
     order = next(order for order in ORDERS if any(room in layer for layer in order))
     place = next(place for place, layer in enumerate(order) if room in layer)
     assert used <= set().union(*order[:place])
+
+
+def test_no_module_imports_itself_through_others() -> None:
+    names_of = {path: path.relative_to(ROOT).with_suffix("").parts for path in LIBRARY}
+    modules = {".".join(parts).removesuffix(".__init__"): path for path, parts in names_of.items()}
+    graph: dict[str, set[str]] = {}
+    for module, path in modules.items():
+        statements = [node for node in tree(path).body if isinstance(node, ast.ImportFrom)]
+        names = [(f"{node.module}.{alias.name}", str(node.module)) for node in statements for alias in node.names]
+        graph[module] = {name if name in modules else package for name, package in names} & modules.keys() - {module}
+    TopologicalSorter(graph).prepare()
 
 
 FIND_FOLDERS = ("models/templates.py", "models/made.py")
