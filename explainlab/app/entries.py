@@ -8,8 +8,7 @@ from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pkgutil import iter_modules
-from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from explainlab.analyses.registry import complete
 from explainlab.app import pages
@@ -54,14 +53,17 @@ def entries() -> tuple[PageEntry, ...]:
 @cache
 def analysis_pages() -> dict[PageEntry, AnalysisPage]:
     """Return the pages of analyses: ``PAGE`` in the module of their entry, or in ``form`` where that is a folder."""
-    modules = {entry: _form_of(name) for entry, name in _declared().items()}
-    return {entry: module.PAGE for entry, module in modules.items() if hasattr(module, "PAGE")}
+    pages_of = {entry: _page_of(name) for entry, name in _declared().items()}
+    return {entry: page for entry, page in pages_of.items() if page is not None}
 
 
-def _form_of(name: str) -> ModuleType:
-    """Return the module that may have the ``PAGE`` of the page in the module or the folder called ``name``."""
+def _page_of(name: str) -> AnalysisPage | None:
+    """Return the ``PAGE`` of the page in the module or the folder called ``name``; None if it shows no analysis."""
     module = import_module(name)
-    return import_module(f"{name}.form") if hasattr(module, "__path__") and find_spec(f"{name}.form") else module
+    if hasattr(module, "__path__") and find_spec(f"{name}.form"):
+        module = import_module(f"{name}.form")
+        return cast("AnalysisPage", module.PAGE)
+    return getattr(module, "PAGE", None)
 
 
 @cache

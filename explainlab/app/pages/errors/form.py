@@ -13,6 +13,7 @@ from explainlab.analyses.mistake_drivers.analysis import MistakeDrivers
 from explainlab.analyses.registry import get_study
 from explainlab.app.components import bring_into_view
 from explainlab.app.data_set import data_choice, data_controls
+from explainlab.app.page import AnalysisPage
 from explainlab.app.question import Question, card_of, chip, supported_methods
 from explainlab.app.view import DataView
 from explainlab.attribution.registry import complete, methods, parse_method
@@ -224,3 +225,16 @@ def _keep_known(name: str, classes: dict[str, str]) -> None:
     """Reset a filter whose class this model does not have to any class."""
     if question.now(name) not in classes:
         question.set(name, "")
+
+
+PAGE = AnalysisPage(
+    NAME,
+    question=question,
+    record=ErrorsView,
+    first=first_view,
+    seed=seed_controls,
+    draft=draft,
+    button="Predict",
+    drawn=DRAWN,
+    shows=shows,
+)

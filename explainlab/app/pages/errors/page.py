@@ -18,9 +18,8 @@ from explainlab.app.frame import draw_title
 from explainlab.app.glossary import explained
 from explainlab.app.page import draw_headline
 from explainlab.app.pages.errors import ENTRY, drivers, form, state
-from explainlab.app.pages.errors.form import ROWS, ErrorsView, pick
+from explainlab.app.pages.errors.form import PAGE, ROWS, ErrorsView, pick
 from explainlab.app.pages.errors.rows import draw_choice, draw_rows
-from explainlab.app.pages.errors.state import PAGE
 from explainlab.app.question import card_of
 from explainlab.app.sets import draw_further, draw_way_back, section_of
 from explainlab.service import looks

@@ -209,7 +209,7 @@ def draw_rows(
     draw_map_options(card)
     own = next((remark for remark in left if remark.row == row["row"] and not remark.edit), Remark(row=row["row"]))
     _draw_heatmaps(service, view, card, row, following, own)
-    draw_open_in(service, row_inputs(view, row), state.PAGE.name)
+    draw_open_in(service, row_inputs(view, row), form.PAGE.name)
     _draw_remark(view, remarks, left, own)
     edited = view.edit is not None and view.row == row["row"]
     editing = st.expander(
@@ -218,7 +218,7 @@ def draw_rows(
     if editing.open:
         with editing:
             draw_edit(service, view, row, remarks, left)
-    links.draw(state.PAGE.link(service, view))
+    links.draw(form.PAGE.link(service, view))
     with above:
         draw_list(view, table, order, left)
 

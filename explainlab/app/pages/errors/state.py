@@ -18,9 +18,8 @@ from explainlab.analyses.errors.result import PredictionsData
 from explainlab.analyses.errors.rows import COLUMNS, PredictedRows
 from explainlab.app import session
 from explainlab.app.cached import cached_for
-from explainlab.app.page import AnalysisPage
 from explainlab.app.pages.errors import form
-from explainlab.app.pages.errors.form import ErrorsView, first_view, shows
+from explainlab.app.pages.errors.form import PAGE, ErrorsView
 from explainlab.app.place import Answer, PageState
 from explainlab.app.text import plain
 from explainlab.errors import ExplainLabError, RequestError
@@ -31,17 +30,6 @@ from explainlab.service import looks
 from explainlab.service.service import Service
 from explainlab.service.store.remarks import Remark, Remarks
 
-PAGE = AnalysisPage(
-    form.NAME,
-    question=form.question,
-    record=ErrorsView,
-    first=first_view,
-    seed=form.seed_controls,
-    draft=form.draft,
-    button="Predict",
-    drawn=form.DRAWN,
-    shows=shows,
-)
 ROW = PageState("errors.row")
 """The attributions of the open row: requested, cancelled and run again on their own."""
 EDIT = PageState("errors.edit")

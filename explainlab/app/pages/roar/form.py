@@ -18,6 +18,7 @@ from explainlab.analyses.three_answers.analysis import ThreeAnswers, about_grid,
 from explainlab.app import session
 from explainlab.app.data_set import data_choice, data_controls, further
 from explainlab.app.glossary import explained
+from explainlab.app.page import AnalysisPage
 from explainlab.app.question import Question, card_of, chip, supported_methods
 from explainlab.app.sets import Known, draw_further
 from explainlab.app.view import AnalysisView, ChosenSets, SharedInputs
@@ -375,3 +376,16 @@ def _bring_what_belongs_to_the_preset() -> None:
 
 def _draw_typed(label: str, name: str, placeholder: str, help_text: str) -> None:
     st.text_input(label, question.now(name), key=question.key(name), placeholder=placeholder, help=help_text)
+
+
+PAGE = AnalysisPage(
+    NAME,
+    question=question,
+    record=RoarView,
+    first=first_view,
+    seed=seed_controls,
+    draft=draft,
+    button="Train the grid",
+    drawn=("minutes", "example", "by", "on"),
+    shows=shows,
+)

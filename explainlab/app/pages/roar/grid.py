@@ -13,26 +13,15 @@ from explainlab.analyses.roar.grid import Grid
 from explainlab.analyses.roar_estimate.result import RoarEstimate
 from explainlab.analyses.wording import capital, counted, duration
 from explainlab.app import session
-from explainlab.app.page import AnalysisPage, Pressed, cells_words
+from explainlab.app.page import Pressed, cells_words
 from explainlab.app.pages.roar import form
-from explainlab.app.pages.roar.form import RoarView, first_view, shows
+from explainlab.app.pages.roar.form import PAGE, RoarView
 from explainlab.app.place import Answer, PageState, Requests
 from explainlab.app.text import plain
 from explainlab.errors import ExplainLabError
 from explainlab.request import Request
 from explainlab.service.service import Service
 
-PAGE = AnalysisPage(
-    form.NAME,
-    question=form.question,
-    record=RoarView,
-    first=first_view,
-    seed=form.seed_controls,
-    draft=form.draft,
-    button="Train the grid",
-    drawn=("minutes", "example", "by", "on"),
-    shows=shows,
-)
 GRID = Pressed("roar.grid", PAGE)
 """The grid that a press has asked for: opening a link trains no model."""
 

@@ -48,8 +48,8 @@ from explainlab.app.glossary import explained
 from explainlab.app.heatmap import payload
 from explainlab.app.page import draw_words
 from explainlab.app.pages.roar import ENTRY, form, grid
-from explainlab.app.pages.roar.form import RoarView, question
-from explainlab.app.pages.roar.grid import GRID, PAGE, ask_time, draw_time
+from explainlab.app.pages.roar.form import PAGE, RoarView, question
+from explainlab.app.pages.roar.grid import GRID, ask_time, draw_time
 from explainlab.app.place import Answer, PageState
 from explainlab.app.progress import GO_ON, finished_so_far
 from explainlab.app.sections import charts, draw_asked
