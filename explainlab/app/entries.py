@@ -1,4 +1,4 @@
-"""The pages of the app: each folder with a page declares it as ``ENTRY``."""
+"""The pages of the app, which declare themselves as ``ENTRY`` in ``app/pages``, and the page that shows a request."""
 
 from __future__ import annotations
 

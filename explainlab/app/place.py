@@ -1,4 +1,4 @@
-"""A place of a session that shows answers: its view, and the requests it has made for that view."""
+"""The state of a page or a section in a session: its view, and the requests that it has made for that view."""
 
 from __future__ import annotations
 

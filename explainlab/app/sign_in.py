@@ -28,7 +28,7 @@ _bring_back = component("bring_back", styles=())
 
 
 def signed_in() -> User | None:
-    """Return the user of this session; None for a visitor who is not served, or whose sign-in has ended.
+    """Return the user of this session; None for a visitor without access, or with a sign-in that has ended.
 
     A user's id is made of the provider's issuer and subject, or of the proxy's header.
     """

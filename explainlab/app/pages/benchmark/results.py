@@ -1,4 +1,4 @@
-"""The answer: in words, and as tables of methods by metrics whose cells list their texts."""
+"""The answer of the Benchmark page: in words, and as tables of methods by metrics whose cells list their texts."""
 
 from __future__ import annotations
 
