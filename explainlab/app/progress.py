@@ -76,10 +76,10 @@ def _rows(service: Service, jobs: Sequence[Job], place: PageState, before: list[
     for alike in failed.values():
         _draw_failed(alike, place)
     if len(unfinished) > 1:
-        draw_cancel_all(service, unfinished, place.name)
+        _draw_cancel_all(service, unfinished, place.name)
 
 
-def draw_cancel_all(service: Service, jobs: Sequence[Job], name: str) -> None:
+def _draw_cancel_all(service: Service, jobs: Sequence[Job], name: str) -> None:
     """A button that stops all ``jobs`` for this user; ``name`` tells it from others of the page."""
 
     def cancel() -> None:

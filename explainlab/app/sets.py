@@ -187,7 +187,7 @@ _TABLE_HELP = "Press a cell to open it with the charts and texts behind it; so d
 _STATES = {"done": "done", "failed": "no result", "waiting": "waiting"}
 
 
-def no_charts(studies: StudySet) -> Sequence[Chart]:
+def _no_charts(studies: StudySet) -> Sequence[Chart]:
     """None but those of the numbers."""
     return ()
 
@@ -202,7 +202,7 @@ class SetSection:
     place: PageState
     question: Question
     open_cell: OpenCell
-    charts: Charts = no_charts
+    charts: Charts = _no_charts
 
     def key(self, name: str) -> str:
         """The key of an element."""
@@ -363,7 +363,7 @@ class SetSection:
 
 
 def section_of(
-    page: AnalysisPage, service: Service, place: PageState | None = None, charts: Charts = no_charts
+    page: AnalysisPage, service: Service, place: PageState | None = None, charts: Charts = _no_charts
 ) -> SetSection:
     """Return the section with the answer of several cells of ``page``, which may be requested in another ``place``.
 

@@ -179,14 +179,14 @@ def _draw_table(body: ActivationText) -> None:
         pd.DataFrame(rows).astype({"Flip": "Int64"}),
         hide_index=True,
         column_config={
-            **number_columns(),
+            **_number_columns(),
             "Flip": st.column_config.NumberColumn(help=FLIP_HELP),
         },
     )
     draw_definitions(body.baseline, body.methods)
 
 
-def number_columns() -> dict[str, Any]:
+def _number_columns() -> dict[str, Any]:
     """Return the formats of the columns of areas and costs, in both tables."""
     areas = {
         COLUMNS[way]: st.column_config.NumberColumn(help=help_text, format="%.3f")
@@ -253,7 +253,7 @@ def _draw_areas(body: ActivationData) -> None:
         for way in DIRECTIONS:
             row |= {COLUMNS[way]: method.area(way).mean, _interval_of(way): interval_words(method.area(way))}
         rows.append({**row, **{COLUMNS["passes"]: method.passes, COLUMNS["relative"]: method.relative}})
-    st.dataframe(pd.DataFrame(rows), hide_index=True, column_config=number_columns())
+    st.dataframe(pd.DataFrame(rows), hide_index=True, column_config=_number_columns())
     draw_definitions(body.baseline, body.rows)
 
 

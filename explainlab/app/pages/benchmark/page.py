@@ -104,8 +104,8 @@ def _draw_one(service: Service, view: BenchmarkView, answer: Answer, card: Model
             draw_answer(result)
         draw_results(service, view, result)
         draw_published(evaluated_set(view, [answer]))
-        draw_precision(service, view)
-        draw_masked(service, view)
+        _draw_precision(service, view)
+        _draw_masked(service, view)
     elif answer.running and answer.job is not None:
         draw_so_far(answer.job)
 
@@ -158,7 +158,7 @@ _MASKED_CHART_HELP = (
 )
 
 
-def draw_masked(service: Service, view: BenchmarkView) -> None:
+def _draw_masked(service: Service, view: BenchmarkView) -> None:
     """The section: its button, or the answer in words, the shares by ratio, and what was computed."""
     st.divider()
     st.header("Does the model know masked texts?", anchor=False, help=explained(_MASKED_HELP, "masked-text"))
@@ -211,7 +211,7 @@ _PRECISION_CHART_HELP = {
 }
 
 
-def draw_precision(service: Service, view: BenchmarkView) -> None:
+def _draw_precision(service: Service, view: BenchmarkView) -> None:
     """The section: its button, or the answer in words, by method, and text by text."""
     st.divider()
     st.header(

@@ -90,10 +90,10 @@ def draw_results(service: Service, view: BenchmarkView, result: AnalysisResult[E
     draw_masked_line(service, result.request, (), "benchmark")
     draw_cell(service, view, result.body)
     st.divider()
-    draw_by_metric(result)
+    _draw_by_metric(result)
     st.divider()
     draw_agreement(service, view, result)
-    draw_all(result)
+    _draw_all(result)
 
 
 def _draw_table(view: BenchmarkView, result: AnalysisResult[EvaluationData], kind: Kind) -> None:
@@ -176,7 +176,7 @@ _HELP = {
 _PAIRS = "benchmark_pairs"
 
 
-def draw_by_metric(result: AnalysisResult[EvaluationData]) -> None:
+def _draw_by_metric(result: AnalysisResult[EvaluationData]) -> None:
     """Draw the differences by one metric, the cost of quality, and the means for parts of the texts."""
     facts = metric_facts(result.body)
     keep_known("by", list(facts), next(iter(facts)))
@@ -219,7 +219,7 @@ def draw_agreement(service: Service, view: BenchmarkView, result: AnalysisResult
     draw_pair(service, view, body)
 
 
-def draw_all(result: AnalysisResult[EvaluationData]) -> None:
+def _draw_all(result: AnalysisResult[EvaluationData]) -> None:
     """All texts with their values, and what was computed."""
     draw_texts("benchmark_texts_all", lambda: text_records(result.body), result.skipped, result.body.n)
     definitions = st.expander("Definitions", icon=":material/functions:", key="benchmark_defined", on_change="rerun")

@@ -118,7 +118,7 @@ def draw_truth(service: Service, view: BenchmarkView, lanes: Sequence[Lane]) -> 
         except ExplainLabError as error:
             st.info(plain(str(error)), icon=":material/info:")
             return
-        draw_controls()
+        _draw_controls()
         try:
             _draw_button(service, view)
         except ExplainLabError as error:
@@ -306,7 +306,7 @@ _SHARE_HELP = (
 _SETTINGS_HELP = "What is not said here is as for the embedded models; the epochs are enough to learn a word."
 
 
-def draw_controls() -> None:
+def _draw_controls() -> None:
     """Words, where they are put, in how many texts, and the model."""
     words, position, share = st.columns([3, 2, 2], vertical_alignment="bottom")
     architecture, training = st.columns([2, 5], vertical_alignment="bottom")

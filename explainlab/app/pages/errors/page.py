@@ -62,7 +62,7 @@ def _draw_one(service: Service, view: ErrorsView) -> None:
     if predictions.table is not None:
         with above:
             draw_headline(predictions.answer.result)
-        draw_summary(view, predictions.answer.result)
+        _draw_summary(view, predictions.answer.result)
         st.divider()
         with st.container(key=form.ROWS):
             st.header("Rows", anchor=False, help="Pick a row to see why the model says what it says.")
@@ -97,7 +97,7 @@ _HELP = {
 }
 
 
-def draw_summary(view: ErrorsView, result: AnalysisResult[PredictionsData]) -> None:
+def _draw_summary(view: ErrorsView, result: AnalysisResult[PredictionsData]) -> None:
     """Accuracy, macro F1, calibration, the matrix whose cells select, and what was left out."""
     body = result.body
     _draw_numbers(body)

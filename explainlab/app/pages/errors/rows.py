@@ -89,7 +89,7 @@ def draw_list(view: ErrorsView, table: PredictionTable, order: np.ndarray, remar
     _draw_table(view, table, order[begin : begin + MOST_SHOWN], remarks)
 
 
-def draw_walk(table: PredictionTable, order: np.ndarray, place: int) -> None:
+def _draw_walk(table: PredictionTable, order: np.ndarray, place: int) -> None:
     """The open row, and buttons to the previous and the next row."""
     row = table.row(order[place])
     move = partial(step, table, order, place)
@@ -205,7 +205,7 @@ def draw_rows(
     remarks = state.remarks(service, view)
     follow_press(OPENED)
     with st.container(key=OPENED):
-        draw_walk(table, order, place)
+        _draw_walk(table, order, place)
     draw_map_options(card)
     own = next((remark for remark in left if remark.row == row["row"] and not remark.edit), Remark(row=row["row"]))
     _draw_heatmaps(service, view, card, row, following, own)
@@ -217,7 +217,7 @@ def draw_rows(
     )
     if editing.open:
         with editing:
-            draw_edit(service, view, row, remarks, left)
+            _draw_edit(service, view, row, remarks, left)
     links.draw(form.PAGE.link(service, view))
     with above:
         draw_list(view, table, order, left)
@@ -346,7 +346,7 @@ def row_inputs(view: ErrorsView, row: Row) -> SharedInputs:
     }
 
 
-def draw_edit(service: Service, view: ErrorsView, row: Row, remarks: Remarks, left: Sequence[Remark]) -> None:
+def _draw_edit(service: Service, view: ErrorsView, row: Row, remarks: Remarks, left: Sequence[Remark]) -> None:
     """The text to edit, the edits that were kept, and the edited text compared with the original."""
     kept = [remark for remark in left if remark.edit and remark.row == row["row"]]
     _draw_boxes(view, row)
@@ -369,7 +369,7 @@ def draw_edit(service: Service, view: ErrorsView, row: Row, remarks: Remarks, le
         _draw_keep(view, row, kept, remarks)
 
 
-def probability_rows(original: Attribution, edited: Attribution) -> pd.DataFrame:
+def _probability_rows(original: Attribution, edited: Attribution) -> pd.DataFrame:
     """One row a class: its probability for both texts and the difference, the largest change first."""
     before, after = original.prediction.probabilities, edited.prediction.probabilities
     frame = pd.DataFrame(
@@ -429,7 +429,7 @@ def _draw_kept(view: ErrorsView, row: Row, kept: Sequence[Remark]) -> None:
 def _draw_changes(view: ErrorsView, results: Sequence[Attribution]) -> None:
     original, edited = results
     st.dataframe(
-        probability_rows(original, edited),
+        _probability_rows(original, edited),
         hide_index=True,
         column_config={
             name: st.column_config.NumberColumn(format="%+.4f" if name == "Difference" else "%.4f")

@@ -124,7 +124,7 @@ class RoarView(ChosenSets, AnalysisView):
     def of_cell(self, model: str, source: str) -> Self:
         """See :meth:`AnalysisView.of_cell`."""
         own = {"base": model, "test": self.test_of(source), "tests": {}}
-        if source != self.source and not is_share(self.validation):
+        if source != self.source and not _is_share(self.validation):
             own["validation"] = type(self).model_fields["validation"].default
         return self.alone(source).model_copy(update=own)
 
@@ -132,7 +132,7 @@ class RoarView(ChosenSets, AnalysisView):
         """The test data of a data set: a further one holds out a share, unless its own are named."""
         if source == self.source:
             return self.test
-        return self.tests.get(source) or usual_test(self.test)
+        return self.tests.get(source) or _usual_test(self.test)
 
     @property
     def whole_data(self) -> str | None:
@@ -179,12 +179,12 @@ def shows(request: Request) -> RoarView | None:
     return checked(RoarView, base=request.model, source=request.data, **values)
 
 
-def usual_test(first: str) -> str:
+def _usual_test(first: str) -> str:
     """The test data of a further data set where those of the ``first`` are these: a share of its rows."""
-    return first if is_share(first) else HELD_OUT
+    return first if _is_share(first) else HELD_OUT
 
 
-def is_share(source: str) -> bool:
+def _is_share(source: str) -> bool:
     """Return True if test or validation data are a share of the training data, not a data set."""
     try:
         float(source)
@@ -304,7 +304,7 @@ def draw_further_cells() -> None:
 def _test_controls(source: str) -> Question:
     """The control of the test data of a further data set."""
     own = further(question, source)
-    own.seed({"test": usual_test(question.now("test") or "")})
+    own.seed({"test": _usual_test(question.now("test") or "")})
     return own
 
 

@@ -115,7 +115,7 @@ def _draw_grid(service: Service) -> str:
     GRID.draw_state(service, [answer])
     if answer.result is not None:
         with above:
-            draw_result(answer.result, service)
+            _draw_result(answer.result, service)
     elif answer.job is not None and answer.running:
         draw_so_far(answer.job)
     elif not answer.problem:
@@ -142,15 +142,15 @@ def _draw_stopped(service: Service, view: RoarView, answer: Answer) -> None:
     so_far: Any = service.so_far(view.request(), session.user())
     if so_far is not None:
         asked_above = answer.job is not None  # its row has a button
-        draw_paused(so_far.body, None if asked_above else partial(GRID.press, service))
+        _draw_paused(so_far.body, None if asked_above else partial(GRID.press, service))
     elif answer.job is None:
         _draw_example()
 
 
 def _draw_example() -> None:
-    result = draw_empty()
+    result = _draw_empty()
     if result is not None:
-        draw_result(result)
+        _draw_result(result)
 
 
 _HELP = {
@@ -169,12 +169,12 @@ _SPLITS = {"train": "Training", "validation": "Validation", "test": "Test"}
 _MOST_REASONS = 5
 
 
-def draw_result(result: AnalysisResult[RoarData], service: Service | None = None) -> None:
+def _draw_result(result: AnalysisResult[RoarData], service: Service | None = None) -> None:
     """Draw the whole answer, the words first; with a ``service`` other measures' orders can be requested."""
     body = result.body
     points = [*measure_sentences(body), *closing(body)]
     draw_words(overview(body), result, partial(lines, body), points)
-    draw_failures(body)
+    _draw_failures(body)
     for place, kind in zip(st.columns(len(body.recursive), gap="large"), body.recursive, strict=True):
         with place:
             chart = cached_for(result, curves, body, kind)
@@ -183,14 +183,14 @@ def draw_result(result: AnalysisResult[RoarData], service: Service | None = None
     st.divider()
     _draw_faithfulness(result)
     if service is not None:
-        draw_three(service, result)
+        _draw_three(service, result)
     _draw_published(result)
     _draw_texts(result)
     st.divider()
     _draw_behind(result)
 
 
-def draw_failures(body: RoarData) -> None:
+def _draw_failures(body: RoarData) -> None:
     """Why models failed, and how many need one that failed; nothing where none has."""
     failed = [node for node in body.nodes if node.status == "failed"]
     if not failed:
@@ -362,7 +362,7 @@ _TOO_FEW = (
 )
 
 
-def draw_three(service: Service, result: AnalysisResult[RoarData]) -> None:
+def _draw_three(service: Service, result: AnalysisResult[RoarData]) -> None:
     """The section for a finished grid: its button with what it takes, or the answer in words, charts and a table."""
     st.divider()
     st.header("Three answers", anchor=False, help=explained(_THREE_HELP, "faithful", "masked-text", "seed"))
@@ -441,7 +441,7 @@ _EMPTY = (
 )
 
 
-def draw_empty() -> AnalysisResult[RoarData] | None:
+def _draw_empty() -> AnalysisResult[RoarData] | None:
     """Say that there is no grid yet; the example to draw instead, with how to compute it again, if there is one."""
     st.info(_EMPTY, icon=":material/repeat:")
     there = {name: own.label for name, own in EXAMPLES.items() if (FOLDER / own.file).is_file()}
@@ -497,7 +497,7 @@ def draw_so_far(job: Job) -> None:
     st.fragment(_draw_running, run_every=_EVERY)(job)
 
 
-def draw_paused(body: RoarData, go_on: Callable[[], None] | None) -> None:
+def _draw_paused(body: RoarData, go_on: Callable[[], None] | None) -> None:
     """Draw the trained part of a stopped grid; ``go_on`` trains the rest (None: a button above does)."""
     with st.container(horizontal=True, vertical_alignment="center"):
         left = sum(node.status in ("waiting", "running") for node in _distinct(body))
@@ -531,7 +531,7 @@ def _distinct(body: RoarData) -> list[NodeFacts]:
 
 def _draw_known(body: RoarData) -> None:
     """Why models failed, the curves of those that are there, and which these are."""
-    draw_failures(body)
+    _draw_failures(body)
     for place, kind in zip(st.columns(len(body.recursive), gap="large"), body.recursive, strict=True):
         chart = cached_for(body, curves, body, kind)
         place.markdown(f"**{plain(chart.title)}, unfinished**")

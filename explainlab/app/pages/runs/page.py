@@ -44,7 +44,7 @@ def draw() -> None:
             detail.draw_run(service, *opened)
         else:
             name_tab(ENTRY.title)
-            draw_unfinished(service)
+            _draw_unfinished(service)
             draw_list(service)
     except ExplainLabError as error:
         if str(error) != service.notice:  # which is above
@@ -234,7 +234,7 @@ def _draw_import(service: Service) -> None:
         st.button("Show", on_click=detail.open_runs, args=(made[0].id,) if len(made) == 1 else ())
 
 
-def draw_unfinished(service: Service) -> None:
+def _draw_unfinished(service: Service) -> None:
     """A table of the unanswered requests, if any, and actions on the ticked rows, or on all."""
     rows = service.cut_short(session.user())
     if not rows:

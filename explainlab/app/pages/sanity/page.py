@@ -97,14 +97,14 @@ def _draw_one(service: Service, view: SanityView) -> None:
         return
     with above:
         _draw_answer(service, view, answer.result)
-    draw_randomisation(answer.result)
+    _draw_randomisation(answer.result)
     st.divider()
     draw_text(service, view, answer.result)
     st.divider()
     row = row_of(view, answer.result.body)
-    draw_attacks(service, view, (row.text, row.text_pair))
+    _draw_attacks(service, view, (row.text, row.text_pair))
     st.divider()
-    draw_substitution(service, view, (row.text, row.text_pair))
+    _draw_substitution(service, view, (row.text, row.text_pair))
     st.divider()
     overview.draw_stability(service, view)
     st.divider()
@@ -118,7 +118,7 @@ _RHO_HELP = (
 _TABLE = "sanity_texts"
 
 
-def draw_randomisation(result: AnalysisResult[RandomisationData]) -> None:
+def _draw_randomisation(result: AnalysisResult[RandomisationData]) -> None:
     """The charts over the units, from the top down and one at a time."""
     body = result.body
     st.header("Random weights", anchor=False, help=_RHO_HELP)
@@ -221,14 +221,14 @@ _WORDS_HELP = (
 )
 
 
-def draw_attacks(service: Service, view: SanityView, row: Texts) -> None:
+def _draw_attacks(service: Service, view: SanityView, row: Texts) -> None:
     """Draw moved embeddings: the target of the attack, and the answer or the button; below it the texts of ``row``."""
     st.header("Attacks", anchor=False, help=_ATTACK_HELP)
     draw_attacked(card_of(view.model))
     _draw(service, ATTACK_SECTION, "Attack", view.attack_request, lambda: view.row_attack(*row))
 
 
-def draw_substitution(service: Service, view: SanityView, row: Texts) -> None:
+def _draw_substitution(service: Service, view: SanityView, row: Texts) -> None:
     """Words replaced: the same."""
     st.header("Attacks by words", anchor=False, help=_WORDS_HELP)
     draw_reworded()
