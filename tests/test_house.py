@@ -7,6 +7,7 @@ import importlib
 import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache, lru_cache
+from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Any
 
@@ -16,50 +17,30 @@ from explainlab.models.model_types import MODEL_TYPES
 from explainlab.settings import ASSETS, ROOT
 
 PACKAGE = ROOT / "explainlab"
-BASE = {"declared", "errors", "files", "guard", "limits", "logs", "reader", "request", "result", "settings", "spill"}
-"""Modules that every room may import."""
+LAYERS = (
+    {"errors", "files", "limits", "logs"},
+    {"declared", "guard", "reader", "request", "settings", "spill"},
+    {"result"},
+    {"data", "text"},
+    {"models"},
+    {"metrics", "training"},
+    {"attribution"},
+    {"figures"},
+    {"analyses"},
+    {"workers"},
+    {"service"},
+)
+"""The rooms from the lowest up: each imports only rooms of the layers below it."""
 
-BELOW = {"analyses", "training", "attribution", "metrics", "data", "models", "text"}
-"""Analyses and the engine below them."""
-
-MAY_USE: dict[str, set[str]] = {
-    "errors": set(),
-    "files": set(),
-    "guard": {"errors", "limits"},
-    "limits": set(),
-    "settings": {"errors", "limits"},
-    "spill": {"errors"},
-    "reader": {"limits"},
-    "declared": {"errors", "limits"},
-    "request": {"errors"},
-    "result": {"request", "spill"},
-    "text": set(),
-    "models": {"text"},
-    "metrics": {"models", "text"},
-    "attribution": {"metrics", "data", "models", "text"},
-    "data": set(),
-    "training": {"data", "models", "text"},
-    "testing": {"analyses", "figures", "attribution", "metrics", "models", "text", "data"},
-    "figures": {"attribution", "metrics", "data", "models", "text"},
-    "analyses": {"figures", "training", "attribution", "metrics", "data", "models", "text"},
-    "logs": set(),
-    "workers": BELOW,
-    "service": BELOW | {"workers"},
-    "notebook": BELOW | {"reporting", "service", "figures"},
-    "app": BELOW | {"figures", "workers", "service"},
-    "options": {"analyses", "service"},
-    "instance": {"__version__", "models", "options", "service", "workers", "figures"},
-    "reporting": {"models"},
-    "cli": BELOW | {"instance", "notebook", "options", "reporting", "figures", "service"},
-    "__main__": {"cli"},
-    "__init__": {"notebook", "attribution", "metrics", "models", "data"},
-}
-"""The rooms that each room may import, as in the table of explainlab/README.md."""
+FACES = (
+    ({"app"},),
+    ({"testing"},),
+    ({"options", "reporting"}, {"instance", "notebook"}, {"cli"}, {"__init__", "__main__"}),
+)
+"""The faces of the house, side by side on the layers: the app, the contracts, and the library with its command line."""
+ORDERS = [(*LAYERS, *face) for face in FACES]
+ROOMS = set().union(*(layer for order in ORDERS for layer in order))
 ENGINE = ("text", "models", "metrics", "attribution", "data", "training")
-ABOVE_ENGINE = {
-    "analyses", "workers", "service", "figures", "app", "testing", "cli", "instance", "notebook", "options",
-    "reporting",
-}  # fmt: skip
 
 LIBRARY = sorted(PACKAGE.rglob("*.py"))
 BENCHMARKS = sorted((ROOT / "benchmarks").rglob("*.py"))
@@ -130,11 +111,12 @@ def files() -> list[Path]:
 
 
 def test_every_room_is_on_the_map() -> None:
-    rooms = {path.relative_to(PACKAGE).parts[0].removesuffix(".py") for path in LIBRARY}
-    assert rooms == MAY_USE.keys()
-    table = (PACKAGE / "README.md").read_text(encoding="utf-8")
-    for room in sorted(rooms - BASE - {"__main__", "__init__", "cli", "instance", "options", "reporting"}):
-        assert f"| `{room}/` |" in table
+    assert {path.relative_to(PACKAGE).parts[0].removesuffix(".py") for path in LIBRARY} == ROOMS
+    table = re.findall(r"^\| `(\w+)/` \|", (PACKAGE / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert set(table) == {room for room in ROOMS if (PACKAGE / room).is_dir()}
+    for order in ORDERS:
+        places = [place for room in table for place, layer in enumerate(order) if room in layer]
+        assert places == sorted(places), "each room stands below those that it uses"
 
 
 @every([*LIBRARY, *PAGES])
@@ -148,16 +130,23 @@ def test_the_benchmarks_use_the_library_and_no_page(path: Path) -> None:
 
 
 @every(LIBRARY)
-def test_nothing_knows_what_is_above_it(path: Path) -> None:
+def test_every_room_uses_only_rooms_below_it(path: Path) -> None:
     room = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
-    allowed = MAY_USE[room] | {room} | (BASE if room not in BASE else set())
-    used = {name.split(".")[1] for name in imports(path) if name.startswith("explainlab.")}
-    assert used <= allowed
+    used = {name.split(".")[1] for name in imports(path) if name.startswith("explainlab.")} & ROOMS - {room}
+    order = next(order for order in ORDERS if any(room in layer for layer in order))
+    place = next(place for place, layer in enumerate(order) if room in layer)
+    assert used <= set().union(*order[:place])
 
 
-def test_the_engine_knows_nothing_above_it() -> None:
-    for room in ENGINE:
-        assert not MAY_USE[room] & ABOVE_ENGINE, room
+def test_no_module_imports_itself_through_others() -> None:
+    names_of = {path: path.relative_to(ROOT).with_suffix("").parts for path in LIBRARY}
+    modules = {".".join(parts).removesuffix(".__init__"): path for path, parts in names_of.items()}
+    graph: dict[str, set[str]] = {}
+    for module, path in modules.items():
+        statements = [node for node in tree(path).body if isinstance(node, ast.ImportFrom)]
+        names = [(f"{node.module}.{alias.name}", str(node.module)) for node in statements for alias in node.names]
+        graph[module] = {name if name in modules else package for name, package in names} & modules.keys() - {module}
+    TopologicalSorter(graph).prepare()
 
 
 FIND_FOLDERS = ("models/templates.py", "models/places.py")

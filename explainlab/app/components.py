@@ -1,7 +1,7 @@
-"""Components made of our own scripts and styles, and what pages share of them.
+"""Components made of our own scripts and styles, and helpers for them that pages share.
 
-Enter runs a text area, which tells its limit in words; a narrow window makes itself known; what a press has opened is
-scrolled to.
+Enter runs a text area, which reports its limit in words; a narrow window reports itself; the page scrolls to the part
+that a press has opened.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _NARROW = "window.narrow"
 
 
 def is_narrow() -> bool:
-    """Whether the window has been as narrow as a phone's in this session."""
+    """Return True if the window has been as narrow as a phone's in this session."""
     return bool(st.session_state.get(_NARROW))
 
 

@@ -36,7 +36,7 @@ Classes = Sequence[str] | None
 
 
 class _Filled(NamedTuple):
-    """How a file was read ``before`` the nearest names were filled in for a model's classes, and how it is since."""
+    """The reading of a file ``before`` the nearest names were filled in for a model's classes, and the one since."""
 
     source: str
     classes: Classes
@@ -86,11 +86,11 @@ def draw_cure(question: Question, classes: Classes, answer: Answer) -> None:
         st.button("Match the labels", icon=":material/rule:", on_click=_match, args=(question, classes))
 
 
-# ---- what does not fit
+# ---- names that do not fit
 
 
 def _checked(question: Question, classes: Classes) -> str:
-    """What does not fit, in words; once for a file and a model the nearest names are filled in."""
+    """Return the misfit in words; once for a file and a model, fill in the nearest names."""
     source = question.now("data")
     if not source or source.startswith(HUB):  # a preview would fetch it
         return ""
@@ -104,7 +104,7 @@ def _checked(question: Question, classes: Classes) -> str:
         filled = _filled(question)
         if misfit and (filled is None or (filled.source, filled.classes) != (source, classes)):
             _fill_in(question, classes, misfit)
-    except ExplainLabError:  # told where the data set is asked for
+    except ExplainLabError:  # shown where the page asks about the data set
         return ""
     filled = _filled(question)
     if filled and (filled.classes, filled.reading) == (classes, question.reading()):
@@ -260,7 +260,7 @@ def _draw_labels(question: Question, classes: Classes) -> None:
 
 
 def _draw_matching(question: Question, classes: Classes, survey: Survey) -> None:
-    """How many rows can be used, all labels, which of them are left out, and the class of each that is none."""
+    """Draw the number of usable rows, all labels, those left out, and a class for each that names none."""
     words = f"Rows that can be used as they are: {survey.rows:,}. Rows that cannot: {survey.bad:,}."
     (st.warning if survey.bad else st.success)(words, icon=":material/fact_check:")
     rows = [{"Label": label.label, "Rows": label.rows, "Class": label.names or ""} for label in survey.labels]
@@ -295,7 +295,7 @@ def _draw_left_out(question: Question, labels: Sequence[str]) -> None:
 
 
 def _survey_inputs(question: Question, classes: Classes) -> tuple[Any, ...]:
-    """What is asked about the labels: of which file, for which classes, read how."""
+    """Return the key of a look at the labels: the file, the classes, and the reading."""
     reading = question.reading()
     return reading["source"], classes and tuple(classes), tuple(sorted(reading["columns"].items()))
 
@@ -310,12 +310,12 @@ _SOON, _POLL_SECONDS = 0.2, 0.4
 
 
 def is_there(task: FileTask[Any]) -> bool:
-    """Whether ``task`` has ended, after a moment in which short files are read."""
+    """Return True if ``task`` has ended, after a moment in which short files are read."""
     return task.wait(_SOON)
 
 
 def draw_reading(task: FileTask[Any]) -> None:
-    """How far ``task`` is, with a button that cancels it; the page runs again when it ends."""
+    """Draw the progress of ``task`` with a button that cancels it; the page runs again when it ends."""
     st.fragment(_draw_share, run_every=None if task.ended else _POLL_SECONDS)(task)
 
 

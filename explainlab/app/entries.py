@@ -1,4 +1,4 @@
-"""The pages of the app: each folder with a page declares it as ``ENTRY``."""
+"""The pages of the app, which declare themselves as ``ENTRY`` in ``app/pages``, and the page that shows a request."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pkgutil import iter_modules
-from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from explainlab.analyses.registry import complete
 from explainlab.app import pages
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PageEntry:
-    """One page in the navigation: ``url`` is the word in the address, ``help`` what it is for.
+    """One page in the navigation: ``url`` is the word in the address, ``help`` describes its purpose.
 
     Pages are sorted by ``order``. The first is the home page.
     """
@@ -54,14 +53,17 @@ def entries() -> tuple[PageEntry, ...]:
 @cache
 def analysis_pages() -> dict[PageEntry, AnalysisPage]:
     """Return the pages of analyses: ``PAGE`` in the module of their entry, or in ``form`` where that is a folder."""
-    modules = {entry: _form_of(name) for entry, name in _declared().items()}
-    return {entry: module.PAGE for entry, module in modules.items() if hasattr(module, "PAGE")}
+    pages_of = {entry: _page_of(name) for entry, name in _declared().items()}
+    return {entry: page for entry, page in pages_of.items() if page is not None}
 
 
-def _form_of(name: str) -> ModuleType:
-    """Return the module that may have the ``PAGE`` of the page in the module or the folder called ``name``."""
+def _page_of(name: str) -> AnalysisPage | None:
+    """Return the ``PAGE`` of the page in the module or the folder called ``name``; None if it shows no analysis."""
     module = import_module(name)
-    return import_module(f"{name}.form") if hasattr(module, "__path__") and find_spec(f"{name}.form") else module
+    if hasattr(module, "__path__") and find_spec(f"{name}.form"):
+        module = import_module(f"{name}.form")
+        return cast("AnalysisPage", module.PAGE)
+    return getattr(module, "PAGE", None)
 
 
 @cache
@@ -74,7 +76,7 @@ def _declared() -> dict[PageEntry, str]:
 
 @dataclass(frozen=True)
 class ShownBy:
-    """A page, and the view with which it shows a request."""
+    """A page with the view that shows a request."""
 
     entry: PageEntry
     view: AnalysisView
@@ -94,7 +96,7 @@ def page_of(request: Request) -> ShownBy | None:
 
 
 def _decided(request: Request) -> dict[str, Any]:
-    """What decides the result of ``request``: which rows, and how many, does not decide that of a single text."""
+    """Return the fields that decide the result of ``request``; a single text depends on no number of rows."""
     fields = complete(request).model_dump()
     if request.text is not None:
         fields["parameters"] = {k: v for k, v in fields["parameters"].items() if k not in ("rows", "sample")}

@@ -81,7 +81,7 @@ def name_tab(page: str, about: str = "") -> None:
 
 
 def draw_title(entry: PageEntry, notice: str = "") -> None:
-    """The page's title, what it is for, and a ``notice`` of the store, if any."""
+    """Draw the page's title, its purpose, and a ``notice`` of the store, if any."""
     st.html(ASSETS / "page.css")
     st.title(entry.title, anchor=False)
     st.caption(entry.help)

@@ -144,7 +144,7 @@ def _strict(cookie: str, tls: bool) -> str:
 
 
 def _is_behind_tls(scope: Scope) -> bool:
-    """Whether browsers reach the app by https: as the connection, its proxy or the sign-in's address says."""
+    """Return True if browsers reach the app by https: the connection, its proxy or the sign-in's address shows it."""
     forwarded = Headers(scope=scope).get("x-forwarded-proto", "").split(",")[0].strip()
     return "https" in (scope["scheme"], forwarded) or _sign_in_address().startswith("https:")
 

@@ -168,7 +168,7 @@ def _draw_problem(page: PageState) -> None:
 
 
 def _is_late(link: str) -> bool:
-    """Whether the browser sent this address before it learned of its replacement; later it means "back"."""
+    """Return True if the browser sent this address before it learned of its replacement; later it means "back"."""
     before, replaced = st.session_state.get(_REPLACED, ("", 0.0))
     return bool(link == before and time.monotonic() - replaced < LATE_SECONDS)
 

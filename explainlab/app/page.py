@@ -149,9 +149,9 @@ class AnalysisPage(PageState):
     def place_of_controls(self, line: str = "") -> DeltaGenerator:
         """Return the expander for the controls; it is folded for an opened link and in a window as narrow as a phone's.
 
-        It is unfolded where the view waits to be asked. ``line`` is its label in plain text (empty: that of the view).
-        The browser alone keeps whether the user has unfolded it. With ``on_change``, Streamlit takes an expander with
-        another label or state for another one, and what is being typed in it is lost together with the focus.
+        It is unfolded while the view waits for a press. ``line`` is its label in plain text (empty: that of the view).
+        The browser alone knows whether the user has unfolded it. With ``on_change``, Streamlit takes an expander with
+        another label or state for another one, and drops the focus and the text that the user is typing.
         """
         folded = st.session_state.get(self._folded, is_narrow() and not self.waiting)
         folds = st.session_state.get(self._folds, 0)
@@ -244,9 +244,9 @@ class AnalysisPage(PageState):
         controls: Callable[[Callable[[], None]], None],
         draw: Callable[[Any], None],
     ) -> None:
-        """The section about a data set: its ``controls``, what it will take, and its result, drawn with ``draw``.
+        """Draw the section about a data set: its ``controls``, its cost, and its result, drawn with ``draw``.
 
-        ``controls`` get what their button calls.
+        ``controls`` get the function that their button calls.
         """
         st.divider()
         st.header("A data set", anchor=False, help=help)
@@ -273,7 +273,7 @@ class AnalysisPage(PageState):
             draw_predicted(prediction)
 
     def _draw_cost(self, service: Service) -> None:
-        """What the study of the data set will take, or why it cannot be asked where the text can."""
+        """Draw the cost of the study of the data set, or the reason why only the text can be studied."""
         try:
             view = self.draft()
             for request in view.text_requests():
@@ -376,7 +376,7 @@ def _all_stored(service: Service, requests: Sequence[Request]) -> bool:
 
 
 def _stored(service: Service, requests: Sequence[Request]) -> bool:
-    """Whether all results of data sets are stored; an invalid request is reported below its controls."""
+    """Return True if all results of data sets are stored; an invalid request is reported below its controls."""
     try:
         return _all_stored(service, requests)
     except ExplainLabError:
@@ -385,7 +385,7 @@ def _stored(service: Service, requests: Sequence[Request]) -> bool:
 
 @dataclass(frozen=True)
 class Pressed(PageState):
-    """Where the answers of a ``page`` are asked. Its view is the one that was asked last."""
+    """The state of answers that only a press of the button of ``page`` computes. Its view is the last one requested."""
 
     page_of: AnalysisPage
 
@@ -393,13 +393,13 @@ class Pressed(PageState):
         """Ask what the controls describe (a callback); the next run of the page says what is wrong with it."""
         with suppress(ExplainLabError):
             view = self.page_of.draft()
-            view.requests()  # raises for what cannot be asked
+            view.requests()  # raises for an invalid request
             self.page_of.fold_where_narrow()
             self.page_of.ask(service, view)
             self.ask(service, view)
 
     def settle(self, service: Service) -> Any:
-        """The view to show: that of the controls, unless its answers are not there and another one was asked for.
+        """Return the view to show: that of the controls, or the last one requested if the controls have no answers yet.
 
         Raises :class:`ExplainLabError` for controls that describe none.
         """

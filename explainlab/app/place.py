@@ -1,4 +1,4 @@
-"""A place of a session that shows answers: its view, and the requests it has made for that view."""
+"""The state of a page or a section in a session: its view, and the requests that it has made for that view."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from explainlab.service.service import Service
 
 
 class View(Protocol):
-    """What a place shows, with the requests that it needs."""
+    """The content of a page or a section, with the requests that it needs."""
 
     def requests(self) -> Sequence[Request]:
         """Its requests."""
@@ -53,16 +53,16 @@ class Answer:
 
     @property
     def running(self) -> bool:
-        """Whether it is still being computed."""
+        """True while the job runs."""
         return self.job is not None and not self.job.progress.finished
 
 
 @dataclass
 class _Memory:
-    """The view that is shown, and the keys of the jobs ``requested`` for it.
+    """The shown view, and the keys of the jobs ``requested`` for it.
 
-    ``record``: a reader asked for its answers, which become runs; they were not merely opened. ``waiting`` are requests
-    that nobody has asked yet. ``resolved`` are the requests that the service knows by now.
+    ``record`` makes runs of its answers: a reader requested them, and did not merely open them. ``waiting`` are
+    requests that wait for a press. ``resolved`` are the requests that the service knows by now.
     """
 
     view: Any = None
@@ -118,7 +118,7 @@ class PageState:
 
     @property
     def waiting(self) -> bool:
-        """Whether the view was only prefilled, and waits to be asked."""
+        """True while the view is only prefilled, and waits for a press."""
         return bool(self._memory.waiting)
 
     def redraw(self, view: View) -> None:
@@ -131,9 +131,9 @@ class PageState:
             self.ask(service, Requests())
 
     def answer(self, service: Service, request: Request) -> Answer:
-        """The stored result, else the job for it, which is queued once while the view is shown.
+        """Return the stored result, else the job for it, which is queued once while the view is shown.
 
-        Neither, if the view waits to be asked and its result is not stored.
+        Neither exists if the view waits for a press and its result is not stored.
         """
         try:
             asked, answer = self._resolved(request), None
@@ -150,9 +150,9 @@ class PageState:
         return _answer_of(answer)
 
     def answer_set(self, service: Service, requests: Sequence[Request]) -> list[Answer]:
-        """The answers to ``requests`` about data sets: what is stored, and one job for all others.
+        """Return the answers to ``requests`` about data sets: stored results, and one job for all others.
 
-        The job is queued once while the view is shown. What is refused or fails stops no other.
+        The job is queued once while the view is shown. A refused or failed request stops no other.
         """
         answers = [self._stored(service, request) for request in requests]
         if self.waiting:
@@ -175,9 +175,10 @@ class PageState:
         return answers
 
     def answer_if_requested(self, service: Service, request: Request) -> Answer | None:
-        """As :meth:`answer`, for sections with a button: None if ``request`` is neither stored nor in the view.
+        """Return an answer as :meth:`answer`, for sections with a button.
 
-        A job of the user that is running already is shown: the page may have been loaded anew.
+        None if ``request`` is neither stored nor in the view. A running job of the user is shown: the page may have
+        been loaded anew.
         """
         if self.view is not None and request in self.view.requests():
             return self.answer(service, request)
@@ -192,9 +193,9 @@ class PageState:
         return None if result is None else Answer(result)
 
     def answer_all(self, service: Service, requests: Sequence[Request], ahead: Sequence[Request] = ()) -> list[Answer]:
-        """The answers to ``requests``, which become the view; once all are there, ``ahead`` is queued.
+        """Return the answers to ``requests``, which become the view; once all are there, ``ahead`` is queued.
 
-        Jobs of other requests are left. None of them becomes a run: nobody asked, they are shown.
+        Jobs of other requests are left. The answers become no runs: they are shown without a press.
         """
         view = Requests((*requests, *ahead))
         if self.view != view:
@@ -219,7 +220,7 @@ class PageState:
         return _answer_of(job)
 
     def has_requested(self, job: Job) -> bool:
-        """Whether ``job`` was requested, and not since submitted again."""
+        """Return True if ``job`` was requested, and not since submitted again."""
         return job.key in self._memory.requested
 
     def submit_again(self, job: Job) -> None:

@@ -76,10 +76,10 @@ def _rows(service: Service, jobs: Sequence[Job], place: PageState, before: list[
     for alike in failed.values():
         _draw_failed(alike, place)
     if len(unfinished) > 1:
-        draw_cancel_all(service, unfinished, place.name)
+        _draw_cancel_all(service, unfinished, place.name)
 
 
-def draw_cancel_all(service: Service, jobs: Sequence[Job], name: str) -> None:
+def _draw_cancel_all(service: Service, jobs: Sequence[Job], name: str) -> None:
     """A button that stops all ``jobs`` for this user; ``name`` tells it from others of the page."""
 
     def cancel() -> None:
@@ -102,12 +102,12 @@ def draw_stop(job: Job, key: str, stop: Callable[[], None]) -> None:
 
 
 def stop_word(jobs: Sequence[Job]) -> str:
-    """What a button does that stops ``jobs``."""
+    """Return the word on the button that stops ``jobs``: Pause or Cancel."""
     return "Pause" if all(map(_pauses, jobs)) else "Cancel"
 
 
 def _changes(jobs: Sequence[Job]) -> list[int]:
-    """What a page draws anew: which jobs have ended, what of sets is there, and whether the prediction is."""
+    """Return the state that a page draws anew: finished jobs, finished parts of sets, and known predictions."""
     ended = [job.progress.finished for job in jobs]
     return [*ended, *(len(job.outcomes) for job in jobs if job.more), any(job.prediction is not None for job in jobs)]
 
@@ -145,7 +145,7 @@ def _draw_again(jobs: Sequence[Job], place: PageState) -> None:
 
 
 def _pauses(job: Job) -> bool:
-    """Whether what is stopped goes on from there."""
+    """Return True if a stopped job continues from its finished part."""
     return isinstance(get_analysis(job.request.question), Pauses)
 
 
@@ -157,7 +157,7 @@ def label(job: Job) -> str:
 
 
 def _cell(job: Job) -> str:
-    """Which request of a set is answered now."""
+    """Return the request of a set that is being answered."""
     place = min(len(job.outcomes), len(job.more))
     request = job.requests[place]
     about = f"{shown_model(request.model, user().id)} on {looks.about(request, user())}"
@@ -165,12 +165,12 @@ def _cell(job: Job) -> str:
 
 
 def _given_up(job: Job) -> bool:
-    """Whether this user cancelled a job that goes on for others."""
+    """Return True if this user cancelled a job that continues for others."""
     return user() not in job.users and not job.stop.is_set()
 
 
 def _where(service: Service, job: Job) -> str:
-    """How many workers have a job that several could have."""
+    """Return the number of workers on a job that several can share."""
     hands = hands_of(job, service.engine, service.workers) if job.asked.is_batch else 0
     several = sum(not worker.spare for worker in service.workers) > 1
     return f" on {hands} {'worker' if hands == 1 else 'workers'}" if hands and several else ""

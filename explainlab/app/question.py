@@ -115,7 +115,7 @@ class Question:
         )
 
     def draw_methods(self, card: ModelCard | None) -> None:
-        """Methods with their options: those that the model of ``card`` supports, and whatever is chosen already."""
+        """Draw methods with their options: those that the model of ``card`` supports, and all chosen ones."""
         self.draw_specs(
             "Methods",
             "methods",
@@ -194,7 +194,7 @@ class Question:
         return current if current["source"] == source else {"source": source, "columns": {}, "classes": {}}
 
     def draw_rows(self) -> None:
-        """Which rows of the data set, and how many."""
+        """Draw the selection of rows of the data set, and their number."""
         which, number = st.columns(2, vertical_alignment="bottom")
         with which:
             self.select("Sample", "sample", _SAMPLES, _SAMPLE_HELP)

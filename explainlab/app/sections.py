@@ -33,9 +33,9 @@ from explainlab.service.service import Service
 def draw_asked(
     service: Service, place: PageState, button: str, make: Callable[[], Request], costs: str = ""
 ) -> AnalysisResult[Any] | None:
-    """The answer in words to the request of ``make``, asked in ``place`` by a ``button``; returns its result.
+    """Draw the answer in words to the request of ``make``, submitted in ``place`` by a ``button``; return its result.
 
-    ``costs`` says in plain words what the answer takes; empty: what a plan of it says.
+    ``costs`` describes the cost of the answer in plain words (empty: as its plan does).
     """
     try:
         request = complete(make())

@@ -22,7 +22,7 @@ _NAME, _QUESTION, _ACTED = "session.name", "session.question", "session.acted"
 
 
 def name() -> str:
-    """The name of this session, which tells its pages from those of others."""
+    """Return the name of this session, which separates its pages from other sessions' pages."""
     drawn: str = st.session_state.setdefault(_NAME, uuid.uuid4().hex)
     return drawn
 
@@ -44,20 +44,20 @@ def act() -> None:
 
 
 def has_acted() -> bool:
-    """Whether the reader has asked for anything; a mere visit stores nothing."""
+    """Return True if the reader has pressed a button; a mere visit stores nothing."""
     return bool(st.session_state.get(_ACTED))
 
 
 @dataclass(frozen=True)
 class _Question:
-    """What the controls of ``page``, the page drawn last, say."""
+    """The inputs on ``page``, the page drawn last."""
 
     page: str
     inputs: SharedInputs
 
 
 def remember_inputs(page: str, inputs: SharedInputs, first: SharedInputs) -> None:
-    """The controls of ``page`` say ``inputs`` now; ``first``, with which the page opens, is not yet a reader's own."""
+    """Remember the ``inputs`` on ``page``; a session begins with the first ones that a reader has changed."""
     before: _Question | None = st.session_state.get(_QUESTION)
     if before is None and inputs == first:
         return

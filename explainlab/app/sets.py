@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Known:
-    """What can be chosen without typing: data ``sources``, and ``models`` (id: name) beside the embedded ones."""
+    """Choices that need no typing: data ``sources``, and ``models`` (id: name) beside the embedded ones."""
 
     models: Mapping[str, str] = field(default_factory=dict)
     sources: Sequence[str] = tuple(EXAMPLES)
@@ -61,9 +61,9 @@ def draw_further(
     known: Known = _USUAL,
     draw_more: Callable[[str], None] | None = None,
 ) -> None:
-    """Any number of models and data sets beside the first ones; ``classes`` and ``roles`` as for the first data set.
+    """Draw any number of models and data sets beside the first ones; ``classes`` and ``roles`` as for the first.
 
-    ``draw_more`` draws what else is to be said of a further data set.
+    ``draw_more`` draws further controls of a further data set.
     """
     models, sources = question.now("models"), question.now("sources")
     every = (1 + len(models)) * (1 + len(sources))
@@ -165,7 +165,7 @@ def _model(model_id: str, name: str) -> SetModel:
 
 
 def _names(sources: Sequence[str]) -> dict[str, str]:
-    """What readers call data sets; of those called alike the folder as well, or a number."""
+    """Return readers' names of data sets; the folder or a number separates equal ones."""
     names = {source: looks.source_name(source, session.user()) for source in sources}
     counts = Counter(names.values())
     return {
@@ -186,14 +186,14 @@ _TABLE_HELP = "Press a cell to open it with the charts and texts behind it; so d
 _STATES = {"done": "done", "failed": "no result", "waiting": "waiting"}
 
 
-def no_charts(studies: StudySet) -> Sequence[Chart]:
+def _no_charts(studies: StudySet) -> Sequence[Chart]:
     """None but those of the numbers."""
     return ()
 
 
 @dataclass(frozen=True)
 class SetSection:
-    """Where the answer of several cells stands on the page of a ``question``, asked in a ``place``.
+    """The section with the answer of several cells on the page of a ``question``, requested in a ``place``.
 
     ``open_cell`` opens one of them. ``charts`` are drawn above the numbers.
     """
@@ -201,14 +201,14 @@ class SetSection:
     place: PageState
     question: Question
     open_cell: OpenCell
-    charts: Charts = no_charts
+    charts: Charts = _no_charts
 
     def key(self, name: str) -> str:
         """The key of an element."""
         return self.question.key(f"set_{name}")
 
     def draw(self, service: Service, cells: Sequence[tuple[str, str]], answers: Sequence[Answer]) -> None:
-        """All that there is of the ``cells`` so far, and how the others are getting on."""
+        """Draw all finished ``cells``, and the progress of the others."""
         studies = set_of(StudySet, cells, answers)
         if studies.done:
             self.keep_known("by", list(studies.measures))
@@ -338,7 +338,7 @@ class SetSection:
             self.question.set(name, next(iter(known), ""))
 
     def _draw_choices(self, studies: StudySet) -> None:
-        """What is measured, and on which data set the figure shows it, where there is a choice."""
+        """Draw the choice of the measured quantity, and of the data set of the figure, where there are several."""
         with st.container(horizontal=True, vertical_alignment="bottom"):
             if len(studies.measures) > 1:
                 names = {name: measure.directed_label for name, measure in studies.measures.items()}
@@ -362,9 +362,9 @@ class SetSection:
 
 
 def section_of(
-    page: AnalysisPage, service: Service, place: PageState | None = None, charts: Charts = no_charts
+    page: AnalysisPage, service: Service, place: PageState | None = None, charts: Charts = _no_charts
 ) -> SetSection:
-    """Where the answer of several cells of ``page`` stands, which may be asked in another ``place``.
+    """Return the section with the answer of several cells of ``page``, which may be requested in another ``place``.
 
     ``charts`` are drawn above the numbers.
     """

@@ -28,7 +28,7 @@ _bring_back = component("bring_back", styles=())
 
 
 def signed_in() -> User | None:
-    """The user of this session; None for somebody who is not served, or whose sign-in has ended.
+    """Return the user of this session; None for a visitor without access, or with a sign-in that has ended.
 
     A user's id is made of the provider's issuer and subject, or of the proxy's header.
     """
@@ -107,7 +107,7 @@ def _has_provider() -> bool:
 
 
 def _from_here() -> bool:
-    """Whether the browser runs on this machine, without a proxy and under no other host name.
+    """Return True if the browser runs on this machine, without a proxy and under no other host name.
 
     Streamlit gives the addresses of other machines alone, as text; a script under test has no connection at all.
     """
@@ -137,7 +137,7 @@ def _sign_out() -> None:
 
 
 def _has_ended(claims: dict[str, Any]) -> bool:
-    """Whether the sign-in with these claims is too old, or has been ended by its user."""
+    """Return True if the sign-in with these claims is too old, or its user has ended it."""
     if time.time() - (claims.get("iat") or 0) > settings().sign_in_hours * 3600:
         return True
     key = _sign_in_key(claims)

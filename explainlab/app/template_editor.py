@@ -184,9 +184,9 @@ def template(
 
 
 def keep(edited: Template, start: Template, start_id: str, user: User) -> str:
-    """Save ``edited``, which was made from ``start``, as the user's own unless that is what it still is; its id.
+    """Save ``edited``, made from ``start``, as the user's own, unless it still equals ``start``; return its id.
 
-    Raises :class:`RequestError` for the name of a preset, and for that of another template than ``start``.
+    Raises :class:`RequestError` for the name of a preset, or of another template than ``start``.
     """
     if edited == start:
         return start_id
@@ -237,7 +237,7 @@ def _draw_buttons(form: _Form, edited: Template, model: str, current: str, user:
 
 
 def _draw_own(each: str, user: User) -> None:
-    """What the owner of a saved template may do with it: share it, where there are others, and delete it."""
+    """Draw the owner's actions on a saved template: share it, where there are others, and delete it."""
     key = f"template_shared_{each}"
 
     def share() -> None:
@@ -286,7 +286,7 @@ def _pressed(place: str) -> str | None:
 
 
 def _draw_check(edited: Template, pieces: dict[str, str] | None) -> None:
-    """What the model will read, and the token that answers each label."""
+    """Draw the text that the model will read, and the token that answers each label."""
     if pieces is None:
         st.info("The model has not been downloaded yet: its tokens are checked when it is.", icon=":material/cloud:")
     else:

@@ -1,4 +1,4 @@
-"""The only way from a user's or a model's words to Markdown, and times in words."""
+"""The only way from a user's or a model's words to Markdown."""
 
 from __future__ import annotations
 

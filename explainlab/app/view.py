@@ -1,4 +1,4 @@
-"""What a page shows, as a plain record: the body of a link, and the requests that it needs."""
+"""The content of a page as a plain record: the body of a link, and the requests that it needs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOST_FURTHER = 20
 
 
 class SharedInputs(TypedDict, total=False):
-    """What one page hands to another: a model, a text or a data set, what is asked of it, and how it is drawn.
+    """The inputs that pages share: a model, a text or a data set, the settings of the question, and those of drawing.
 
     Those of :data:`_TRAVELS` travel with the reader from page to page, the others only with a text that is opened
     elsewhere. ``methods`` may have options after colons.
@@ -46,7 +46,7 @@ _TRAVELS = ("model", "text", "text_pair", "target", "unit", "source", "columns",
 
 
 def carried_by(record: BaseModel) -> SharedInputs:
-    """What travels from a view or a request to another page."""
+    """Return the inputs that travel from a view or a request to another page."""
     fields = {name: getattr(record, name) for name in _TRAVELS if name in type(record).model_fields}
     return cast(SharedInputs, fields)
 
@@ -58,7 +58,7 @@ def beginning(text: str) -> str:
 
 
 class Reading(BaseModel):
-    """How a file is read: ``columns`` and ``classes`` as for :func:`explainlab.data.read_dataset`."""
+    """The reading of a file: ``columns`` and ``classes`` as for :func:`explainlab.data.read_dataset`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -153,7 +153,7 @@ class AnalysisView(BaseModel, ABC):
         return self.requests()
 
     def same_setting(self, other: Self) -> bool:
-        """Whether both make the same request of the same model, so that a data set's result fits both."""
+        """Return True if both make the same request of the same model, so that a data set's result fits both."""
         return True
 
     def method_labels(self) -> Sequence[str]:
@@ -166,7 +166,7 @@ class AnalysisView(BaseModel, ABC):
         return None
 
     def begin(self) -> str:
-        """How the text begins; empty without a text."""
+        """Return the beginning of the text; empty without a text."""
         return beginning(self.shared_inputs().get("text", ""))
 
     def line(self) -> str:
@@ -176,7 +176,7 @@ class AnalysisView(BaseModel, ABC):
         return " · ".join(part for part in parts if part)
 
     def shared_inputs(self) -> SharedInputs:
-        """What travels from it to another page."""
+        """Return the inputs that travel from it to another page."""
         return carried_by(self)
 
     def with_shared_inputs(self, inputs: SharedInputs) -> Self:

@@ -11,9 +11,9 @@ from streamlit.testing.v1 import AppTest
 
 from explainlab import explain, load_model
 from explainlab.app.page import views_elsewhere
-from explainlab.app.pages.errors import page as list_of_rows
+from explainlab.app.pages.errors import rows as list_of_rows
 from explainlab.app.pages.errors.form import ErrorsView, first_view, of_row
-from explainlab.app.pages.errors.row import row_inputs
+from explainlab.app.pages.errors.rows import row_inputs
 from explainlab.attribution.registry import get_method
 from explainlab.data import read_dataset, source_digest
 from explainlab.service.resolved import resolve

@@ -52,23 +52,23 @@ def draw() -> None:
     """Draw the page."""
     name_tab(ENTRY.title)
     draw_title(ENTRY)
-    draw_now(get_service())
-    draw_used(get_service())
-    draw_limits()
-    draw_versions()
+    _draw_now(get_service())
+    _draw_used(get_service())
+    _draw_limits()
+    _draw_versions()
 
 
-def draw_now(service: Service) -> None:
+def _draw_now(service: Service) -> None:
     """Worker, store, device, queue and loaded models, refreshed every two seconds."""
     st.fragment(_draw, run_every=_RENEW_SECONDS)(service)
 
 
-def draw_used(service: Service) -> None:
-    """How much is stored, of the user and of all."""
+def _draw_used(service: Service) -> None:
+    """Draw the amount of stored data, of the user and of all."""
     st.header("Stored", anchor=False, help=_STORED_HELP)
     try:
         stored = used(service.store, user())
-    except ExplainLabError:  # its problem is told above
+    except ExplainLabError:  # the text above shows its problem
         return
     limits = settings()
     rows = [
@@ -81,7 +81,7 @@ def draw_used(service: Service) -> None:
     st.dataframe(pd.DataFrame(rows if user() != LOCAL else rows[1:]), hide_index=True, width=400)
 
 
-def draw_limits() -> None:
+def _draw_limits() -> None:
     """Limits on requests, and models served."""
     st.header("Limits", anchor=False)
     rows = [
@@ -95,7 +95,7 @@ def draw_limits() -> None:
     )
 
 
-def draw_versions() -> None:
+def _draw_versions() -> None:
     """Versions of Python and the libraries."""
     st.header("Versions", anchor=False)
     st.dataframe(pd.DataFrame(library_versions().items(), columns=["Library", "Version"]), hide_index=True, width=400)
@@ -118,7 +118,7 @@ def _draw(service: Service) -> None:
     fourth.metric(f"Free memory ({plain(current.device)})", free)
     st.header("Queue", anchor=False)
     _draw_queue(service, current.places)
-    draw_workers(current.workers)
+    _draw_workers(current.workers)
     st.header("Loaded models", anchor=False)
     _draw_loaded(current.loaded)
 
@@ -216,8 +216,8 @@ _MORE = """EXPLAINLAB_WORKERS=2 streamlit run app.py
 EXPLAINLAB_ENGINE=ray EXPLAINLAB_RAY_ADDRESS=HOST:PORT streamlit run app.py"""
 
 
-def draw_workers(stations: Sequence[Station]) -> None:
-    """What they do in a sentence, what is wrong with one, a row a worker; of a single one, how to have more."""
+def _draw_workers(stations: Sequence[Station]) -> None:
+    """Draw the work in a sentence, a problem of a worker, a row a worker; for a single one, the way to add more."""
     st.header("Workers", anchor=False, help=_HELP)
     st.markdown(_sentence(stations))
     for station in stations:
@@ -230,7 +230,7 @@ def draw_workers(stations: Sequence[Station]) -> None:
 
 
 def _sentence(stations: Sequence[Station]) -> str:
-    """How many there are and what they do."""
+    """Return the number of workers and their state."""
     fast = f"{sum(station.condition.texts_per_second for station in stations):,.0f} texts a second"
     if len(stations) == 1:
         state = stations[0].state
@@ -283,7 +283,7 @@ def _row(station: Station) -> dict[str, object]:
 
 
 def _does(station: Station) -> str:
-    """Of others' jobs only that there is one."""
+    """Return the work of a worker in words, without details of other users' jobs."""
     if station.state == "spare":
         return "stands by for single texts"
     if station.state != "busy":

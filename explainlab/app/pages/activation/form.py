@@ -57,7 +57,7 @@ class ActivationView(AnalysisView):
         return self._request(text=self.text, text_pair=self.text_pair)
 
     def text_requests(self) -> list[Request]:
-        """What the section about the text needs."""
+        """Return the requests of the section about the text."""
         return [self.text_request()]
 
     def data_request(self) -> Request | None:
@@ -77,7 +77,7 @@ class ActivationView(AnalysisView):
         return [chip(parse_spec, name) for name in self.methods]
 
     def same_setting(self, other: ActivationView) -> bool:
-        """Whether both have the same model and settings, so that a data set's results belong to both."""
+        """Return True if both have the same model and settings, so that a data set's results belong to both."""
         names = ("model", "target", "output", "unit", "methods", "baseline")
         return all(getattr(self, name) == getattr(other, name) for name in names)
 
@@ -91,7 +91,7 @@ class ActivationView(AnalysisView):
 
 
 def first_view() -> ActivationView:
-    """What the page opens with: an embedded decoder, a sentence between topics, and little to compute."""
+    """Return the first view of the page: an embedded decoder, a sentence between topics, and a small question."""
     return ActivationView(
         model="embedded:gpt2-mini-ag-news",
         text="The champion sued the phone maker for using his name in a game, and the court in Geneva agreed.",

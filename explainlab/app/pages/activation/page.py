@@ -1,4 +1,4 @@
-"""Activation: what a model says as a text is revealed feature by feature, and whose order brings the telling first."""
+"""Activation: the model's predictions as a text is revealed, and the method that finds the decisive words first."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def draw_text(
 
 
 def draw_definitions(baseline: str, methods: Sequence[MethodScores] | Sequence[MethodMeans]) -> None:
-    """What both areas and every method compute, one press away."""
+    """Draw the definitions of both areas and of every method, one press away."""
     with st.expander("Definitions", icon=":material/functions:"):
         for direction, metric in DIRECTIONS.items():
             parsed = parse_metric(f"{metric}:baseline={baseline}")
@@ -179,15 +179,15 @@ def _draw_table(body: ActivationText) -> None:
         pd.DataFrame(rows).astype({"Flip": "Int64"}),
         hide_index=True,
         column_config={
-            **number_columns(),
+            **_number_columns(),
             "Flip": st.column_config.NumberColumn(help=FLIP_HELP),
         },
     )
     draw_definitions(body.baseline, body.methods)
 
 
-def number_columns() -> dict[str, Any]:
-    """How the columns of areas and costs are written, in the table of a text and in that of a data set."""
+def _number_columns() -> dict[str, Any]:
+    """Return the formats of the columns of areas and costs, in both tables."""
     areas = {
         COLUMNS[way]: st.column_config.NumberColumn(help=help_text, format="%.3f")
         for way, help_text in AREA_HELP.items()
@@ -253,7 +253,7 @@ def _draw_areas(body: ActivationData) -> None:
         for way in DIRECTIONS:
             row |= {COLUMNS[way]: method.area(way).mean, _interval_of(way): interval_words(method.area(way))}
         rows.append({**row, **{COLUMNS["passes"]: method.passes, COLUMNS["relative"]: method.relative}})
-    st.dataframe(pd.DataFrame(rows), hide_index=True, column_config=number_columns())
+    st.dataframe(pd.DataFrame(rows), hide_index=True, column_config=_number_columns())
     draw_definitions(body.baseline, body.rows)
 
 

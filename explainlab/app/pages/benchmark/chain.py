@@ -1,4 +1,4 @@
-"""From a data set to ground truth: planted words, a model trained on them, the checks of it, and its benchmark."""
+"""A chain from a data set to ground truth: planted words, a model trained on them, its checks, and its benchmark."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _TEXTS_SEEN, _MOST_EPOCHS = 10_000, 20
 
 
 class Chain(BaseModel):
-    """What is planted where, and the models that learn it, one for each of the ``shares``.
+    """The words to plant, their places, and the models that learn them, one for each of the ``shares``.
 
-    ``settings`` are of training, written as there; ``methods``, ``metrics``, ``rows`` and ``sample`` of the benchmarks.
-    ``files`` are, by share, the file to learn from and that of the rows held out; empty before they are planted.
-    ``learned``: how many rows there are to learn from.
+    ``settings`` are those of training; ``methods``, ``metrics``, ``rows`` and ``sample`` are those of the benchmarks.
+    ``files`` has, by share, the file to learn from and the file of the rows held out; it is empty before planting.
+    ``learned`` is the number of rows to learn from.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -49,7 +49,7 @@ class Chain(BaseModel):
         return self.model_copy(update={"files": (), "learned": 0})
 
     def plantings(self) -> list[Planting]:
-        """How each file is planted, by share; raises :class:`explainlab.errors.RequestError` for what cannot be."""
+        """Return the planting of each file, by share; raises :class:`explainlab.errors.RequestError`."""
         common = {"words": self.words, "position": self.position, "held_out": HELD_OUT}
         return [validated(Planting, **common, share=share) for share in self.shares]
 

@@ -43,7 +43,7 @@ MOST_HALVED = 50
 
 
 class BenchmarkView(DataView):
-    """Methods by metrics on a data set, and what of the answer is open.
+    """Methods by metrics on a data set, and the open parts of the answer.
 
     ``methods`` and ``metrics`` may have options after colons, ``settings`` are parameters of methods by id;
     ``attributions`` are files of attributions made elsewhere. ``output``: ``own`` is each method's own.
@@ -52,10 +52,10 @@ class BenchmarkView(DataView):
 
     ``published`` is the table of a paper that is shown (empty: the one that fits best).
 
-    ``cell_method`` and ``cell_metric`` (as it was asked) are the cell whose texts are listed, in the ``order`` of their
-    values, ``first`` and ``second`` the two methods whose disagreement is (empty: none). ``by`` is the metric of the
-    sections below as well. ``row`` is the text that is open, in the list ``row_in``. ``truth``: how a model with a
-    known truth was made, if one was.
+    ``cell_method`` and ``cell_metric`` (with its options) are the cell whose texts are listed, in the ``order`` of
+    their values; ``first`` and ``second`` are the two methods whose disagreement is listed (empty: none). ``by`` is the
+    metric of the sections below as well. ``row`` is the open text, in the list ``row_in``. ``truth`` is the recipe of a
+    model with a known truth, if one was made.
     """
 
     page: Literal["benchmark"] = "benchmark"
@@ -94,7 +94,7 @@ class BenchmarkView(DataView):
         return new_request(question=Evaluation.id, **shared, **self.subject, output=output, parameters=parameters)
 
     def precision_request(self) -> Request:
-        """What half precision does to the same maps, of some of the texts."""
+        """Return the request for the effect of half precision on the same maps, of some of the texts."""
         parameters = {
             "rows": min(self.rows, MOST_HALVED),
             "sample": "random" if self.sample == "all" else self.sample,
@@ -105,7 +105,7 @@ class BenchmarkView(DataView):
         return new_request(question=Precision.id, **shared, **self.subject, output=output, parameters=parameters)
 
     def masked_request(self) -> Request:
-        """Whether masked texts look like training texts to the model, on the data set."""
+        """Return the request that compares masked texts with training texts, on the data set."""
         return check_of(self.request(), self.source)
 
     def shown_requests(self) -> list[Request]:
@@ -154,7 +154,7 @@ def known_view(chain: Chain, place: int, model: str, supported: Collection[str])
 
 
 def first_view() -> BenchmarkView:
-    """What the page opens with: an embedded model, the examples that suit it, cheap methods and metrics."""
+    """Return the first view of the page: an embedded model, the examples that suit it, cheap methods and metrics."""
     metrics = ("comprehensiveness", "sufficiency", "log_odds", "aopc_comprehensiveness")
     return BenchmarkView(
         model="embedded:bert-mini-sst2",
@@ -240,7 +240,7 @@ def draft() -> BenchmarkView:
 
 
 def draw_question(run: Callable[[], None], label: str) -> ModelCard | None:
-    """All that is asked; ``run`` is called to ask it, by a button with this ``label``.
+    """Draw all controls; a button with this ``label`` calls ``run``.
 
     Returns the card of the model (None: not known yet).
     """
@@ -365,7 +365,7 @@ def find(service: Service, view: BenchmarkView) -> list[Answer]:
 
 def draw_missing_marks(view: BenchmarkView) -> None:
     """Say what the controls' file lacks for their metrics, where ``view`` is not refused for it anyway."""
-    with suppress(ExplainLabError):  # told where the data set is asked for
+    with suppress(ExplainLabError):  # shown where the page asks about the data set
         draft = PAGE.draft()
         if draft.source != view.source or draft.metrics != view.metrics or draft.columns != view.columns:
             for error in _missing_marks(draft):
@@ -373,7 +373,7 @@ def draw_missing_marks(view: BenchmarkView) -> None:
 
 
 def _missing_marks(view: BenchmarkView) -> list[DataError]:
-    """What the file of ``view`` does not give to the metrics; nothing while the file is read."""
+    """Return an error for each column that the metrics need and the file lacks; none while the file is read."""
     request = complete(view.request())
     roles = requirements(request).extra_columns
     if not roles or request.data is None:

@@ -104,8 +104,8 @@ def _draw_one(service: Service, view: BenchmarkView, answer: Answer, card: Model
             draw_answer(result)
         draw_results(service, view, result)
         draw_published(evaluated_set(view, [answer]))
-        draw_precision(service, view)
-        draw_masked(service, view)
+        _draw_precision(service, view)
+        _draw_masked(service, view)
     elif answer.running and answer.job is not None:
         draw_so_far(answer.job)
 
@@ -116,7 +116,7 @@ _MOST = 5_000
 
 
 def draw_so_far(job: Job) -> None:
-    """What is known of the answer of ``job`` now, drawn anew every two seconds; nothing is computed for it."""
+    """Draw the finished part of the answer of ``job``, anew every two seconds; nothing is computed for it."""
     st.fragment(_draw, run_every=_EVERY)(job)
 
 
@@ -139,7 +139,7 @@ def _draw(job: Job) -> None:
 
 
 def _tables(result: AnalysisResult[EvaluationData], dark: bool) -> tuple[tuple[Chart, dict[str, Any]], ...]:
-    """The table and how it is drawn. What a comparison with rationales is worth is known at the end."""
+    """Return the table and its drawing; comparisons with rationales are judged at the end."""
     body = result.body
     known = [kind for kind in kinds_of(body) if kind == "faithfulness"]
     return tuple((heat_table(body, kind), heat_cells(body, kind, dark=dark)) for kind in known)
@@ -158,7 +158,7 @@ _MASKED_CHART_HELP = (
 )
 
 
-def draw_masked(service: Service, view: BenchmarkView) -> None:
+def _draw_masked(service: Service, view: BenchmarkView) -> None:
     """The section: its button, or the answer in words, the shares by ratio, and what was computed."""
     st.divider()
     st.header("Does the model know masked texts?", anchor=False, help=explained(_MASKED_HELP, "masked-text"))
@@ -211,7 +211,7 @@ _PRECISION_CHART_HELP = {
 }
 
 
-def draw_precision(service: Service, view: BenchmarkView) -> None:
+def _draw_precision(service: Service, view: BenchmarkView) -> None:
     """The section: its button, or the answer in words, by method, and text by text."""
     st.divider()
     st.header(

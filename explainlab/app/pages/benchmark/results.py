@@ -1,4 +1,4 @@
-"""The answer: in words, and as tables of methods by metrics whose cells list their texts."""
+"""The answer of the Benchmark page: in words, and as tables of methods by metrics whose cells list their texts."""
 
 from __future__ import annotations
 
@@ -90,10 +90,10 @@ def draw_results(service: Service, view: BenchmarkView, result: AnalysisResult[E
     draw_masked_line(service, result.request, (), "benchmark")
     draw_cell(service, view, result.body)
     st.divider()
-    draw_by_metric(result)
+    _draw_by_metric(result)
     st.divider()
     draw_agreement(service, view, result)
-    draw_all(result)
+    _draw_all(result)
 
 
 def _draw_table(view: BenchmarkView, result: AnalysisResult[EvaluationData], kind: Kind) -> None:
@@ -145,7 +145,7 @@ def _draw_sorted(table: MetricTable, picked: tuple[str, str]) -> None:
 
 
 def _columns(labels: Sequence[str]) -> dict[str, Any]:
-    """How the columns are written; on a phone they are narrow, so that a method stands beside its values."""
+    """Return the formats of the columns; on a phone they are narrow, so that a method stands beside its values."""
     names, numbers = (130, 90) if is_narrow() else (None, None)
     columns: dict[str, Any] = {label: st.column_config.NumberColumn(format="%.3f", width=numbers) for label in labels}
     return {"Method": st.column_config.Column(width=names), **columns}
@@ -157,7 +157,7 @@ def _shade(share: float | None) -> str:
 
 
 def _without_rationale(body: EvaluationData) -> str:
-    """How many texts were left out, as nothing can be compared; empty for none."""
+    """Count the texts that were left out because they allow no comparison; empty for none."""
     left_out = str(body.rationales or "")
     return f" Left out: {left_out}." if left_out else ""
 
@@ -176,8 +176,8 @@ _HELP = {
 _PAIRS = "benchmark_pairs"
 
 
-def draw_by_metric(result: AnalysisResult[EvaluationData]) -> None:
-    """What one metric tells apart, what its quality costs, and its means for parts of the texts."""
+def _draw_by_metric(result: AnalysisResult[EvaluationData]) -> None:
+    """Draw the differences by one metric, the cost of quality, and the means for parts of the texts."""
     facts = metric_facts(result.body)
     keep_known("by", list(facts), next(iter(facts)))
     st.header("By one metric", anchor=False)
@@ -197,7 +197,7 @@ def draw_by_metric(result: AnalysisResult[EvaluationData]) -> None:
 
 
 def draw_agreement(service: Service, view: BenchmarkView, result: AnalysisResult[EvaluationData]) -> None:
-    """How far the methods agree, and the texts on which two of them disagree most."""
+    """Draw the agreement of the methods, and the texts on which two of them disagree most."""
     body = result.body
     if not body.agreement:
         return
@@ -219,7 +219,7 @@ def draw_agreement(service: Service, view: BenchmarkView, result: AnalysisResult
     draw_pair(service, view, body)
 
 
-def draw_all(result: AnalysisResult[EvaluationData]) -> None:
+def _draw_all(result: AnalysisResult[EvaluationData]) -> None:
     """All texts with their values, and what was computed."""
     draw_texts("benchmark_texts_all", lambda: text_records(result.body), result.skipped, result.body.n)
     definitions = st.expander("Definitions", icon=":material/functions:", key="benchmark_defined", on_change="rerun")
@@ -286,7 +286,7 @@ def evaluated_set(view: BenchmarkView, answers: Sequence[Answer]) -> EvaluatedSe
 
 
 def draw_set(service: Service, view: BenchmarkView, answers: Sequence[Answer]) -> None:
-    """All that there is of the cells so far, and how the others are getting on."""
+    """Draw all finished cells, and the progress of the others."""
     evaluated = evaluated_set(view, answers)
     if evaluated.done or all(answer.problem for answer in answers):
         _SECTION.draw_words(set_overview(evaluated), _files(evaluated) if evaluated.done else ())
@@ -344,7 +344,7 @@ def _share_charts(evaluated: EvaluatedSet) -> list[Chart]:
 
 
 def _best(evaluated: EvaluatedSet, cell: SetCell) -> str:
-    """The method of a cell that is told apart from all others by the metric that is chosen; empty for none."""
+    """Return the method of a cell that beats all others by the chosen metric; empty for none."""
     best = evaluated.winner(cell, question.now("by"))
     return shown_name(best) if best else ""
 
@@ -355,7 +355,7 @@ _PUBLISHED_HELP = (
 
 
 def draw_published(evaluated: EvaluatedSet) -> None:
-    """A table of a paper with our numbers from the cells, some of which have a result."""
+    """Draw a table of a paper beside our numbers, from all finished cells."""
     key = f"{NAME}_published_open"
     section = st.expander("Beside the published", icon=":material/menu_book:", key=key, on_change="rerun")
     if not section.open:

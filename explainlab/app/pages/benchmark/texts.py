@@ -28,7 +28,7 @@ _CHOOSE = "Choose"
 
 
 def draw_cell(service: Service, view: BenchmarkView, body: EvaluationData) -> None:
-    """Which cell is open, and the texts behind it."""
+    """Draw the choice of a cell, and the texts behind it."""
     facts = metric_facts(body)
     method = _known({name: shown_name(name) for name in names_of(body)}, "cell_method")
     metric = _known({name: fact.directed_label for name, fact in facts.items()}, "cell_metric")
@@ -53,7 +53,7 @@ def draw_cell(service: Service, view: BenchmarkView, body: EvaluationData) -> No
 
 
 def draw_pair(service: Service, view: BenchmarkView, body: EvaluationData) -> None:
-    """Which two methods are held against each other, and the texts on which they agree least."""
+    """Draw the choice of two methods, and the texts on which they agree least."""
     names = {name: shown_name(name) for name in dict.fromkeys(n for p in body.agreement for n in (p.first, p.second))}
     with st.container(key=PAIR):
         st.markdown("**Where two methods disagree most**", help="Press a cell above, or choose two methods here.")
@@ -124,7 +124,7 @@ def _draw_text(service: Service, view: BenchmarkView, body: EvaluationData, row:
 
 
 def _columns(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """How the columns of numbers are written; texts are wide."""
+    """Return the formats of the columns of numbers; texts are wide."""
     numbers = {name for record in records for name, value in record.items() if isinstance(value, float)}
     columns: dict[str, Any] = {name: st.column_config.NumberColumn(format="%.3f") for name in numbers}
     return {**columns, "Text": st.column_config.TextColumn(width="large")}
@@ -135,7 +135,7 @@ MOST_LISTED = 1_000
 
 
 def metric_facts(body: EvaluationData) -> dict[str, MethodMetric]:
-    """The facts of each metric by the name with which it was asked: a row of the table."""
+    """Return the facts of each metric by its name in the request: a row of the table."""
     return {row.asked: row for row in body.rows if row.method == body.rows[0].method}
 
 
@@ -166,7 +166,7 @@ def cell_records(body: EvaluationData, method: str, metric: str, order: Order) -
 
 
 def pairs_records(body: EvaluationData) -> list[dict[str, Any]]:
-    """How far every two methods agree."""
+    """Return the agreement of every two methods."""
     return [
         {
             "First": shown_name(pair.first),

@@ -1,6 +1,6 @@
-"""From the data set of the page to ground truth: words are planted, a model learns them, is checked, and is compared.
+"""The way from a data set to ground truth: words are planted; a model learns them, is checked, and is compared.
 
-Every step is a stored request; a chain that was stopped goes on where it was when its button is pressed again.
+Every step is a stored request; pressing the button of a stopped chain again continues it.
 """
 
 from __future__ import annotations
@@ -59,13 +59,13 @@ class Begun:
     chain: Chain
 
     def requests(self) -> list[Request]:
-        """None of its own: each step is asked when the one before is done."""
+        """Return no requests: each step makes its own when the one before it is done."""
         return []
 
 
 @dataclass(frozen=True)
 class Lane:
-    """How far the model of one ``share`` is: each step has an answer once the step before it is done."""
+    """The progress of the model of one ``share``: each step has an answer once the step before it is done."""
 
     share: float
     training: Answer = field(default_factory=Answer)
@@ -86,9 +86,9 @@ class Lane:
 
 
 def follow(service: Service) -> list[Lane]:
-    """How far the chain of the page is; what its button has begun goes on, and opens the first benchmark.
+    """Return the progress of the chain of the page; continue a chain that was begun, and open the first benchmark.
 
-    Called before the controls are drawn, which that sets.
+    Call it before the controls are drawn: it sets them.
     """
     chain: Chain | None = question.now("truth")
     if chain is None:
@@ -108,7 +108,7 @@ def follow(service: Service) -> list[Lane]:
 
 
 def draw_truth(service: Service, view: BenchmarkView, lanes: Sequence[Lane]) -> None:
-    """The section: what is planted, the button, and how far it is."""
+    """Draw the section: the words to plant, the button, and the progress."""
     st.divider()
     with st.container(key=SECTION):
         st.header("Is there a truth to compare with?", anchor=False, help=explained("", "rationale"))
@@ -118,7 +118,7 @@ def draw_truth(service: Service, view: BenchmarkView, lanes: Sequence[Lane]) -> 
         except ExplainLabError as error:
             st.info(plain(str(error)), icon=":material/info:")
             return
-        draw_controls()
+        _draw_controls()
         try:
             _draw_button(service, view)
         except ExplainLabError as error:
@@ -130,7 +130,7 @@ def draw_truth(service: Service, view: BenchmarkView, lanes: Sequence[Lane]) -> 
 
 
 def _begun(chain: Chain) -> bool:
-    """Whether ``chain`` was begun in this session, or was found running."""
+    """Return True if ``chain`` was begun in this session, or was found running."""
     return bool(TRUTH.view == Begun(chain.plan))
 
 
@@ -167,7 +167,7 @@ def _lane(service: Service, chain: Chain, place: int) -> Lane:
 
 
 def _answer(service: Service, chain: Chain, request: Request) -> Answer:
-    """What is stored or running; what is neither is asked, if ``chain`` was begun. One that is running goes on."""
+    """Return the stored result or the running job; if neither exists and ``chain`` was begun, submit the request."""
     if not _begun(chain):
         answer = TRUTH.answer_if_requested(service, request) or Answer()
         if not answer.running:
@@ -177,7 +177,7 @@ def _answer(service: Service, chain: Chain, request: Request) -> Answer:
 
 
 def _draw_button(service: Service, view: BenchmarkView) -> None:
-    """What the button begins with; raises as :func:`draft`."""
+    """Draw the button that begins the chain; raises as :func:`draft`."""
     chain = draft(view)
     label = "Plant, train and compare"
     st.button(label, icon=":material/potted_plant:", on_click=session.guarded(_press), args=(service, view))
@@ -219,7 +219,7 @@ def _draw_progress(service: Service, view: BenchmarkView, lanes: Sequence[Lane])
 
 
 def _draw_planting(chain: Chain) -> None:
-    """What was planted, how far that is, or why it cannot be."""
+    """Draw the planted words, the progress of planting, or the reason why it is impossible."""
     try:
         asked = _plantings(chain)
         if waiting := [task for task in asked if not task.ended]:
@@ -306,7 +306,7 @@ _SHARE_HELP = (
 _SETTINGS_HELP = "What is not said here is as for the embedded models; the epochs are enough to learn a word."
 
 
-def draw_controls() -> None:
+def _draw_controls() -> None:
     """Words, where they are put, in how many texts, and the model."""
     words, position, share = st.columns([3, 2, 2], vertical_alignment="bottom")
     architecture, training = st.columns([2, 5], vertical_alignment="bottom")
@@ -323,9 +323,9 @@ def draw_controls() -> None:
 
 
 def draft(view: BenchmarkView) -> Chain:
-    """The chain that the controls describe; raises :class:`RequestError` for what cannot be.
+    """Return the chain that the controls describe; raises :class:`RequestError` for an invalid one.
 
-    It begins with the data set of ``view``; or with that of the chain before, where ``view`` shows what this planted.
+    It begins with the data set of ``view``. If an earlier chain planted that file, it begins with that chain's source.
     """
     source, columns = view.source, view.columns
     before: Chain | None = question.now("truth")
@@ -354,7 +354,7 @@ def draft(view: BenchmarkView) -> Chain:
 
 
 def _listed(name: str) -> tuple[str, ...]:
-    """What a control says, between its commas."""
+    """Return the words of a control, between its commas."""
     return tuple(dict.fromkeys(part.strip() for part in question.now(name).split(",")))
 
 

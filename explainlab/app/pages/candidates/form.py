@@ -85,7 +85,7 @@ class CandidatesView(AnalysisView):
         return None if self.data is None else self._request(self.data.drawn, **self.data.subject)
 
     def data_requests(self) -> list[Request]:
-        """Of a single cell all candidates; of several the methods with equal budgets, which tells them apart."""
+        """Return the request for all candidates of a cell; for several cells, for the methods with equal budgets."""
         if len(self.cells) < 2:
             return super().data_requests()
         cards = {model: card_of(model) for model, _ in self.cells}
@@ -125,7 +125,7 @@ class CandidatesView(AnalysisView):
         return [get_method(self.family).label]
 
     def same_setting(self, other: CandidatesView) -> bool:
-        """Whether both have the same model and settings, so that a data set's results belong to both."""
+        """Return True if both have the same model and settings, so that a data set's results belong to both."""
         return self._setting() == other._setting()
 
     def _shared(self) -> dict[str, Any]:
@@ -148,7 +148,7 @@ class CandidatesView(AnalysisView):
 
 
 def first_view() -> CandidatesView:
-    """What the page opens with: an embedded model, a sentence with a contrast in it, and little to compute."""
+    """Return the first view of the page: an embedded model, a sentence with a contrast, and a small question."""
     return CandidatesView(
         model="embedded:bert-mini-sst2",
         text="The first act drags a little, but the ending is so beautiful that I forgave everything.",
@@ -246,7 +246,7 @@ def draw_data_controls(card: ModelCard | None, run: Callable[[], None]) -> None:
 
 
 def _draw_method(card: ModelCard | None, run: Callable[[], None]) -> None:
-    """What is explained, and by which method."""
+    """Draw the text, the target, and the method."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         question.draw_target(card)
         question.draw_output()
@@ -271,7 +271,7 @@ def _bring_what_belongs_to_the_preset() -> None:
 
 
 def _draw_budget() -> None:
-    """How many candidates, how they are drawn, and the colours of heatmaps."""
+    """Draw the number of candidates, the way they are drawn, and the colours of heatmaps."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         question.draw_number("Draws R", "samples", _MOST, f"{_HELP['samples']} As many for each layer.")
         question.draw_number("Steps n", "steps", _MOST, _HELP["steps"])

@@ -76,7 +76,7 @@ def draw() -> None:
             draw_answer(view, answer.result)
         draw_text(service, view, answer.result, architecture)
     else:
-        give_up_text(service)
+        _give_up_text(service)
         if answer.running:
             st.skeleton(height=160)
     draw_open_in(service, view.shared_inputs(), PAGE.name)
@@ -118,13 +118,13 @@ def draw_text(
     _draw_agreement(body)
     st.header("What the choice is worth", anchor=False)
     draw_choice(result, sort, _PREFIX)
-    draw_ablation(service, view.ablation(architecture, of_data=False), sort, _PREFIX)
+    _draw_ablation(service, view.ablation(architecture, of_data=False), sort, _PREFIX)
     _draw_exports(view, result, picked)
 
 
-def give_up_text(service: Service) -> None:
+def _give_up_text(service: Service) -> None:
     """Give up what was unfolded about a text whose candidates are not shown any more."""
-    for place in (BEHIND, ablation_place(_PREFIX)):
+    for place in (BEHIND, _ablation_place(_PREFIX)):
         place.keep(service, [])
 
 
@@ -320,7 +320,7 @@ def _report_maps(request: Request, body: CandidatesText, candidates: Sequence[in
 def _draw_exports(view: CandidatesView, result: AnalysisResult[CandidatesText], picked: int) -> None:
     request, body = candidates.family_request(result.request), result.body
     shown = list(dict.fromkeys([*body.chosen.values(), picked]))
-    words = text_verdict(body, sorted_by(list(body.winners), view.sort))
+    words = text_verdict(body, _sorted_by(list(body.winners), view.sort))
     files: tuple[File, ...] = (
         (
             "HTML report",
@@ -350,9 +350,9 @@ ORACLE = (
 
 
 def draw_answer(view: CandidatesView, result: AnalysisResult[CandidatesText] | AnalysisResult[CandidatesData]) -> None:
-    """What choosing by the metric that is reported is worth, in words."""
+    """Draw the worth of choosing by the reported metric, in words."""
     body = result.body
-    sort = sorted_by(list(body.selection), view.sort)
+    sort = _sorted_by(list(body.selection), view.sort)
     words = text_verdict(body, sort) if isinstance(body, CandidatesText) else data_verdict(body, sort)
     draw_words(words, result, lambda: get_study(result.request.question).report(result).lines)
 
@@ -379,9 +379,9 @@ def draw_choice(
             st.info("All maps come from one layer. To compare layers, choose several (all, or 3,4).")
 
 
-def draw_ablation(service: Service, request: Request, sort: str, prefix: str) -> None:
+def _draw_ablation(service: Service, request: Request, sort: str, prefix: str) -> None:
     """Other methods with as many attributions, on request."""
-    place = ablation_place(prefix)
+    place = _ablation_place(prefix)
     place.keep(service, [request])
     others = st.expander(
         "Other methods with as many maps", icon=":material/balance:", key=f"{prefix}_ablation", on_change="rerun"
@@ -395,13 +395,13 @@ def draw_ablation(service: Service, request: Request, sort: str, prefix: str) ->
                 draw_chart(chart, f"{prefix}_ablation_chart")
 
 
-def ablation_place(prefix: str) -> PageState:
-    """Where the other methods are asked, of the text or of the data set."""
+def _ablation_place(prefix: str) -> PageState:
+    """The state of the comparison with other methods, on the text or on the data set."""
     return PageState(f"{prefix}.ablation")
 
 
 def draw_definitions(metrics: Sequence[MetricFacts]) -> None:
-    """What every metric computes, in a popover."""
+    """Draw the definition of every metric, in a popover."""
     with st.popover("Definitions", icon=":material/functions:", width="stretch"):
         for metric in metrics:
             better = "Higher" if metric.higher_is_better else "Lower"
@@ -420,7 +420,7 @@ def _selection_table(body: candidates.Body) -> pd.DataFrame:
     return frame.rename_axis("Choice").reset_index()
 
 
-def sorted_by(keys: list[str], wanted: str) -> str:
+def _sorted_by(keys: list[str], wanted: str) -> str:
     """The metric ``wanted`` where it is among the ``keys``, else the first."""
     return wanted if wanted in keys else keys[0]
 
@@ -435,7 +435,7 @@ def draw_data(
     """Every chart of the data set; ``open_text`` is called with a text that is to be shown above."""
     body = result.body
     draw_answer(view, result)
-    sort = sorted_by(list(body.selection), view.sort)
+    sort = _sorted_by(list(body.selection), view.sort)
     words, definitions = st.columns([8, 2], vertical_alignment="center")
     words.caption(
         f"Means of {counted(body.summary.n, 'text')} with 95% bootstrap intervals; the metric reported is chosen above."
@@ -444,7 +444,7 @@ def draw_data(
         draw_definitions(body.metrics)
     draw_choice(result, sort, "candidates_data")
     draw_masked_line(service, result.request, (), "candidates_data")
-    draw_ablation(service, view.ablation(architecture, of_data=True), sort, "candidates_data")
+    _draw_ablation(service, view.ablation(architecture, of_data=True), sort, "candidates_data")
     if len(body.selection) > 1:
         draw_chart(cached_for(result, candidates.same_winners, body), "candidates_same")
     draw_opener(question, body.texts, row_opener(body.texts, open_text))

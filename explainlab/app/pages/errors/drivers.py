@@ -1,4 +1,4 @@
-"""What drives the mistakes: the words and the pairs of words that speak for the wrong class, and their rows."""
+"""Drivers of mistakes: words and pairs of words that speak for the wrong class, and their rows."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def draw_drivers(service: Service, view: ErrorsView, table: PredictionTable) -> 
 
 
 def maps(table: PredictionTable) -> int:
-    """How many attributions the answer needs: of misclassified rows, and of correct ones toward each wrong class."""
+    """Count the attributions for the answer: of misclassified rows, and of correct ones toward each wrong class."""
     wrong = int(table.rows.wrong.sum())
     right = min(MistakeDrivers.Parameters().right, len(table) - wrong)
     classes = len(table.rows.table["predicted"].filter(table.rows.wrong).unique())
@@ -104,7 +104,7 @@ def maps(table: PredictionTable) -> int:
 
 
 def compared_words(body: MistakeDriversData) -> str:
-    """How many rows were explained: the misclassified ones, and those they are compared with."""
+    """Count the explained rows: the misclassified ones, and those they are compared with."""
     return f"{counted(body.n_wrong, 'misclassified row')} against {counted(body.n_compared, 'correct one')}"
 
 

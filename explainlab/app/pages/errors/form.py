@@ -13,6 +13,7 @@ from explainlab.analyses.mistake_drivers.analysis import MistakeDrivers
 from explainlab.analyses.registry import requirements
 from explainlab.app.components import bring_into_view
 from explainlab.app.data_set import data_choice, data_controls
+from explainlab.app.page import AnalysisPage
 from explainlab.app.question import Question, card_of, chip, supported_methods
 from explainlab.app.view import DataView
 from explainlab.attribution.registry import complete, methods, parse_spec
@@ -57,7 +58,7 @@ class ErrorsView(DataView):
         return self._request(Predictions.id)
 
     def drivers_request(self) -> Request:
-        """What drives the mistakes among them."""
+        """Return the request for the drivers of the mistakes among them."""
         return self._request(MistakeDrivers.id, method=self.drivers)
 
     def shown_requests(self) -> list[Request]:
@@ -77,7 +78,7 @@ class ErrorsView(DataView):
 
 
 def first_view() -> ErrorsView:
-    """What the page opens with: an embedded model and the examples that suit it."""
+    """Return the first view of the page: an embedded model and the examples that suit it."""
     return ErrorsView(model="embedded:bert-mini-sst2", source="embedded:sentiment", sample="random")
 
 
@@ -169,7 +170,7 @@ def draw_question(run: Callable[[], None], label: str) -> ModelCard | None:
 
 
 def draw_filters(labels: Sequence[str]) -> None:
-    """Which rows are shown, and in which order."""
+    """Draw the filters and the order of the rows."""
     show, true, predicted, search, sort = st.columns([2.2, 2, 2, 3, 2.4], vertical_alignment="bottom")
     with show:
         question.choose("Show", "show", _SHOWS)
@@ -193,7 +194,7 @@ def draw_filters(labels: Sequence[str]) -> None:
 
 
 def draw_map_options(card: ModelCard | None) -> None:
-    """How the open row is explained."""
+    """Draw the controls of the maps of the open row."""
     method_column, output, unit, colours = st.columns([3, 2.4, 3, 2], vertical_alignment="bottom")
     known, able, current = methods(), supported_methods(card), question.now("method")
     with method_column:
@@ -214,7 +215,7 @@ def draw_drivers_method(card: ModelCard | None) -> None:
 
 
 def draw_function_words() -> None:
-    """Whether function words are hidden among what drives mistakes."""
+    """Draw the switch that hides function words among the drivers of mistakes."""
     st.toggle(
         "Hide function words",
         question.now("hide_function_words"),
@@ -227,3 +228,16 @@ def _keep_known(name: str, classes: dict[str, str]) -> None:
     """Reset a filter whose class this model does not have to any class."""
     if question.now(name) not in classes:
         question.set(name, "")
+
+
+PAGE = AnalysisPage(
+    NAME,
+    question=question,
+    record=ErrorsView,
+    first=first_view,
+    seed=seed_controls,
+    draft=draft,
+    button="Predict",
+    drawn=DRAWN,
+    shows=shows,
+)

@@ -18,9 +18,8 @@ from explainlab.analyses.errors.result import PredictionsData
 from explainlab.analyses.errors.rows import COLUMNS, PredictedRows
 from explainlab.app import session
 from explainlab.app.cached import cached_for
-from explainlab.app.page import AnalysisPage
 from explainlab.app.pages.errors import form
-from explainlab.app.pages.errors.form import ErrorsView, first_view, shows
+from explainlab.app.pages.errors.form import PAGE, ErrorsView
 from explainlab.app.place import Answer, PageState
 from explainlab.app.text import plain
 from explainlab.errors import ExplainLabError, RequestError
@@ -32,17 +31,6 @@ from explainlab.service.resolved import resolve
 from explainlab.service.service import Service
 from explainlab.service.store.remarks import Remark, Remarks
 
-PAGE = AnalysisPage(
-    form.NAME,
-    question=form.question,
-    record=ErrorsView,
-    first=first_view,
-    seed=form.seed_controls,
-    draft=form.draft,
-    button="Predict",
-    drawn=form.DRAWN,
-    shows=shows,
-)
 ROW = PageState("errors.row")
 """The attributions of the open row: requested, cancelled and run again on their own."""
 EDIT = PageState("errors.edit")
@@ -69,7 +57,7 @@ def ask(service: Service) -> None:
     with suppress(ExplainLabError):  # the next run of the page reports it
         if PAGE.draft().requests() != PAGE.view.requests():
             form.let_through()
-    st.session_state.pop(_CACHED, None)  # what is asked is a run, also where it is shown already
+    st.session_state.pop(_CACHED, None)  # a request becomes a run, also where its result is shown already
     PAGE.ask_text(service)
 
 
@@ -134,7 +122,7 @@ def draw_reported() -> None:
 
 
 def place_of(table: PredictionTable, order: np.ndarray, row: int | None) -> int:
-    """Where in ``order`` the row of this number is; the first place if it is not there."""
+    """Return the position in ``order`` of the row of this number; the first position if it is missing."""
     at = np.flatnonzero(table.numbers[order] == row)
     return int(at[0]) if at.size else 0
 

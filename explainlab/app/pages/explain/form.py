@@ -64,15 +64,15 @@ class Choice(BaseModel):
 
     @property
     def own_output(self) -> Output:
-        """What the method explains unless the reader chooses; raises :class:`explainlab.errors.RequestError`."""
+        """Return the output that the method explains by default; raises :class:`explainlab.errors.RequestError`."""
         return get_method(self.method).default_output(self.parameters)
 
 
 class View(AnalysisView):
-    """One text and one model, explained by any number of methods, and how the heatmaps are drawn.
+    """One text and one model, explained by any number of methods, and the drawing of the heatmaps.
 
-    ``output``: ``own`` is each method's own; ``top``: how many features of highest score each map marks. ``masked``:
-    whether a decoder's predictions on the way are compared with those of the text whose rest is masked.
+    ``output``: ``own`` is each method's own; ``top`` is the number of highest features that each map marks. ``masked``
+    compares a decoder's predictions on the way with its predictions for the text whose rest is masked.
     """
 
     model: str
@@ -130,7 +130,7 @@ class View(AnalysisView):
 
 
 def first_view() -> View:
-    """What the page opens with: an embedded model, a sentence with a contrast in it, and two methods."""
+    """Return the first view of the page: an embedded model, a sentence with a contrast, and two methods."""
     return View(
         model="embedded:bert-mini-sst2",
         text="The first act drags a little, but the ending is so beautiful that I forgave everything.",

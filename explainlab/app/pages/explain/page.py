@@ -81,14 +81,14 @@ def draw() -> None:
     if attributions:
         comparisons = sections.comparisons(service, attributions, ask=not PAGE.waiting)
         judged = {i: answer.result for i, answer in enumerate(comparisons) if answer and answer.result is not None}
-        first, words = draw_verdict(attributions, judged)
-        draw_prediction(attributions, explain_class)
-        draw_maps(service, view, attributions, comparisons)
-        draw_scores(attributions, view.palette, first)
+        first, words = _draw_verdict(attributions, judged)
+        _draw_prediction(attributions, explain_class)
+        _draw_maps(service, view, attributions, comparisons)
+        _draw_scores(attributions, view.palette, first)
         draw_beliefs(service, attributions[0].request, view.palette)
         draw_agreement(attributions)
-        draw_ranking(service, attributions, judged)
-        draw_exports(view, attributions, comparisons, words, link)
+        _draw_ranking(service, attributions, judged)
+        _draw_exports(view, attributions, comparisons, words, link)
     elif not view.methods:
         st.info("Choose a method above to see which words speak for the prediction and which against it.")
     elif any(answer.running for answer in answers):
@@ -115,7 +115,7 @@ def answers_to(service: Service, requests: Sequence[Request], shown: Sequence[Re
 _SIDE_BY_SIDE = 60  # content features up to which two heatmaps share a row
 
 
-def draw_verdict(results: Sequence[Attribution], judged: Mapping[int, AnalysisResult[TrustText]]) -> tuple[int, str]:
+def _draw_verdict(results: Sequence[Attribution], judged: Mapping[int, AnalysisResult[TrustText]]) -> tuple[int, str]:
     """The answer in words, by the attribution that can be trusted most; its place, and the words."""
     first = most_trusted(results, {i: trust.body for i, trust in judged.items()})
     result, trust = results[first], judged.get(first)
@@ -129,8 +129,8 @@ def draw_verdict(results: Sequence[Attribution], judged: Mapping[int, AnalysisRe
     return first, words
 
 
-def draw_prediction(results: Sequence[Attribution], on_pick: Callable[[str], None]) -> None:
-    """What the model says and how far it read the text, every class pressable to be explained instead."""
+def _draw_prediction(results: Sequence[Attribution], on_pick: Callable[[str], None]) -> None:
+    """Draw the prediction and the part of the text that was read; pressing a class explains it instead."""
     result = results[0]
     prediction, target = result.prediction, result.target
     left, right = st.columns([2, 3], gap="large", vertical_alignment="center")
@@ -150,7 +150,7 @@ def draw_prediction(results: Sequence[Attribution], on_pick: Callable[[str], Non
         st.warning(plain(warning), icon=":material/warning:")
 
 
-def draw_maps(
+def _draw_maps(
     service: Service, view: View, results: Sequence[Attribution], comparisons: Sequence[Answer | None]
 ) -> None:
     """One card a method, two to a row for a short text; under each heatmap its comparison with random ones."""
@@ -165,7 +165,7 @@ def draw_maps(
                 _draw_card(service, key, drawn, result, comparison, shared)
 
 
-def draw_exports(
+def _draw_exports(
     view: View, results: Sequence[Attribution], comparisons: Sequence[Answer | None], words: str, link: str
 ) -> None:
     """Files to take away, the code that gives the same numbers, and the link that reopens this view."""
@@ -217,7 +217,7 @@ def _draw_card(
 _FORMS = {"waterfall": "From baseline to output", "bars": "Sorted"}
 
 
-def draw_scores(results: Sequence[Attribution], palette: str, first: int) -> None:
+def _draw_scores(results: Sequence[Attribution], palette: str, first: int) -> None:
     """The scores of one attribution as bars; at first those of the one at the place ``first``."""
     st.header("Scores", anchor="scores", help="One bar for each feature, the largest first; the rest share a bar.")
     names = dict(zip(keys_of(results), map(method_label, results), strict=True))
@@ -240,7 +240,7 @@ def draw_scores(results: Sequence[Attribution], palette: str, first: int) -> Non
 
 
 def draw_agreement(results: Sequence[Attribution]) -> None:
-    """How far attributions of the same features agree: as a matrix if there are more than two, and pair by pair."""
+    """Draw the agreement of attributions of the same features: a matrix for more than two, and pair by pair."""
     if len(results) < 2:
         return
     help_text = "How far the maps tell the same story. Special tokens are not counted."
@@ -258,7 +258,7 @@ def draw_agreement(results: Sequence[Attribution]) -> None:
             _draw_pairs(results)
 
 
-def draw_ranking(
+def _draw_ranking(
     service: Service, results: Sequence[Attribution], judged: Mapping[int, AnalysisResult[TrustText]]
 ) -> None:
     """Several attributions by how many random ones they beat; a button compares those that are not compared yet."""

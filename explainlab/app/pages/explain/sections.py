@@ -61,16 +61,16 @@ def forget_trust(service: Service, requests: Sequence[Request]) -> None:
 
 
 def keys_of(results: Sequence[Attribution]) -> list[str]:
-    """What tells the parts of the page about each of ``results`` apart: its method's id, numbered if that recurs."""
+    """Return a key for the parts of the page about each of ``results``: its method's id, numbered if that recurs."""
     ids = [result.request.question for result in results]
     counts = [ids[:i].count(name) for i, name in enumerate(ids)]
     return [f"{name}_{count + 1}" if count else name for name, count in zip(ids, counts, strict=True)]
 
 
 def comparisons(service: Service, results: Sequence[Attribution], ask: bool = True) -> list[Answer | None]:
-    """The comparison of every attribution; where it takes fewer passes than the attribution did, it is asked for.
+    """Return the comparison of every attribution; request it if it takes fewer passes than the attribution did.
 
-    None where a button is still to be pressed. Without ``ask`` only what is stored or was requested before is shown.
+    None while a button waits for a press. Without ``ask`` only stored and earlier requested comparisons are shown.
     """
     places = map(_place, keys_of(results))
     compared = [(place, trust_request(result.request)) for place, result in zip(places, results, strict=True)]
@@ -106,7 +106,7 @@ def draw_trust(service: Service, key: str, result: Attribution, answer: Answer |
 
 
 def _is_cheap(result: Attribution) -> bool:
-    """Whether the comparison, two passes for each attribution in it, takes fewer than the attribution did."""
+    """Return True if the comparison, two passes for each attribution in it, takes fewer than the attribution did."""
     return result.cost.forward + result.cost.backward > 2 * (RANDOM_MAPS + 1)
 
 
@@ -153,7 +153,7 @@ def _draw_answer(trust: AnalysisResult[TrustText], key: str, result: Attribution
 
 
 def _finding(metric: Comparison, body: TrustText, unit: Unit) -> str:
-    """In Markdown: what was done, how the prediction changed, and how many random attributions do worse."""
+    """Return in Markdown: the edit, the change of the prediction, and the share of random maps that do worse."""
     (step,) = metric.steps
     icon, verdict = next((icon, words) for least, icon, words in _VERDICTS if metric.beaten >= least)
     removes, label, total = metric.higher_is_better, body.target.label, body.random_maps
@@ -191,7 +191,7 @@ def _change(before: float, after: float) -> str:
 
 
 def _behind(body: TrustText) -> pd.DataFrame:
-    """A column for each metric: what was selected and removed, what the model read, and the probability."""
+    """Return a column for each metric: the selected and removed parts, the text that was read, and the probability."""
     features = counted(sum(not feature.special for feature in body.features), "feature")
     rows = ["Selected", "Removed", "What is left", f"Probability of {plain(body.target.label)}"]
     columns = {

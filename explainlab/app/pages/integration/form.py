@@ -84,7 +84,7 @@ class IntegrationView(AnalysisView):
         return [get_method("integrated_gradients").label]
 
     def same_setting(self, other: IntegrationView) -> bool:
-        """Whether both have the same model and settings, so that a data set's results belong to both."""
+        """Return True if both have the same model and settings, so that a data set's results belong to both."""
         names = ("model", "target", "output", "unit", "baseline", "seed", "dtype")
         return all(getattr(self, name) == getattr(other, name) for name in names)
 
@@ -99,7 +99,7 @@ class IntegrationView(AnalysisView):
 
 
 def first_view() -> IntegrationView:
-    """What the page opens with: an embedded model, a sentence with a contrast in it, and little to compute."""
+    """Return the first view of the page: an embedded model, a sentence with a contrast, and a small question."""
     return IntegrationView(
         model="embedded:bert-mini-sst2",
         text="The first act drags a little, but the ending is so beautiful that I forgave everything.",

@@ -54,10 +54,10 @@ def draw() -> None:
     if errors.result is not None:
         with above:
             draw_headline(errors.result)
-        draw_errors(errors.result)
+        _draw_errors(errors.result)
         draw_morph(view, errors.result)
     if path.result is not None:
-        draw_path(view, path.result)
+        _draw_path(view, path.result)
     if errors.running or path.running:
         st.skeleton(height=160)
     draw_open_in(service, view.shared_inputs(), PAGE.name)
@@ -100,7 +100,7 @@ k = 0 … n − 1, and the trapezoid rule both ends with half a weight: the weig
 """
 
 
-def draw_errors(result: AnalysisResult[IntegrationErrorText]) -> None:
+def _draw_errors(result: AnalysisResult[IntegrationErrorText]) -> None:
     """The prediction, the change to be explained, and the error of every rule at every step count."""
     body = result.body
     prediction, target = body.prediction, body.target
@@ -166,7 +166,7 @@ def draw_morph(view: IntegrationView, result: AnalysisResult[IntegrationErrorTex
         draw_step_morph(morph, "integration_morph", _pick)
 
 
-def draw_path(view: IntegrationView, result: AnalysisResult[PathGradientsText]) -> None:
+def _draw_path(view: IntegrationView, result: AnalysisResult[PathGradientsText]) -> None:
     """Two heatmaps side by side, the gradient along the path, and where each score comes from."""
     body = result.body
     attributions, heatmaps = cached_for(result, path_gradients.path_maps, _map_request(view), body, view.palette)
@@ -220,7 +220,7 @@ def _draw_ideal(body: IntegrationErrorText) -> None:
 
 
 def _draw_feature(body: PathGradientsText) -> int | None:
-    """Whose gradient is drawn; None for the whole text."""
+    """Return the feature whose gradient is drawn; None for the whole text."""
     names = {i: spelled(f.text) or "(nothing)" for i, f in enumerate(body.features)}
     key = question.key("feature")
     if st.session_state.get(key) not in names:

@@ -76,13 +76,13 @@ class ModelsView(AnalysisView):
         return self.base if self.base in ARCHITECTURES else model_name(self.base)
 
     def with_shared_inputs(self, inputs: SharedInputs) -> Self:
-        """As others, but labels that mean classes of a model that has learned mean nothing to one that has not."""
+        """Accept the inputs of other views, except labels that name the classes of a trained model."""
         view = super().with_shared_inputs(inputs)
         return view.model_copy(update={"classes": {}})
 
 
 def first_view() -> ModelsView:
-    """What the page opens with: an embedded model that goes on learning from the embedded examples."""
+    """Return the first view of the page: an embedded model that learns further from the embedded examples."""
     return ModelsView(base="embedded:bert-mini-sst2", source="embedded:sentiment")
 
 
@@ -169,7 +169,7 @@ def draft() -> ModelsView:
 
 
 def draw_question(run: Callable[[], None], label: str) -> None:
-    """All that is asked; ``run`` is called to ask it, by a button with this ``label``."""
+    """Draw all controls; a button with this ``label`` calls ``run``."""
     question.choose("Begin with", "begin", _BEGINS, "A model that has learned needs fewer texts.")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if question.now("begin") == "weights":
@@ -198,12 +198,12 @@ def draw_question(run: Callable[[], None], label: str) -> None:
 
 
 def _has_sizes() -> bool:
-    """Whether what is begun with comes in several sizes."""
+    """Return True if the chosen start comes in several sizes."""
     return question.now("begin") == "weights" and not _begins_without("size")
 
 
 def _begins_without(setting: str) -> bool:
-    """Whether what is begun with has random weights and no such setting."""
+    """Return True if the chosen start has random weights and no such setting."""
     return question.now("begin") == "weights" and setting in ARCHITECTURES[question.now("architecture")].unused
 
 
@@ -252,7 +252,7 @@ def _draw_more(usual: TrainingSettings | None) -> None:
 
 
 def _draw_setting(name: str, usual: TrainingSettings | None) -> None:
-    """A number; where it is empty, what the recipe says."""
+    """Draw a number; an empty one takes the value of the recipe."""
     label, least, most = _NUMBERS[name]
     whole = isinstance(least, int)
     st.number_input(
@@ -273,7 +273,7 @@ def _usual() -> TrainingSettings | None:
     """The settings that are not chosen, by the recipe and the size; None while these do not go together."""
     new = question.now("begin") == "weights"
     chosen = {"recipe": question.now("recipe"), "size": question.now("size") if new else ""}
-    with suppress(RequestError):  # told where the model is asked for
+    with suppress(RequestError):  # shown where the page asks for the model
         return settings_for(_base(), **{name: value for name, value in chosen.items() if value})
     return None
 

@@ -91,22 +91,22 @@ def draw_answer(service: Service, result: AnalysisResult[TrainingData]) -> None:
     told = [*points(models), *dict.fromkeys(filter(None, (plain_words(made.model, own) for made in models)))]
     if told:
         st.markdown("\n".join(f"* {plain(point)}" for point in told))
-    draw_curves(list(cached_for(result, figures_of, result).charts.values()), "models_answer")
+    _draw_curves(list(cached_for(result, figures_of, result).charts.values()), "models_answer")
     if len(models) > 1:
         _draw_seeds(models)
     else:
-        draw_card(service, models[0].model, "models_answer")
+        _draw_card(service, models[0].model, "models_answer")
 
 
-def draw_curves(charts: Sequence[Chart], key: str) -> None:
+def _draw_curves(charts: Sequence[Chart], key: str) -> None:
     """The loss and the accuracy by epoch, side by side."""
     for column, chart in zip(st.columns(len(charts), gap="large"), charts, strict=True):
         with column:
             draw_chart(chart, f"{key}_{chart.name}")
 
 
-def draw_card(service: Service, card: MadeModel, key: str) -> None:
-    """What a model was made from and how, and buttons that open the pages of analyses with it and with its data."""
+def _draw_card(service: Service, card: MadeModel, key: str) -> None:
+    """Draw the origin and recipe of a model, and buttons that open the pages of analyses with it and with its data."""
     st.markdown("\n".join(f"* {plain(line)}" for line in _card_lines(card)))
     inputs: SharedInputs = {
         "model": card.id,
@@ -129,7 +129,7 @@ def _card_lines(card: MadeModel) -> list[str]:
         held = looks.source_name(card.validation_data, session.user()) if card.validation_data else "it"
         learned += f"; each epoch was measured on {counted(card.validation_rows, 'text')} of {held}"
     new = card.base in ARCHITECTURES
-    begun = f"random weights, as {card.base}" if new else f"the weights of {base_name(card)}"
+    begun = f"random weights, as {card.base}" if new else f"the weights of {_base_name(card)}"
     if card.merged_into:
         into = shown_model(card.merged_into, session.user().id)
         begun += f", an adapter, merged into the model that it changes ({into})"
@@ -150,8 +150,8 @@ _TOLD = ("recipe", "seed", "seeds", "label_names", "validation", "evaluate", "te
          "size")  # fmt: skip
 
 
-def base_name(card: MadeModel) -> str:
-    """What the user calls what a model began as."""
+def _base_name(card: MadeModel) -> str:
+    """Return the user's name for the start of a model."""
     return card.base if card.base in ARCHITECTURES else shown_model(card.base, session.user().id)
 
 
@@ -214,7 +214,7 @@ def _label(model: OwnModel) -> str:
     read = f"{whole_percent(accuracy.mean)} read right" if accuracy else "not measured"
     data = looks.source_name(model.card.data, session.user())
     made = f"{model.made.astimezone(timezone()):%d %B %Y, %H:%M}"
-    facts = (read, f"{base_name(model.card)} from {data}", f"{model.bytes / 2**20:,.1f} MB", made)
+    facts = (read, f"{_base_name(model.card)} from {data}", f"{model.bytes / 2**20:,.1f} MB", made)
     return f"**{plain(model.name or model.id)}** · {' · '.join(map(plain, facts))}"
 
 
@@ -224,8 +224,8 @@ def _draw_model(service: Service, model: OwnModel) -> None:
     told = [sentence(measured, "The model"), masked_words(model.card), plain_words(model.card, others)]
     st.markdown(plain(" ".join(filter(None, told))))
     charts = [figures.loss([measured]), *([figures.validation([measured])] if measured.accuracy else [])]
-    draw_curves(charts, f"models_{model.id}")
-    draw_card(service, model.card, f"models_{model.id}")
+    _draw_curves(charts, f"models_{model.id}")
+    _draw_card(service, model.card, f"models_{model.id}")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         key = f"models_name_{model.id}"
 

@@ -18,6 +18,7 @@ from explainlab.analyses.three_answers.analysis import ThreeAnswers, about_grid,
 from explainlab.app import session
 from explainlab.app.data_set import data_choice, data_controls, further
 from explainlab.app.glossary import explained
+from explainlab.app.page import AnalysisPage
 from explainlab.app.question import Question, card_of, chip, supported_methods
 from explainlab.app.sets import Known, draw_further
 from explainlab.app.view import AnalysisView, ChosenSets, SharedInputs
@@ -43,13 +44,13 @@ _NAMES = (
 
 
 class RoarView(ChosenSets, AnalysisView):
-    """A grid: ``base`` is an architecture or a model, ``source`` the training data; the rest as its parameters say.
+    """A grid: ``base`` is an architecture or a model, ``source`` the training data; the rest are parameters.
 
-    Of further data sets ``tests`` name the test data; they hold out a share where nothing else is said.
+    ``tests`` name the test data of further data sets; those without one hold out a share.
 
-    ``ratios`` are per cent and ``counts`` numbers of tokens, as they are typed; ``masked`` says which of them count. It
-    may take so many ``minutes`` (0: any time), which changes no request but that for its time. While there is no
-    grid an ``example`` is shown.
+    ``ratios`` are per cent and ``counts`` numbers of tokens, as typed; ``masked`` selects one of them. ``minutes``
+    limits the time of the grid (0: any time), and changes only the request for its time. The page shows an ``example``
+    until there is a grid.
     """
 
     page: Literal["roar"] = "roar"
@@ -77,11 +78,11 @@ class RoarView(ChosenSets, AnalysisView):
     example: Literal["measures", "leak"] = "measures"
 
     def request(self) -> Request:
-        """The grid; raises :class:`RequestError` without data, and for what cannot be asked."""
+        """Return the request for the grid; raises :class:`RequestError` without data, and for an invalid grid."""
         return self._request(Roar.id)
 
     def time_request(self) -> Request:
-        """How long the grid takes; raises as :meth:`request`."""
+        """Return the request for the duration of the grid; raises as :meth:`request`."""
         return self._request(RoarEstimation.id, within=60.0 * self.minutes)
 
     def _request(self, question: str, **more: Any) -> Request:
@@ -122,7 +123,7 @@ class RoarView(ChosenSets, AnalysisView):
     def of_cell(self, model: str, source: str) -> Self:
         """See :meth:`AnalysisView.of_cell`."""
         own = {"base": model, "test": self.test_of(source), "tests": {}}
-        if source != self.source and not is_share(self.validation):
+        if source != self.source and not _is_share(self.validation):
             own["validation"] = type(self).model_fields["validation"].default
         return self.alone(source).model_copy(update=own)
 
@@ -130,7 +131,7 @@ class RoarView(ChosenSets, AnalysisView):
         """The test data of a data set: a further one holds out a share, unless its own are named."""
         if source == self.source:
             return self.test
-        return self.tests.get(source) or usual_test(self.test)
+        return self.tests.get(source) or _usual_test(self.test)
 
     @property
     def whole_data(self) -> str | None:
@@ -145,13 +146,13 @@ class RoarView(ChosenSets, AnalysisView):
         return base if len(self.cells) == 1 else f"{base} · {len(self.cells)} cells"
 
     def with_shared_inputs(self, inputs: SharedInputs) -> Self:
-        """As others, but labels that mean classes of another model mean nothing here."""
+        """Accept the inputs of other views, except labels that name the classes of another model."""
         view = super().with_shared_inputs(inputs)
         return view.model_copy(update={"classes": {}})
 
 
 def first_view() -> RoarView:
-    """What the page opens with: the example's grid, which takes minutes; the paper's has 11 ratios and five seeds."""
+    """Return the first view of the page: the example's grid of some minutes; the paper has 11 ratios, five seeds."""
     return RoarView(
         source="embedded:meals",
         test="embedded:meals-test",
@@ -177,13 +178,13 @@ def shows(request: Request) -> RoarView | None:
     return validated(RoarView, base=request.model, source=request.data, **values)
 
 
-def usual_test(first: str) -> str:
+def _usual_test(first: str) -> str:
     """The test data of a further data set where those of the ``first`` are these: a share of its rows."""
-    return first if is_share(first) else HELD_OUT
+    return first if _is_share(first) else HELD_OUT
 
 
-def is_share(source: str) -> bool:
-    """Whether test or validation data are a share of the training data, not a data set."""
+def _is_share(source: str) -> bool:
+    """Return True if test or validation data are a share of the training data, not a data set."""
     try:
         float(source)
     except ValueError:
@@ -264,7 +265,7 @@ def parameters(request: Request) -> RoarParameters:
 
 
 def draw_question(run: Callable[[], None], label: str, ask_time: Callable[[], None]) -> None:
-    """All that is asked; ``run`` asks it, by a button with this ``label``, and ``ask_time`` how long it takes."""
+    """Draw all controls; a button with this ``label`` calls ``run``, and another ``ask_time`` for the duration."""
     base, source, test = st.columns(3, vertical_alignment="bottom")
     with base:
         _draw_base()
@@ -302,7 +303,7 @@ def draw_further_cells() -> None:
 def _test_controls(source: str) -> Question:
     """The control of the test data of a further data set."""
     own = further(question, source)
-    own.seed({"test": usual_test(question.now("test") or "")})
+    own.seed({"test": _usual_test(question.now("test") or "")})
     return own
 
 
@@ -343,7 +344,7 @@ def _measures() -> list[str]:
 
 
 def _draw_steps() -> None:
-    """How much is masked: shares, or numbers of tokens."""
+    """Draw the amounts to mask: shares, or numbers of tokens."""
     if question.now("masked") == "counts":
         _draw_typed("Tokens masked", "counts", "1:10", _HELP["counts"])
     else:
@@ -374,3 +375,16 @@ def _bring_what_belongs_to_the_preset() -> None:
 
 def _draw_typed(label: str, name: str, placeholder: str, help_text: str) -> None:
     st.text_input(label, question.now(name), key=question.key(name), placeholder=placeholder, help=help_text)
+
+
+PAGE = AnalysisPage(
+    NAME,
+    question=question,
+    record=RoarView,
+    first=first_view,
+    seed=seed_controls,
+    draft=draft,
+    button="Train the grid",
+    drawn=("minutes", "example", "by", "on"),
+    shows=shows,
+)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -23,6 +23,7 @@ from explainlab.analyses.roar.verdict import (
     METRICS,
     closing,
     estimate_words,
+    is_random,
     judged,
     kind_name,
     labels_of,
@@ -47,15 +48,17 @@ from explainlab.app.glossary import explained
 from explainlab.app.heatmap import payload
 from explainlab.app.page import draw_words
 from explainlab.app.pages.roar import ENTRY, form, grid
-from explainlab.app.pages.roar.form import RoarView, question
-from explainlab.app.pages.roar.grid import GRID, PAGE, ask_time, draw_paused, draw_so_far, draw_time
+from explainlab.app.pages.roar.form import PAGE, RoarView, question
+from explainlab.app.pages.roar.grid import GRID, ask_time, draw_time
 from explainlab.app.place import Answer, PageState
+from explainlab.app.progress import GO_ON, finished_so_far
 from explainlab.app.sections import charts, draw_asked
 from explainlab.app.sets import draw_way_back, section_of
 from explainlab.app.text import plain
 from explainlab.errors import ExplainLabError, RequestError
 from explainlab.request import Request
 from explainlab.service import looks
+from explainlab.service.jobs import Job
 from explainlab.service.resolved import resolve
 from explainlab.service.service import Service
 from explainlab.service.service import service as get_service
@@ -85,7 +88,7 @@ def draw() -> None:
 
 
 def _may_train() -> bool:
-    """Whether models are made here; where not, the reason is told."""
+    """Return True if models are made here; draw the reason if not."""
     try:
         require_training()
     except RequestError as error:
@@ -113,7 +116,7 @@ def _draw_grid(service: Service) -> str:
     GRID.draw_state(service, [answer])
     if answer.result is not None:
         with above:
-            draw_result(answer.result, service)
+            _draw_result(answer.result, service)
     elif answer.job is not None and answer.running:
         draw_so_far(answer.job)
     elif not answer.problem:
@@ -136,19 +139,19 @@ def _draw_set(service: Service, view: RoarView) -> None:
 
 
 def _draw_stopped(service: Service, view: RoarView, answer: Answer) -> None:
-    """What is there of a grid that is not trained now; the example where nothing is."""
+    """Draw the stored part of a grid that is not trained now, or the example."""
     so_far: Any = service.so_far(resolve(view.request(), session.user()))
     if so_far is not None:
         asked_above = answer.job is not None  # its row has a button
-        draw_paused(so_far.body, None if asked_above else partial(GRID.press, service))
+        _draw_paused(so_far.body, None if asked_above else partial(GRID.press, service))
     elif answer.job is None:
         _draw_example()
 
 
 def _draw_example() -> None:
-    result = draw_empty()
+    result = _draw_empty()
     if result is not None:
-        draw_result(result)
+        _draw_result(result)
 
 
 _HELP = {
@@ -167,12 +170,12 @@ _SPLITS = {"train": "Training", "validation": "Validation", "test": "Test"}
 _MOST_REASONS = 5
 
 
-def draw_result(result: AnalysisResult[RoarData], service: Service | None = None) -> None:
-    """All of the answer, the words first; of a ``service`` it can be asked how other answers order the measures."""
+def _draw_result(result: AnalysisResult[RoarData], service: Service | None = None) -> None:
+    """Draw the whole answer, the words first; with a ``service`` other measures' orders can be requested."""
     body = result.body
     points = [*measure_sentences(body), *closing(body)]
     draw_words(overview(body), result, partial(lines, body), points)
-    draw_failures(body)
+    _draw_failures(body)
     for place, kind in zip(st.columns(len(body.recursive), gap="large"), body.recursive, strict=True):
         with place:
             chart = cached_for(result, curves, body, kind)
@@ -181,14 +184,14 @@ def draw_result(result: AnalysisResult[RoarData], service: Service | None = None
     st.divider()
     _draw_faithfulness(result)
     if service is not None:
-        draw_three(service, result)
+        _draw_three(service, result)
     _draw_published(result)
     _draw_texts(result)
     st.divider()
     _draw_behind(result)
 
 
-def draw_failures(body: RoarData) -> None:
+def _draw_failures(body: RoarData) -> None:
     """Why models failed, and how many need one that failed; nothing where none has."""
     failed = [node for node in body.nodes if node.status == "failed"]
     if not failed:
@@ -304,7 +307,7 @@ def _draw_texts(result: AnalysisResult[RoarData]) -> None:
 
 
 def _draw_behind(result: AnalysisResult[RoarData]) -> None:
-    """How sparse measures are, what the models took, how long texts are, and every model."""
+    """Draw the sparsity of measures, the cost of models, the lengths of texts, and every model."""
     body = result.body
     st.header("What is behind it", anchor=False)
     if body.sparsity:
@@ -360,7 +363,7 @@ _TOO_FEW = (
 )
 
 
-def draw_three(service: Service, result: AnalysisResult[RoarData]) -> None:
+def _draw_three(service: Service, result: AnalysisResult[RoarData]) -> None:
     """The section for a finished grid: its button with what it takes, or the answer in words, charts and a table."""
     st.divider()
     st.header("Three answers", anchor=False, help=explained(_THREE_HELP, "faithful", "masked-text", "seed"))
@@ -384,7 +387,7 @@ def draw_three(service: Service, result: AnalysisResult[RoarData]) -> None:
 
 
 def _costs(body: RoarData) -> str:
-    """What the comparison takes beside the grid, in plain words."""
+    """Return the cost of the comparison beside the grid, in plain words."""
     seeds, texts = len(body.seeds), next(own.texts for own in body.lengths if own.split == "test")
     took = sum(node.seconds or 0.0 for node in body.nodes if node.ratio == 0)
     return (
@@ -439,7 +442,7 @@ _EMPTY = (
 )
 
 
-def draw_empty() -> AnalysisResult[RoarData] | None:
+def _draw_empty() -> AnalysisResult[RoarData] | None:
     """Say that there is no grid yet; the example to draw instead, with how to compute it again, if there is one."""
     st.info(_EMPTY, icon=":material/repeat:")
     there = {name: own.label for name, own in EXAMPLES.items() if (FOLDER / own.file).is_file()}
@@ -482,3 +485,56 @@ def _written(value: Any) -> str:
     if isinstance(value, dict):
         return ",".join(f"{name}={one}" for name, one in value.items())
     return ",".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+_EVERY = 3.0  # seconds
+_PAUSE = "**Pause** stops after this batch. Models that are trained stay, also when the server stops; it goes on later."
+_MEANS = "Means are over the seeds that are there, and what is told apart follows at the end."
+
+
+def draw_so_far(job: Job) -> None:
+    """Draw the finished part of the answer of ``job``, anew every few seconds; nothing is trained for it."""
+    st.caption(_PAUSE)
+    st.fragment(_draw_running, run_every=_EVERY)(job)
+
+
+def _draw_paused(body: RoarData, go_on: Callable[[], None] | None) -> None:
+    """Draw the trained part of a stopped grid; ``go_on`` trains the rest (None: a button above does)."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        left = sum(node.status in ("waiting", "running") for node in _distinct(body))
+        goes_on = f"**{GO_ON}** trains only the {counted(left, 'model')} that {'is' if left == 1 else 'are'} left."
+        st.info(f"**Paused: {_done(body)}.** {goes_on} {_MEANS}", icon=":material/pause_circle:")
+        if go_on is not None:
+            st.button(GO_ON, type="primary", icon=":material/play_arrow:", on_click=go_on, key="roar_go_on")
+    _draw_known(body)
+
+
+def _draw_running(job: Job) -> None:
+    result = finished_so_far(job)
+    if result is None:
+        st.skeleton(height=320)
+        return
+    st.info(f"**Unfinished: {_done(result.body)} so far.** {_MEANS}", icon=":material/hourglass_top:")
+    _draw_known(result.body)
+
+
+def _done(body: RoarData) -> str:
+    models = _distinct(body)
+    return f"{sum(node.status == 'done' for node in models):,} of {counted(len(models), 'model')}"
+
+
+def _distinct(body: RoarData) -> list[NodeFacts]:
+    """The models: at the first ratio Recursive ROAR and ROAR share theirs."""
+    both, first = len(body.recursive) > 1, body.ratios[1]
+    shared = [both and not (node.recursive or is_random(body, node.measure)) for node in body.nodes]
+    return [node for node, own in zip(body.nodes, shared, strict=True) if not (own and node.ratio == first)]
+
+
+def _draw_known(body: RoarData) -> None:
+    """Why models failed, the curves of those that are there, and which these are."""
+    _draw_failures(body)
+    for place, kind in zip(st.columns(len(body.recursive), gap="large"), body.recursive, strict=True):
+        chart = cached_for(body, curves, body, kind)
+        place.markdown(f"**{plain(chart.title)}, unfinished**")
+        place.plotly_chart(chart.figure, key=f"unfinished_{chart.name}", config=chart.config, alt=chart.alt)
+    draw_models(body, "unfinished", exports=False)

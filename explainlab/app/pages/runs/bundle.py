@@ -77,7 +77,7 @@ def study_bundle(
 
 @dataclass(frozen=True)
 class _Table:
-    """Records of a study: their name, how many there are, and all of them, some at a time, whenever they are asked for.
+    """Records of a study: their name, their number, and a function that yields them in parts.
 
     One row a record; nested values become JSON, and no text becomes a formula.
     """

@@ -76,16 +76,16 @@ def run_name(run: Run) -> str:
 
 
 def signed_in() -> bool:
-    """Whether there are other users to share with."""
+    """Return True if there are other users to share with."""
     return session.user() != LOCAL
 
 
 def shared_as(run: Run) -> str:
-    """Who may see a run, in words."""
+    """Return the visibility of a run, in words."""
     return links.VISIBILITIES[run.visibility] if run.owner == session.user().id else f"Shared by {run.owner_name}"
 
 
-def run_facts(run: Run) -> list[str]:
+def _run_facts(run: Run) -> list[str]:
     """Time, model, owner and cost of a run, in Markdown."""
     passes = [f"{run.forward:,} forward, {run.backward:,} backward passes"] if run.forward else []
     model = [model_name(run.model)] if run.model else []
@@ -123,7 +123,7 @@ def draw_run(service: Service, run_id: str) -> None:
     st.header(plain(opened.run.title or label(opened.run.question)), anchor=False)
     if not isinstance(opened.result, Attribution):
         st.markdown(plain(opened.run.subject))
-    st.caption(" · ".join(run_facts(opened.run)))
+    st.caption(" · ".join(_run_facts(opened.run)))
     page = page_of(opened.request)
     if opened.result is None:
         remedy = "" if opened.gone else " Press **Compute again** to compute it anew."
@@ -155,7 +155,7 @@ def draw_run(service: Service, run_id: str) -> None:
         _draw_own(service, opened)
 
 
-def draw_map(result: Attribution, key: str) -> None:
+def _draw_map(result: Attribution, key: str) -> None:
     """The heatmap of an attribution, with its warnings and its cost."""
     drawn = heatmap(result)
     token_heatmap(drawn, key=key)
@@ -167,7 +167,7 @@ def draw_map(result: Attribution, key: str) -> None:
 def _draw_result(result: Result) -> None:
     draw_headline(result)
     if isinstance(result, Attribution):
-        draw_map(result, "run_map")
+        _draw_map(result, "run_map")
         return
     assert isinstance(result, AnalysisResult)
     for warning in result.warnings:
@@ -367,7 +367,7 @@ def _draw_side(opened: OpenRun, place: int, compared: Comparison | None) -> None
     st.markdown(f"**{plain(opened.run.title or label(opened.run.question))}**")
     if compared is None:
         st.markdown(plain(opened.run.subject))
-    st.caption(" · ".join(run_facts(opened.run)))
+    st.caption(" · ".join(_run_facts(opened.run)))
     if opened.result is None:
         st.warning(plain(opened.missing), icon=":material/warning:")
     elif compared is not None and isinstance(opened.result, Attribution):

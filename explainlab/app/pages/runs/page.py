@@ -46,7 +46,7 @@ def draw() -> None:
             detail.draw_run(service, *opened)
         else:
             name_tab(ENTRY.title)
-            draw_unfinished(service)
+            _draw_unfinished(service)
             draw_list(service)
     except ExplainLabError as error:
         if str(error) != service.notice:  # which is above
@@ -64,7 +64,7 @@ _DAYS = {0: "Any time", 1: "Last 24 hours", 7: "Last 7 days", 30: "Last 30 days"
 
 
 def draw_list(service: Service) -> None:
-    """The filters, the runs that pass them, what can be done with those ticked, and the import."""
+    """Draw the filters, the runs that pass them, the actions on the ticked ones, and the import."""
     user = session.user()
     choices = service.run_choices(user)
     if choices.questions:
@@ -236,7 +236,7 @@ def _draw_import(service: Service) -> None:
         st.button("Show", on_click=detail.open_runs, args=(made[0].id,) if len(made) == 1 else ())
 
 
-def draw_unfinished(service: Service) -> None:
+def _draw_unfinished(service: Service) -> None:
     """A table of the unanswered requests, if any, and actions on the ticked rows, or on all."""
     rows = service.cut_short(session.user())
     if not rows:

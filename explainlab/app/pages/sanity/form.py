@@ -32,13 +32,13 @@ STABILITY = ("max_sensitivity", "infidelity", "edit_stability")
 
 
 class SanityView(DataView):
-    """Methods on a data set, whose maps are compared with those of random models, and what of the answer is open.
+    """Methods on a data set, a comparison of their maps with maps of random models, and the open parts of the answer.
 
-    ``methods`` may have options after colons; ``output``: ``own`` is each method's own. ``compared``: whether the
-    charts are of the scores or of their absolute values; ``row`` is the text that is open (None: the first).
-    ``attacked`` is the method whose maps are attacked, within the ``radii``, and ``reworded`` the one of the methods
-    against whose maps words are replaced (another: the first). ``stability_cell`` and ``axioms_cell`` are the cells
-    that were pressed: a method and a metric or an axiom (empty: none).
+    ``methods`` may have options after colons; ``output``: ``own`` is each method's own. ``compared`` selects charts of
+    the scores or of their absolute values; ``row`` is the open text (None: the first). ``attacked`` is the method whose
+    maps are attacked, within the ``radii``, and ``reworded`` the method against whose maps words are replaced
+    (another: the first). ``stability_cell`` and ``axioms_cell`` are the pressed cells: a method and a metric or an
+    axiom (empty: none).
     """
 
     page: Literal["sanity"] = "sanity"
@@ -86,14 +86,14 @@ class SanityView(DataView):
         return self._substitution(self._reworded, {}, text=text, text_pair=text_pair)
 
     def stability_request(self) -> Request:
-        """How stable the maps are."""
+        """Return the request for the stability of the maps."""
         parameters = {**self.drawn, "methods": list(self.methods), "metrics": list(STABILITY)}
         return new_request(
             question=Evaluation.id, **self._shared, **self.subject, output=self._output, parameters=parameters
         )
 
     def axioms_request(self) -> Request:
-        """Which axioms the maps fulfil."""
+        """Return the request for the axioms that the maps fulfil."""
         parameters = {**self.drawn, "methods": list(self.methods)}
         return new_request(
             question=Axioms.id, **self._shared, **self.subject, output=self._output, parameters=parameters
@@ -150,7 +150,7 @@ class SanityView(DataView):
 
 
 def first_view() -> SanityView:
-    """What the page opens with: an embedded model, ten of its examples, three methods, two draws."""
+    """Return the first view of the page: an embedded model, ten of its examples, three methods, two draws."""
     return SanityView(
         model="embedded:bert-mini-sst2",
         source="embedded:sentiment",
@@ -186,7 +186,7 @@ def shows(request: Request) -> SanityView | None:
 
 
 def _asks(question: Request, request: Request) -> bool:
-    """Whether ``question`` has the parameters of a complete ``request``: this page attacks in few ways."""
+    """Return True if ``question`` has the parameters of a complete ``request``: this page attacks in few ways."""
     return complete(question).parameters == request.parameters
 
 
@@ -219,7 +219,7 @@ def draft() -> SanityView:
 
 
 def draw_question(run: Callable[[], None], label: str) -> ModelCard | None:
-    """All that is asked; ``run`` is called to ask it, by a button with this ``label``."""
+    """Draw all controls; a button with this ``label`` calls ``run``."""
 
     def change_model() -> None:
         question.keep_data(card_of(question.now("model") or ""))
@@ -246,13 +246,13 @@ def draw_question(run: Callable[[], None], label: str) -> ModelCard | None:
 
 
 def draw_compared() -> None:
-    """Whether the charts compare scores or their absolute values."""
+    """Draw the choice between scores and their absolute values."""
     words = "The ranking of the scores, or of their absolute values: a random head may turn all signs around."
     question.choose("Compare", "compared", _COMPARED, explained(words, "feature"))
 
 
 def draw_attacked(card: ModelCard | None) -> None:
-    """Whose maps are attacked, and how far the word embeddings may move."""
+    """Draw the choice of the attacked maps, and the radius within which word embeddings may move."""
     labels = {name: get_method(name).label for name in get_args(Method)}
     able = {name: label for name, label in labels.items() if name in supported_methods(card)}
     method, radii = st.columns([1, 2], vertical_alignment="bottom")

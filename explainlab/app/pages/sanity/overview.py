@@ -56,9 +56,9 @@ def method_lines(view: SanityView, body: RandomisationData, find: Find) -> list[
 
 
 def open_questions(view: SanityView, has: Callable[[Request], bool]) -> str:
-    """Which further questions of ``view`` have no answer yet, as a sentence; empty if all have.
+    """Return the further questions of ``view`` without an answer as a sentence; empty if all have one.
 
-    ``has`` tells whether the result of a request is there, and raises as :data:`Find`.
+    ``has`` returns True for a request with a stored result, and raises as :data:`Find`.
     """
     asked: Mapping[str, Callable[[], Request]] = {
         "attacks": view.attack_request,
@@ -77,7 +77,7 @@ def open_questions(view: SanityView, has: Callable[[Request], bool]) -> str:
 
 
 def _plain(method: MethodFacts) -> bool:
-    """Whether the attack of embeddings is one on this very map; integrated gradients have nodes of their own there."""
+    """Return True if the attack of embeddings is one on this very map; integrated gradients have other nodes there."""
     return method.id in get_args(Method) and (method.method == method.id or method.id == "integrated_gradients")
 
 
@@ -91,7 +91,7 @@ def _found(find: Find, make: Callable[[], Request]) -> Any:
 
 
 def _survival(body: RandomisationData, method: str) -> str:
-    """What is left of the ranking of |scores| when all weights are random, and what maps without a model share."""
+    """Return the part of the ranking of |scores| that survives random weights, beside maps without a model."""
     (control,) = [own for own in body.controls if own.method == method and own.absolute]
     rows = [row for row in body.rows if row.method == method and row.absolute and row.mean is not None]
     whole = [row.mean or 0.0 for row in rows if row.mode == "cascading" and row.unit == body.units[-1]]
@@ -150,7 +150,7 @@ _STABILITY_HELP = (
 
 
 def draw_stability(service: Service, view: SanityView) -> None:
-    """Whether maps hold for texts that are nearly the same."""
+    """Draw the stability of maps on texts that are nearly the same."""
     st.header("Stability", anchor=False, help=_STABILITY_HELP)
     result = draw_asked(service, STABILITY_SECTION, "Explain again", view.stability_request)
     if result is not None:
@@ -160,7 +160,7 @@ def draw_stability(service: Service, view: SanityView) -> None:
 
 
 def draw_axioms(service: Service, view: SanityView) -> None:
-    """Which axioms the maps fulfil on this model."""
+    """Draw the axioms that the maps fulfil on this model."""
     st.header("Axioms", anchor=False, help=_AXIOMS_HELP)
     result = draw_asked(service, AXIOMS_SECTION, "Try the axioms", view.axioms_request)
     if result is not None and is_narrow():

@@ -76,7 +76,7 @@ def draw() -> None:
 
 
 def _draw_answer(service: Service, view: SanityView, result: AnalysisResult[RandomisationData]) -> None:
-    """The answer in words: what all methods have in common, and a line for each, of all that has been asked."""
+    """Draw the answer in words: the finding for all methods, and a line for each, of all answered questions."""
     report, user = get_analysis(result.request.question).report(result), session.user()
     lines = method_lines(view, result.body, lambda request: service.find(resolve(request, user)))
     draw_words(report.headline, result, lambda: report.lines, lines)
@@ -98,14 +98,14 @@ def _draw_one(service: Service, view: SanityView) -> None:
         return
     with above:
         _draw_answer(service, view, answer.result)
-    draw_randomisation(answer.result)
+    _draw_randomisation(answer.result)
     st.divider()
     draw_text(service, view, answer.result)
     st.divider()
     row = row_of(view, answer.result.body)
-    draw_attacks(service, view, (row.text, row.text_pair))
+    _draw_attacks(service, view, (row.text, row.text_pair))
     st.divider()
-    draw_substitution(service, view, (row.text, row.text_pair))
+    _draw_substitution(service, view, (row.text, row.text_pair))
     st.divider()
     overview.draw_stability(service, view)
     st.divider()
@@ -119,7 +119,7 @@ _RHO_HELP = (
 _TABLE = "sanity_texts"
 
 
-def draw_randomisation(result: AnalysisResult[RandomisationData]) -> None:
+def _draw_randomisation(result: AnalysisResult[RandomisationData]) -> None:
     """The charts over the units, from the top down and one at a time."""
     body = result.body
     st.header("Random weights", anchor=False, help=_RHO_HELP)
@@ -180,7 +180,7 @@ def _draw_list(body: RandomisationData, opened: RandomisationRow) -> None:
 
 
 def _records(body: RandomisationData) -> list[dict[str, Any]]:
-    """Of every text the rank correlations of its maps with those of the most random model."""
+    """Return the rank correlations of every text's maps with the maps of the most random model."""
     labels = {own.method: own.label for own in body.methods}
     absolute = question.now("compared") == "absolute"
     mode, unit = _last(body)
@@ -222,14 +222,14 @@ _WORDS_HELP = (
 )
 
 
-def draw_attacks(service: Service, view: SanityView, row: Texts) -> None:
-    """Embeddings moved: what is attacked, and the answer or the button; below it the texts of ``row``."""
+def _draw_attacks(service: Service, view: SanityView, row: Texts) -> None:
+    """Draw moved embeddings: the target of the attack, and the answer or the button; below it the texts of ``row``."""
     st.header("Attacks", anchor=False, help=_ATTACK_HELP)
     draw_attacked(card_of(view.model))
     _draw(service, ATTACK_SECTION, "Attack", view.attack_request, lambda: view.row_attack(*row))
 
 
-def draw_substitution(service: Service, view: SanityView, row: Texts) -> None:
+def _draw_substitution(service: Service, view: SanityView, row: Texts) -> None:
     """Words replaced: the same."""
     st.header("Attacks by words", anchor=False, help=_WORDS_HELP)
     draw_reworded()

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from explainlab import explain
-from explainlab.app.pages.errors.row import maps_of, row_report
+from explainlab.app.pages.errors.rows import maps_of, row_report
 from explainlab.attribution.records import Attribution
 from explainlab.figures.heatmap import limit
 from explainlab.models.classifier import Classifier

@@ -1,8 +1,9 @@
-"""The open row of the Errors page: its maps, its remark and its edited text."""
+"""The rows of the Errors page: their list, and the open row with its maps, its remark and its edited text."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,15 +11,15 @@ import pandas as pd
 import streamlit as st
 
 from explainlab.analyses.errors.figures import difference
+from explainlab.analyses.wording import counted
 from explainlab.app import links, session
 from explainlab.app.chart import draw_files
-from explainlab.app.components import component, draw_text_area, follow_press
+from explainlab.app.components import bring_into_view, component, draw_text_area, follow_press
 from explainlab.app.heatmap import token_heatmap
 from explainlab.app.page import draw_open_in
 from explainlab.app.pages.errors import form, state
 from explainlab.app.pages.errors.form import ErrorsView, draw_map_options, of_row
-from explainlab.app.pages.errors.page import OPENED, draw_list, draw_walk
-from explainlab.app.pages.errors.state import PredictionTable
+from explainlab.app.pages.errors.state import PredictionTable, place_of, step
 from explainlab.app.text import plain
 from explainlab.app.view import SharedInputs
 from explainlab.attribution.records import Attribution
@@ -32,6 +33,154 @@ from explainlab.service import looks
 from explainlab.service.service import Service
 from explainlab.service.store.remarks import MOST_CHARACTERS, Remark, Remarks
 
+OPENED = "errors_open_row"
+"""The container of the open row."""
+MOST_SHOWN = 1_000
+"""Rows that the table shows at once."""
+_TABLE = "errors_table"
+_PAGE = "errors_page_of_rows"
+_NAMES = {
+    "row": "Row",
+    "text": "Text",
+    "text_pair": "Second text",
+    "label": "True",
+    "predicted": "Predicted",
+    "confidence": "Confidence",
+    "loss": "Loss",
+    "tokens": "Tokens",
+    "cut": "Cut",
+}
+_COLUMNS = {
+    "Text": st.column_config.TextColumn(width="large"),
+    "Confidence": st.column_config.NumberColumn(help="The probability of the predicted class.", format="percent"),
+    "Loss": st.column_config.NumberColumn(
+        help="How much the true class surprises the model: −ln of its probability.", format="%.3f"
+    ),
+    "Cut": st.column_config.CheckboxColumn(help="The model read only the beginning of the text."),
+    "Tags": st.column_config.ListColumn(),
+    "Edits": st.column_config.NumberColumn(help="Edited versions of this text that were kept."),
+}
+
+
+def draw_choice(view: ErrorsView, table: PredictionTable, labels: Sequence[str]) -> np.ndarray:
+    """The filters, and the rows that pass them: int64 [m] positions in ``table``, in order."""
+    form.draw_filters(labels)
+    order = table.order(view)
+    if view.numbers:
+        left, right = st.columns([4, 1], vertical_alignment="center")
+        left.info(
+            f"Only the {counted(len(view.numbers), 'row')} with what was picked below.", icon=":material/filter_alt:"
+        )
+        right.button("Show all mistakes", on_click=form.let_through, width="stretch")
+    if not len(order):
+        _draw_nothing(view, table)
+    return order
+
+
+def draw_list(view: ErrorsView, table: PredictionTable, order: np.ndarray, remarks: Sequence[Remark]) -> None:
+    """The rows at the positions ``order``, with their files."""
+    with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
+        st.markdown(f"**{len(order):,} of {len(table):,} rows**", width="stretch")
+        with st.popover("Export", icon=":material/download:", key="errors_rows_export"):
+            _draw_files(table, order, remarks)
+    begin = place_of(table, order, view.row) // MOST_SHOWN * MOST_SHOWN
+    if len(order) > MOST_SHOWN:
+        _draw_pages(table, order, begin)
+    _draw_table(view, table, order[begin : begin + MOST_SHOWN], remarks)
+
+
+def _draw_walk(table: PredictionTable, order: np.ndarray, place: int) -> None:
+    """The open row, and buttons to the previous and the next row."""
+    row = table.row(order[place])
+    move = partial(step, table, order, place)
+    heading, before, after = st.columns([6, 1.2, 1.2], vertical_alignment="center")
+    heading.subheader(
+        f"Row {row['row']:,}", anchor=False, help="The left and right arrow keys move through the rows, too."
+    )
+    last = len(order) - 1
+    before.button(
+        "Previous", icon=":material/chevron_left:", on_click=move, args=(-1,), disabled=place == 0, width="stretch"
+    )
+    after.button(
+        "Next", icon=":material/chevron_right:", on_click=move, args=(1,), disabled=place == last, width="stretch"
+    )
+    row_keys(move)
+    facts = [
+        f"{place + 1:,} of {len(order):,}",
+        f"true **{plain(row['label'])}** ({100 * row['probability']:.1f}%)",
+        f"predicted **{plain(row['predicted'])}** ({100 * row['confidence']:.1f}%)",
+        f"loss {row['loss']:.3f}",
+        f"{counted(row['tokens'], 'token')}{', the rest was cut' if row['cut'] else ''}",
+    ]
+    st.markdown(" · ".join(facts))
+
+
+def _draw_nothing(view: ErrorsView, table: PredictionTable) -> None:
+    narrowed = view.true or view.predicted or view.search or view.numbers
+    if view.show == "mistakes" and not narrowed:
+        words = f"No mistakes: the model is right about each of the {len(table):,} rows. Show all rows to read them."
+        st.success(words, icon=":material/celebration:")
+    else:
+        st.info("No row matches. Loosen a filter, or search for something else.", icon=":material/filter_alt_off:")
+
+
+def _draw_pages(table: PredictionTable, order: np.ndarray, begin: int) -> None:
+    """Draw the range of rows in the table, and buttons to the others: it always shows the open one."""
+    last, end = (len(order) - 1) // MOST_SHOWN, min(begin + MOST_SHOWN, len(order))
+
+    def turned() -> None:
+        form.open_row(int(table.numbers[order[(st.session_state[_PAGE] - 1) * MOST_SHOWN]]))
+
+    st.session_state[_PAGE] = begin // MOST_SHOWN + 1
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.number_input(f"Page of {last + 1:,}", 1, last + 1, key=_PAGE, on_change=turned, width=160)
+        st.caption(f"{begin + 1:,} to {end:,} of {len(order):,} rows, in this order. The files have all.")
+
+
+def _draw_table(view: ErrorsView, table: PredictionTable, order: np.ndarray, remarks: Sequence[Remark]) -> None:
+    def picked() -> None:
+        rows = st.session_state[_TABLE].selection.rows
+        if rows and rows[0] < len(order):
+            form.open_row(int(table.numbers[order[rows[0]]]))
+            bring_into_view(OPENED)
+
+    st.session_state[_TABLE] = {"selection": {"rows": [place_of(table, order, view.row)], "columns": [], "cells": []}}
+    st.dataframe(
+        _shown(table, order, remarks),
+        hide_index=True,
+        column_config=_COLUMNS,
+        key=_TABLE,
+        on_select=picked,
+        selection_mode="single-row-required",
+        alt=f"{len(order):,} rows with their true and predicted classes; pick one to read it below.",
+    )
+
+
+def _shown(table: PredictionTable, order: np.ndarray, remarks: Sequence[Remark]) -> pd.DataFrame:
+    """The rows as the table shows them, without empty columns."""
+    columns = table.rows.table
+    empty = [name for name in ("text_pair",) if columns[name].null_count == len(table)]
+    empty += [name for name in ("cut",) if not table.rows.column(name).any()]
+    names = {name: shown for name, shown in _NAMES.items() if name not in empty}
+    frame = pd.DataFrame(table.rows.at(order), columns=[*names]).rename(columns=names)
+    own = {remark.row: remark for remark in remarks if not remark.edit}
+    edits = pd.Series([remark.row for remark in remarks if remark.edit], dtype=int).value_counts()
+    if own:
+        frame["Tags"] = [list(own[row].tags) if row in own else [] for row in frame["Row"]]
+        frame["Note"] = [own[row].note if row in own else "" for row in frame["Row"]]
+    if len(edits):
+        frame["Edits"] = frame["Row"].map(edits).astype("Int64")
+    return frame
+
+
+def _draw_files(table: PredictionTable, order: np.ndarray, remarks: Sequence[Remark]) -> None:
+    files = (
+        ("CSV", lambda: state.to_csv(table.records(order, remarks)), "predictions.csv", "text/csv"),
+        ("JSON", lambda: state.to_json(table.records(order, remarks)), "predictions.json", "application/json"),
+    )
+    draw_files(files, "errors_rows")
+
+
 Row = dict[str, Any]
 
 SIDE_BY_SIDE = 60
@@ -40,7 +189,9 @@ _DIFFERENCE_HELP = "The first map minus the second, feature by feature."
 
 
 @st.fragment
-def draw(service: Service, view: ErrorsView, card: ModelCard | None, table: PredictionTable, order: np.ndarray) -> None:
+def draw_rows(
+    service: Service, view: ErrorsView, card: ModelCard | None, table: PredictionTable, order: np.ndarray
+) -> None:
     """The rows at the positions ``order``, and the open row, for a model of ``card`` (None: not known yet).
 
     Going from row to row runs only this part of the page again: the row first, then the list above it.
@@ -54,11 +205,11 @@ def draw(service: Service, view: ErrorsView, card: ModelCard | None, table: Pred
     remarks = state.remarks(service, view)
     follow_press(OPENED)
     with st.container(key=OPENED):
-        draw_walk(table, order, place)
+        _draw_walk(table, order, place)
     draw_map_options(card)
     own = next((remark for remark in left if remark.row == row["row"] and not remark.edit), Remark(row=row["row"]))
     _draw_heatmaps(service, view, card, row, following, own)
-    draw_open_in(service, row_inputs(view, row), state.PAGE.name)
+    draw_open_in(service, row_inputs(view, row), form.PAGE.name)
     _draw_remark(view, remarks, left, own)
     edited = view.edit is not None and view.row == row["row"]
     editing = st.expander(
@@ -66,8 +217,8 @@ def draw(service: Service, view: ErrorsView, card: ModelCard | None, table: Pred
     )
     if editing.open:
         with editing:
-            draw_edit(service, view, row, remarks, left)
-    links.draw(state.PAGE.link(service, view))
+            _draw_edit(service, view, row, remarks, left)
+    links.draw(form.PAGE.link(service, view))
     with above:
         draw_list(view, table, order, left)
 
@@ -96,7 +247,7 @@ def _draw_heatmaps(
     maps = maps_of(row, results, view.palette)
     _draw_compared(maps)
     with st.popover("Export maps", icon=":material/download:", key="errors_maps_export"):
-        _draw_files(view, row, maps, remark)
+        _draw_map_files(view, row, maps, remark)
 
 
 def maps_of(row: Row, results: Sequence[Attribution], palette: str) -> list[ReportMap]:
@@ -142,7 +293,7 @@ def _draw_compared(maps: Sequence[ReportMap]) -> None:
             token_heatmap(entry.drawn, key=f"errors_map_{kind}")
 
 
-def _draw_files(view: ErrorsView, row: Row, maps: Sequence[ReportMap], remark: Remark) -> None:
+def _draw_map_files(view: ErrorsView, row: Row, maps: Sequence[ReportMap], remark: Remark) -> None:
     shown, data = [entry.attribution for entry in maps], looks.source_name(view.source, session.user())
     name = f"row-{row['row']}"
     files = (
@@ -154,7 +305,7 @@ def _draw_files(view: ErrorsView, row: Row, maps: Sequence[ReportMap], remark: R
 
 
 def _draw_remark(view: ErrorsView, remarks: Remarks, left: Sequence[Remark], own: Remark) -> None:
-    """This user's note and tags on a row; what is entered is stored at once."""
+    """Draw this user's note and tags on a row; each entry is stored at once."""
     number = own.row
     note, tags = of_row("note", view, number), of_row("tags", view, number)
 
@@ -195,7 +346,7 @@ def row_inputs(view: ErrorsView, row: Row) -> SharedInputs:
     }
 
 
-def draw_edit(service: Service, view: ErrorsView, row: Row, remarks: Remarks, left: Sequence[Remark]) -> None:
+def _draw_edit(service: Service, view: ErrorsView, row: Row, remarks: Remarks, left: Sequence[Remark]) -> None:
     """The text to edit, the edits that were kept, and the edited text compared with the original."""
     kept = [remark for remark in left if remark.edit and remark.row == row["row"]]
     _draw_boxes(view, row)
@@ -218,7 +369,7 @@ def draw_edit(service: Service, view: ErrorsView, row: Row, remarks: Remarks, le
         _draw_keep(view, row, kept, remarks)
 
 
-def probability_rows(original: Attribution, edited: Attribution) -> pd.DataFrame:
+def _probability_rows(original: Attribution, edited: Attribution) -> pd.DataFrame:
     """One row a class: its probability for both texts and the difference, the largest change first."""
     before, after = original.prediction.probabilities, edited.prediction.probabilities
     frame = pd.DataFrame(
@@ -278,7 +429,7 @@ def _draw_kept(view: ErrorsView, row: Row, kept: Sequence[Remark]) -> None:
 def _draw_changes(view: ErrorsView, results: Sequence[Attribution]) -> None:
     original, edited = results
     st.dataframe(
-        probability_rows(original, edited),
+        _probability_rows(original, edited),
         hide_index=True,
         column_config={
             name: st.column_config.NumberColumn(format="%+.4f" if name == "Difference" else "%.4f")
