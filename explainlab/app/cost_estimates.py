@@ -12,7 +12,7 @@ from explainlab.app.text import plain
 from explainlab.errors import ExplainLabError
 from explainlab.request import CompleteRequest, Request
 from explainlab.service.cost_estimates import CostEstimate, estimate_costs, total, with_seconds
-from explainlab.service.looks import FileTask
+from explainlab.service.file_tasks import FileTask
 from explainlab.service.questions import asked_by
 from explainlab.service.service import Service
 

@@ -14,10 +14,10 @@ from explainlab.errors import ExplainLabError, ModelError, RequestError, Resourc
 from explainlab.models.context import RunContext
 from explainlab.request import Request, digest
 from explainlab.result import Result
+from explainlab.service.file_tasks import about
 from explainlab.service.imports import read_results
 from explainlab.service.jobs import Job
 from explainlab.service.limits import require_allowed, require_named
-from explainlab.service.looks import about
 from explainlab.service.memory import StoredContext
 from explainlab.service.questions import about_key, asked_by, job_key, kind_of, request_json, result_key
 from explainlab.service.store.late import Late

@@ -9,8 +9,8 @@ import streamlit as st
 from explainlab.app import links
 from explainlab.app.text import plain
 from explainlab.errors import Cancelled
-from explainlab.service import looks
-from explainlab.service.looks import FileTask
+from explainlab.service import file_tasks
+from explainlab.service.file_tasks import FileTask
 
 T = TypeVar("T")
 _SOON, _POLL_SECONDS = 0.2, 0.4
@@ -45,7 +45,7 @@ def _draw_share(task: FileTask[Any]) -> None:
     if task.ended:
         links.rerun()
     with st.container(horizontal=True, vertical_alignment="center"):
-        name = plain(looks.source_name(task.source, task.user))
+        name = plain(file_tasks.source_name(task.source, task.user))
         st.progress(task.share, text=f"**{name}**: {task.share:.0%} of the file read")
         key = f"cancel_task_{id(task)}"
         st.button("Cancel", key=key, icon=":material/stop:", on_click=task.cancel, disabled=task.stopped)
@@ -54,4 +54,4 @@ def _draw_share(task: FileTask[Any]) -> None:
 def _draw_cancelled(task: FileTask[Any]) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.info("The file was not read: it was cancelled.", icon=":material/cancel:")
-        st.button("Read again", key=f"again_task_{id(task)}", on_click=looks.file_reader.forget, args=(task,))
+        st.button("Read again", key=f"again_task_{id(task)}", on_click=file_tasks.file_reader.forget, args=(task,))

@@ -14,7 +14,7 @@ from explainlab.app.progress import GO_ON
 from explainlab.app.runs import page as runs_page
 from explainlab.models.loading import model_name
 from explainlab.request import digest
-from explainlab.service import looks
+from explainlab.service import file_tasks
 from explainlab.service.access import Unanswered
 from explainlab.service.service import Service
 from explainlab.service.store.runs import line
@@ -78,6 +78,6 @@ def _row(unanswered: Unanswered) -> dict[str, object]:
     return {
         "Requested": pd.Timestamp(unanswered.asked).tz_convert(runs_page.timezone()),
         "What": runs_page.label(request.question),
-        "Text or data": line(looks.about(request, session.user())),
+        "Text or data": line(file_tasks.about(request, session.user())),
         "Model": model_name(request.model),
     }

@@ -15,7 +15,7 @@ from explainlab.app.place import Answer
 from explainlab.app.question import card_of
 from explainlab.errors import ModelError
 from explainlab.models.stored.made import but_for_seed
-from explainlab.service import looks
+from explainlab.service import file_tasks
 from explainlab.service.store.made import called, shown_model
 
 S = TypeVar("S", bound=StudySet)
@@ -76,7 +76,7 @@ def _model(model_id: str, name: str) -> SetModel:
 
 def _names(sources: Sequence[str]) -> dict[str, str]:
     """What readers call data sets; of those called alike the folder as well, or a number."""
-    names = {source: looks.source_name(source, session.user()) for source in sources}
+    names = {source: file_tasks.source_name(source, session.user()) for source in sources}
     counts = Counter(names.values())
     return {
         source: name if counts[name] == 1 else "/".join(source.split("/")[-2:]) if "/" in source else f"{name} ({i})"

@@ -15,7 +15,7 @@ from explainlab.data import EXAMPLES
 from explainlab.data.hub import PREFIX as HUB
 from explainlab.models.loading import model_name
 from explainlab.models.stored.places import embedded_models
-from explainlab.service import looks
+from explainlab.service import file_tasks
 from explainlab.service.store.made import own_names
 
 
@@ -81,4 +81,4 @@ def _draw_list(
 
 
 def _name(source: str) -> str:
-    return looks.source_name(source, session.user())
+    return file_tasks.source_name(source, session.user())

@@ -22,7 +22,7 @@ from explainlab.app.page import draw_headline
 from explainlab.app.question import card_of
 from explainlab.app.sets.further import draw_further
 from explainlab.app.sets.opening import draw_way_back, section_of
-from explainlab.service import looks
+from explainlab.service import file_tasks
 from explainlab.service.service import Service
 from explainlab.service.service import service as get_service
 
@@ -35,7 +35,7 @@ def draw() -> None:
     draw_title(ENTRY, service.notice)
     errors_page.draw_reported()
     ask = partial(errors_page.ask, service)
-    name = looks.source_name(PAGE.view.source, session.user())
+    name = file_tasks.source_name(PAGE.view.source, session.user())
     with PAGE.place_of_controls(f"{PAGE.view.line()} · {name}"):
         card = errors_controls.draw_question(ask, PAGE.button)
     labels = card.labels if card else None

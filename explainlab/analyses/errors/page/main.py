@@ -23,7 +23,7 @@ from explainlab.app.text import plain
 from explainlab.errors import ExplainLabError, RequestError
 from explainlab.models.loading import known_digest
 from explainlab.request import Request
-from explainlab.service import looks
+from explainlab.service import file_tasks
 from explainlab.service.service import Service
 from explainlab.service.store.remarks import Remark, Remarks
 
@@ -149,7 +149,7 @@ def map_requests(view: ErrorsView, row: dict[str, Any]) -> list[Request]:
 def remarks(service: Service, view: ErrorsView) -> Remarks:
     """The store of this user's remarks on the rows of the data set."""
     user = session.user()
-    return service.store.remarks(user.id, looks.source_digest(view.source, user))
+    return service.store.remarks(user.id, file_tasks.source_digest(view.source, user))
 
 
 def stored_remarks(service: Service, view: ErrorsView) -> list[Remark]:

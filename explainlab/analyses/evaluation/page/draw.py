@@ -26,7 +26,7 @@ from explainlab.app.place import Answer
 from explainlab.app.sets.further import draw_further
 from explainlab.app.text import plain
 from explainlab.models.loading import ModelCard
-from explainlab.service import looks
+from explainlab.service import file_tasks
 from explainlab.service.service import Service
 from explainlab.service.service import service as get_service
 from explainlab.service.store.made import shown_model
@@ -39,7 +39,7 @@ def draw() -> None:
     lanes = follow(service)
 
     draw_title(ENTRY, service.notice)
-    name = looks.source_name(PAGE.view.source, session.user())
+    name = file_tasks.source_name(PAGE.view.source, session.user())
     with PAGE.place_of_controls(" · ".join(filter(None, (PAGE.view.line(), name)))):
         card = benchmark_controls.draw_question(partial(PAGE.ask_text, service), PAGE.button)
     draw_mapping(benchmark_controls.question, card.labels if card else None, WITH_MARKS)
@@ -66,7 +66,7 @@ def _draw_alone(service: Service, view: BenchmarkView, answers: Sequence[Answer]
         back = partial(benchmark_controls.question.set, "opened", None)
         st.button(f"All {len(answers)} cells", icon=":material/arrow_back:", on_click=back, key="benchmark_all_cells")
         (model, data), user = view.opened, session.user()
-        about = f"{shown_model(model, user.id)} on {looks.source_name(data, user)}"
+        about = f"{shown_model(model, user.id)} on {file_tasks.source_name(data, user)}"
         st.markdown(f"**{plain(about)}**", width="content")
     answer = answers[view.cells.index(view.opened)]
     if answer.result is None:

@@ -17,7 +17,7 @@ from explainlab.app.text import plain
 from explainlab.data import without_marks
 from explainlab.data.files import column_names
 from explainlab.errors import DataError, ExplainLabError, RequestError
-from explainlab.service import looks
+from explainlab.service import file_tasks
 from explainlab.service.service import Service
 
 PAGE = AnalysisPage(
@@ -60,8 +60,8 @@ def _missing_marks(view: BenchmarkView) -> list[DataError]:
     roles = analysis.marks(analysis.parameters(request))
     if not roles or request.data is None:
         return []
-    task, names = looks.preview(view.source, session.user(), view.columns), column_names(view.columns)
+    task, names = file_tasks.preview(view.source, session.user(), view.columns), column_names(view.columns)
     if not is_there(task):
         return []
-    name, columns = looks.source_name(view.source, session.user()), task.answer().columns
+    name, columns = file_tasks.source_name(view.source, session.user()), task.answer().columns
     return [without_marks(name, role, view.columns) for role in roles if names[role] not in columns]

@@ -24,7 +24,7 @@ from explainlab.app.page import draw_words
 from explainlab.app.question import card_of
 from explainlab.app.sets.further import draw_further
 from explainlab.app.sets.opening import draw_way_back, section_of
-from explainlab.service import looks
+from explainlab.service import file_tasks
 from explainlab.service.service import Service
 from explainlab.service.service import service as get_service
 
@@ -35,7 +35,7 @@ def draw() -> None:
     PAGE.open_view(service)
 
     draw_title(ENTRY, service.notice)
-    name = looks.source_name(PAGE.view.source, session.user())
+    name = file_tasks.source_name(PAGE.view.source, session.user())
     with PAGE.place_of_controls(" · ".join(filter(None, (PAGE.view.line(), name)))):
         card = sanity_controls.draw_question(partial(PAGE.ask_text, service), PAGE.button)
     labels = card.labels if card else None

@@ -25,7 +25,7 @@ from explainlab.app.place import Answer
 from explainlab.app.sets.opening import draw_way_back, section_of
 from explainlab.app.text import plain
 from explainlab.errors import ExplainLabError, RequestError
-from explainlab.service import looks
+from explainlab.service import file_tasks
 from explainlab.service.service import Service
 from explainlab.service.service import service as get_service
 from explainlab.service.store.made import require_training
@@ -42,7 +42,7 @@ def draw() -> None:
     if not _may_train():
         _draw_example()
         return
-    name = looks.source_name(PAGE.view.source, session.user())
+    name = file_tasks.source_name(PAGE.view.source, session.user())
     with PAGE.place_of_controls(" · ".join(filter(None, (PAGE.view.line(), name)))):
         roar_controls.draw_question(partial(GRID.press, service), PAGE.button, partial(ask_time, service))
         st.caption(roar_page.size_words())

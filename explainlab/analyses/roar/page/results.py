@@ -37,7 +37,7 @@ from explainlab.app.once import once
 from explainlab.app.page import draw_words
 from explainlab.app.text import plain
 from explainlab.app.words.terms import explained
-from explainlab.service import looks
+from explainlab.service import file_tasks
 from explainlab.service.service import Service
 
 _HELP = {
@@ -144,7 +144,7 @@ def _draw_faithfulness(result: AnalysisResult[RoarData]) -> None:
 
 def _draw_published(result: AnalysisResult[RoarData]) -> None:
     """The paper's numbers beside these, where data set and model are the paper's."""
-    name = looks.source_name(result.request.data or "", session.user())
+    name = file_tasks.source_name(result.request.data or "", session.user())
     rows = beside_paper(result, name)
     if rows:
         st.header("Beside the paper", anchor=False, help=_HELP["published"])

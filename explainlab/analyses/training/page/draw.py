@@ -17,7 +17,7 @@ from explainlab.app.data.mapping import draw_mapping
 from explainlab.app.frame import draw_title
 from explainlab.app.text import plain
 from explainlab.errors import ExplainLabError, RequestError
-from explainlab.service import looks
+from explainlab.service import file_tasks
 from explainlab.service.service import Service
 from explainlab.service.service import service as get_service
 from explainlab.service.store.made import require_training
@@ -34,7 +34,7 @@ def draw() -> None:
         st.info(plain(str(error)), icon=":material/lock:")
         draw_models(service)
         return
-    name = looks.source_name(PAGE.view.source, session.user())
+    name = file_tasks.source_name(PAGE.view.source, session.user())
     with PAGE.place_of_controls(" · ".join(filter(None, (PAGE.view.line(), name)))):
         controls.draw_question(partial(TRAINING.press, service), PAGE.button)
     draw_mapping(controls.question, None)

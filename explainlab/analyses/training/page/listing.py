@@ -16,7 +16,7 @@ from explainlab.app import session
 from explainlab.app.runs.page import timezone
 from explainlab.app.text import plain
 from explainlab.errors import ExplainLabError
-from explainlab.service import looks
+from explainlab.service import file_tasks
 from explainlab.service.service import Service
 from explainlab.service.store.made import OwnModel, made_archive, name_made, own_models
 from explainlab.settings import settings
@@ -56,7 +56,7 @@ def _label(model: OwnModel) -> str:
     """A model in a line, in Markdown."""
     accuracy = validated(model.card).accuracy
     read = f"{whole_percent(accuracy.mean)} read right" if accuracy else "not measured"
-    data = looks.source_name(model.card.data, session.user())
+    data = file_tasks.source_name(model.card.data, session.user())
     made = f"{model.made.astimezone(timezone()):%d %B %Y, %H:%M}"
     facts = (read, f"{base_name(model.card)} from {data}", f"{model.bytes / 2**20:,.1f} MB", made)
     return f"**{plain(model.name or model.id)}** · {' · '.join(map(plain, facts))}"

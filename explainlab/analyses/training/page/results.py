@@ -19,7 +19,7 @@ from explainlab.app.once import once
 from explainlab.app.text import plain
 from explainlab.app.view import CarriedText
 from explainlab.figures.chart import Chart
-from explainlab.service import looks
+from explainlab.service import file_tasks
 from explainlab.service.service import Service
 from explainlab.service.store.made import own_models, own_names, shown_model
 from explainlab.training import ARCHITECTURES
@@ -66,10 +66,10 @@ def draw_card(service: Service, card: MadeModel, key: str) -> None:
 
 
 def _card_lines(card: MadeModel) -> list[str]:
-    source = looks.source_name(card.data, session.user())
+    source = file_tasks.source_name(card.data, session.user())
     learned = f"{counted(card.rows, 'text')} of {source}"
     if card.validation_rows:
-        held = looks.source_name(card.validation_data, session.user()) if card.validation_data else "it"
+        held = file_tasks.source_name(card.validation_data, session.user()) if card.validation_data else "it"
         learned += f"; each epoch was measured on {counted(card.validation_rows, 'text')} of {held}"
     new = card.base in ARCHITECTURES
     begun = f"random weights, as {card.base}" if new else f"the weights of {base_name(card)}"
