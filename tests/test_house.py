@@ -16,7 +16,19 @@ from explainlab.models.model_types import MODEL_TYPES
 from explainlab.settings import ASSETS, ROOT
 
 PACKAGE = ROOT / "explainlab"
-BASE = {"declared", "errors", "files", "guard", "limits", "logs", "reader", "request", "result", "settings", "spill"}
+BASE = {
+    "declared",
+    "disk_backed",
+    "errors",
+    "files",
+    "guard",
+    "limits",
+    "logs",
+    "reader",
+    "request",
+    "result",
+    "settings",
+}
 """Modules that every room may import."""
 
 BELOW = {"analyses", "training", "attribution", "metrics", "data", "models", "text"}
@@ -28,11 +40,11 @@ MAY_USE: dict[str, set[str]] = {
     "guard": {"errors", "limits"},
     "limits": set(),
     "settings": {"errors", "limits"},
-    "spill": {"errors"},
+    "disk_backed": {"errors"},
     "reader": {"limits"},
     "declared": {"errors", "limits"},
     "request": {"errors"},
-    "result": {"request", "spill"},
+    "result": {"request", "disk_backed"},
     "text": set(),
     "models": {"text"},
     "metrics": {"models", "text"},

@@ -17,6 +17,7 @@ from explainlab.attribution.method import Extent
 from explainlab.attribution.registry import MethodRequest, get_method
 from explainlab.data import rows_digest
 from explainlab.declared import Parameters, parse
+from explainlab.disk_backed import Packable, Packed
 from explainlab.errors import RequestError, UnsupportedError
 from explainlab.models import loading
 from explainlab.models.classifier import Classifier
@@ -25,7 +26,6 @@ from explainlab.models.modes import rounding
 from explainlab.reader import Reader
 from explainlab.request import RECORD_VERSION, CompleteRequest, Kind, Output, Request, digest
 from explainlab.result import PART, Cost, Result, StoredPart
-from explainlab.spill import Packable, Packed
 from explainlab.training import ARCHITECTURES
 
 if TYPE_CHECKING:

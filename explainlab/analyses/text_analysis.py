@@ -17,6 +17,7 @@ from explainlab.attribution import passes
 from explainlab.attribution.method import Extent, expected_work
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row, without_marks
+from explainlab.disk_backed import Chosen
 from explainlab.errors import RequestError, TextError
 from explainlab.models.batching import Batcher
 from explainlab.models.caveats import caveats_of_model
@@ -24,7 +25,6 @@ from explainlab.models.classifier import Classifier
 from explainlab.models.context import Relay, RunContext
 from explainlab.request import GOLD, CompleteRequest, digest
 from explainlab.result import Cost
-from explainlab.spill import Chosen
 
 T = TypeVar("T", bound=Record)
 D = TypeVar("D", bound=Record)
@@ -78,7 +78,7 @@ class TextAnalysis(Analysis, Generic[T, D]):
     def holder(self, parameters: Any, labels: Sequence[str], texts: int) -> Any:
         """What holds all that is :meth:`kept` of so many texts, of a model with these classes: an array of objects.
 
-        An analysis of very many texts has :class:`explainlab.spill.Table` instead.
+        An analysis of very many texts has :class:`explainlab.disk_backed.DiskTable` instead.
         """
         return np.empty(texts, dtype=object)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from explainlab.spill import Spilled
+from explainlab.disk_backed import DiskList
 
 Span = tuple[int, int]
 
@@ -28,8 +28,8 @@ class Row:
     paraphrases: tuple[str, ...] = ()
 
 
-class Rows(Spilled[Row]):
-    """Rows in the order in which they are added: see :class:`explainlab.spill.Spilled`."""
+class Rows(DiskList[Row]):
+    """Rows in the order in which they are added: see :class:`explainlab.disk_backed.DiskList`."""
 
     def __init__(self) -> None:
         super().__init__(_cells, _row)

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from explainlab.data.rows import Row, Rows
-from explainlab.spill import Chosen
+from explainlab.disk_backed import Chosen
 
 Label = str | None
 

@@ -29,13 +29,13 @@ from explainlab.analyses.parameters import Sample
 from explainlab.analyses.records import Interval, as_interval
 from explainlab.attribution.method import Extent
 from explainlab.data import Row
+from explainlab.disk_backed import Chosen
 from explainlab.errors import RequestError, TextError
 from explainlab.models.batching import Batcher
 from explainlab.models.caveats import caveats_of_rows, is_unreadable
 from explainlab.models.context import FORWARD, PassCount
 from explainlab.models.reading import next_tokens_of, read_all
 from explainlab.request import digest
-from explainlab.spill import Chosen
 
 MOST_ROWS = 1_000_000
 TOGETHER = 512

@@ -12,7 +12,7 @@ from pydantic import GetCoreSchemaHandler, TypeAdapter
 from pydantic_core import CoreSchema, core_schema
 from typing_extensions import TypedDict  # pydantic needs this one before Python 3.12
 
-from explainlab.spill import Lazy, Packable, Packed, arrow_table
+from explainlab.disk_backed import LazySequence, Packable, Packed, arrow_table
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -47,7 +47,7 @@ _PACKED = 50_000
 _RECORDS = TypeAdapter(list[PredictedRow])
 
 
-class PredictedRows(Lazy[PredictedRow], Packable):
+class PredictedRows(LazySequence[PredictedRow], Packable):
     """The rows in the order of the file; ``table`` holds them by columns, those of :data:`COLUMNS`."""
 
     def __init__(self, table: pa.Table) -> None:
@@ -105,11 +105,11 @@ class PredictedRows(Lazy[PredictedRow], Packable):
         return int(self.table.num_rows)
 
     def item(self, place: int) -> PredictedRow:
-        """See :meth:`Lazy.item`."""
+        """See :meth:`LazySequence.item`."""
         return self.items(range(place, place + 1))[0]
 
     def items(self, places: range) -> list[PredictedRow]:
-        """See :meth:`Lazy.items`."""
+        """See :meth:`LazySequence.items`."""
         if places.step != 1:
             return self.at(np.array(places))
         rows: list[PredictedRow] = self.table.slice(places.start, len(places)).to_pylist()

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from explainlab.analyses.evaluation.result import EvaluationText
+from explainlab.disk_backed import DiskTable
 from explainlab.metrics.agreement import rank_correlations, sign_conflicts
-from explainlab.spill import Table
 from explainlab.text.rationale import ABSENCES
 
-Facts = Table
+Facts = DiskTable
 """Of T texts, with the fields of :func:`facts_dtype`."""
 
 

@@ -11,8 +11,8 @@ from pydantic import GetCoreSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
 from explainlab.analyses.base import Record
+from explainlab.disk_backed import DiskFloats, DiskList, LazySequence
 from explainlab.request import Spans
-from explainlab.spill import Floats, Lazy, Spilled
 from explainlab.text.rationale import Absence
 
 Values = dict[str, dict[str, float | None]]
@@ -43,7 +43,7 @@ class EvaluatedRow(Record):
     undefined: Absence | None = None
 
 
-class EvaluatedTexts(Lazy[EvaluatedRow]):
+class EvaluatedTexts(LazySequence[EvaluatedRow]):
     """The rows of T texts, each made when it is read: of very many most is in files.
 
     ``values`` float64 [T, names, metrics] are NaN where a metric is undefined. ``others`` are the same rows without
@@ -64,7 +64,7 @@ class EvaluatedTexts(Lazy[EvaluatedRow]):
         """
         names: list[str] = []
         metrics: list[str] = []
-        values, others = Floats(), without_values()
+        values, others = DiskFloats(), without_values()
         for row in map(EvaluatedRow.model_validate, rows):
             if not others:
                 names, metrics = [*row.values], [*next(iter(row.values.values()), ())]
@@ -78,7 +78,7 @@ class EvaluatedTexts(Lazy[EvaluatedRow]):
         return len(self._others)
 
     def item(self, place: int) -> EvaluatedRow:
-        """See :meth:`Lazy.item`."""
+        """See :meth:`LazySequence.item`."""
         table = self._values[place][:, self._kept].tolist()
         values = {
             name: {metric: None if value != value else value for metric, value in zip(self.metrics, row, strict=True)}
@@ -115,9 +115,9 @@ class EvaluatedTexts(Lazy[EvaluatedRow]):
         )
 
 
-def without_values(rows: Iterable[EvaluatedRow] = ()) -> Spilled[EvaluatedRow]:
+def without_values(rows: Iterable[EvaluatedRow] = ()) -> DiskList[EvaluatedRow]:
     """The ``rows``, whose values are left out; more may be added."""
-    return Spilled(_written, EvaluatedRow.model_validate, rows)
+    return DiskList(_written, EvaluatedRow.model_validate, rows)
 
 
 def _written(row: EvaluatedRow) -> dict[str, Any]:
