@@ -1,4 +1,4 @@
-"""The rows of a data set: of very many most are not in memory."""
+"""The rows of a data set, which may not fit into memory."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Row:
 
 
 class Rows(DiskList[Row]):
-    """Rows in the order in which they are added: see :class:`explainlab.disk_backed.DiskList`."""
+    """A list of rows: see :class:`explainlab.disk_backed.DiskList`."""
 
     def __init__(self) -> None:
         super().__init__(_cells, _row)
@@ -40,7 +40,7 @@ def _cells(row: Row) -> list[Any]:
 
 
 def _row(cells: list[Any]) -> Row:
-    """The row of the JSON of its cells."""
+    """Return the row of the JSON of its cells."""
     number, text, text_pair, label, rationale, rationale_pair, paraphrases = cells
     return Row(number, text, text_pair, label, _spans(rationale), _spans(rationale_pair), tuple(paraphrases))
 

@@ -24,11 +24,11 @@ from explainlab.models.model import Model
 T = TypeVar("T")
 HALVED = "Memory ran out, so batches were made smaller."
 WAIT_SECONDS = 0.05
-"""How often a thread that waits for a model asks whether to stop."""
+"""Seconds between two checks of a waiting thread whether to stop."""
 
 
 class Mark(NamedTuple):
-    """A moment of a :class:`Batcher`: the ``seconds`` of a clock without its pauses, and its ``halvings`` so far."""
+    """A moment of a :class:`Batcher`: the ``seconds`` of a clock without pauses, and the ``halvings`` until then."""
 
     seconds: float
     halvings: int
@@ -42,8 +42,9 @@ def batch_size(
     rows: int = 1,
     most: int = sys.maxsize,
 ) -> int:
-    """How many of ``count`` inputs of ``length`` tokens the next batch has: as many as fit, or fewer, to divide them
-    evenly. An input is ``rows`` texts; ``most`` are known to fit.
+    """Return the size of the next batch of ``count`` inputs of ``length`` tokens: the most that fit, evenly divided.
+
+    An input is ``rows`` texts; ``most`` are known to fit.
     """
     if count == 1:
         return 1
@@ -89,22 +90,22 @@ class Batcher:
 
     @property
     def warnings(self) -> list[str]:
-        """What a reader must know of these passes."""
+        """Warnings about these passes for the reader."""
         return [HALVED] if self.halvings else []
 
     def mark(self) -> Mark:
-        """This moment: the difference of two is what was spent between them."""
+        """Return this moment; the difference of two moments is the time and the halvings between them."""
         return Mark(time.perf_counter() - self.paused, self.halvings)
 
     def beside(self, classifier: Classifier, context: RunContext) -> Batcher:
-        """Another batcher, of a ``classifier`` around the same network, with its own counts and the same progress."""
+        """Return another batcher, of a ``classifier`` around the same network, with new counts but one progress."""
         other = copy.copy(self)
         other.classifier, other.context, other.passes, other.recalled = classifier, context, 0, 0
         return other
 
     @contextmanager
     def span(self, start: int, stop: int, total: int) -> Iterator[None]:
-        """What runs inside is the outer progress from ``start`` to ``stop`` of ``total``.
+        """Map the progress inside the block to the outer progress from ``start`` to ``stop`` of ``total``.
 
         Spans come in order; their joint progress never goes back.
         """

@@ -58,7 +58,7 @@ _digests: dict[Stamp, str] = {}
 
 
 def model_name(model_id: str) -> str:
-    """What readers call a model: its id without prefix and folders, the name of its template in brackets."""
+    """Return the shown name of a model: its id without prefix and folders, the name of its template in brackets."""
     if model_id.startswith(COMPLETION):
         template, _, model = model_id.removeprefix(COMPLETION).partition(":")
         return f"{model_name(model)} ({template_parts(template)[0]})"
@@ -245,9 +245,9 @@ def in_dtype(classifier: Classifier, dtype: Dtype) -> Classifier:
 
 
 def answer_pieces(template: Template, model_id: str) -> dict[str, str] | None:
-    """The token by which a language model would answer each label of ``template``, as its tokenizer spells it.
+    """Return the answer token of a language model for each label of ``template``, in the spelling of its tokenizer.
 
-    No weights are read; None for a hub model that would first have to be fetched. Raises :class:`ModelError` for a
+    Reads no weights. Returns None for a hub model that would first have to be fetched. Raises :class:`ModelError` for a
     model or words that :func:`load_model` would refuse.
     """
     files = files_here(model_id)

@@ -1,4 +1,4 @@
-"""What the table of a data set needs of each text: a few facts, since there may be very many texts."""
+"""The facts of each text for the table of a data set: few, since there may be very many texts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Facts = DiskTable
 
 
 def facts_dtype(names: int, methods: int, controls: int, metrics: int, labels: Sequence[str]) -> np.dtype[np.void]:
-    """The facts of a text, for N ``names``, of which the first are ``methods`` and the others files.
+    """Return the type of the facts of a text, for N ``names``: first the ``methods``, then the files.
 
     ``values`` are those of the names and controls, NaN where undefined. ``selects``: whether a metric selects anything.
     ``tau`` and ``conflicts``: Kendall's tau and the share of conflicting signs of every pair of names. ``passes``:
@@ -44,7 +44,7 @@ def facts_dtype(names: int, methods: int, controls: int, metrics: int, labels: S
 
 
 def facts_of(body: EvaluationText) -> tuple[Any, ...]:
-    """Those of a text's result, in the order of :func:`facts_dtype`."""
+    """Return the facts of a text's result, in the order of :func:`facts_dtype`."""
     content = np.array([not feature.special for feature in body.features])
     scores = np.array(list(body.scores.values()), dtype=np.float64)
     first, second = np.triu_indices(len(scores), 1)

@@ -23,7 +23,7 @@ def require_quantiser(model_id: str, config: Any) -> None:
             f"The weights of {model_id} are quantised by {method}, which is not supported.",
             "Give it in full precision, or quantised to 8 or 4 bits by bitsandbytes.",
         )
-    logging.getLogger("bitsandbytes").setLevel(logging.ERROR)  # for every layer of every pass: what it rounds
+    logging.getLogger("bitsandbytes").setLevel(logging.ERROR)  # it warns of rounding in every layer of every pass
     require_library("bitsandbytes", f"The weights of {model_id} are quantised")
 
 
@@ -47,8 +47,8 @@ def keep_layout(network: nn.Module) -> None:
 def convert(network: nn.Module, dtype: torch.dtype) -> None:
     """Convert the weights of ``network`` that are not quantised to ``dtype``.
 
-    transformers reads those that are called ``weight`` in the number format in which they were saved, and all others
-    in that which was asked for: norms of both fail.
+    transformers reads weights of the name ``weight`` in the number format of the file, and all others in the requested
+    one; a norm with weights of both formats fails.
     """
     for own in network.parameters():
         if type(own) is nn.Parameter and own.is_floating_point():

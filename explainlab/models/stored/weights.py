@@ -190,7 +190,7 @@ def head_brought(files: Files, config: Any) -> tuple[str, int] | None:
     """
     if files.adapter is None:
         return None
-    with suppress(Exception):  # loading tells which files are damaged
+    with suppress(Exception):  # loading reports damaged files
         return _head_in(files.adapter.directory, empty_network(files, config, False))
     return None
 
@@ -306,16 +306,16 @@ def _on_meta(config: transformers.PreTrainedConfig, language_model: bool, most: 
 
 
 def _sizes(path: Path) -> Iterator[int]:
-    """The sizes of all dimensions of all tensors in a file, which is not read beyond its header."""
+    """Yield the sizes of all dimensions of all tensors in a file; read only its header."""
     with safe_open(path, "pt") as file:
         for name in file.keys():  # noqa: SIM118 (no mapping)
             yield from file.get_slice(name).get_shape()
 
 
 def count_weights(files: Files) -> int:
-    """How many numbers the weights in ``files`` are, from their headers; 0 where these cannot be read."""
+    """Count the numbers of the weights in ``files`` by their headers; return 0 for headers that cannot be read."""
     directories = [part.directory for part in (files, files.adapter) if part]
-    with suppress(Exception):  # damaged files are told when they are loaded
+    with suppress(Exception):  # loading reports damaged files
         return sum(_count(path) for directory in directories for path in directory.glob("*.safetensors"))
     return 0
 
