@@ -41,7 +41,7 @@ class AtMost:
     limit: str
 
 
-def refused(read: Callable[[], T]) -> T:
+def as_validation_error(read: Callable[[], T]) -> T:
     """Return the result of ``read``; raise a :class:`RequestError` as pydantic's error of a validator."""
     try:
         return read()
@@ -158,7 +158,7 @@ def discovered(package: ModuleType, base: type[Member], families: Sequence[str])
     return sorted(members, key=lambda m: (order.get(m.family, len(order)), m.family))
 
 
-def named(kind: str, name: str, known: Mapping[str, T]) -> T:
+def lookup(kind: str, name: str, known: Mapping[str, T]) -> T:
     """Return ``known[name]``; raise :class:`RequestError`, with the closest names, for an unknown or malformed name."""
     if not isinstance(name, str):
         raise RequestError(f"A {kind} cannot be named by a {type(name).__name__}.", "Give one name, as a string.")
@@ -169,7 +169,7 @@ def named(kind: str, name: str, known: Mapping[str, T]) -> T:
     raise RequestError(f"There is no {kind} {quote(name)}.", remedy)
 
 
-def options(owner: Declared, written: Sequence[str]) -> dict[str, str]:
+def parse_options(owner: Declared, written: Sequence[str]) -> dict[str, str]:
     """Return ``["k=10", "removal=mask"]`` as a mapping.
 
     Raises :class:`RequestError` for a repeated option, and for one without a name or a value.

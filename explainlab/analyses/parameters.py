@@ -19,7 +19,7 @@ from explainlab.attribution.registry import (
     parse_method,
     swept,
 )
-from explainlab.declared import parse, refused
+from explainlab.declared import as_validation_error, parse
 from explainlab.errors import RequestError
 from explainlab.metrics.metric import Comparing, Perturbing
 from explainlab.metrics.registry import MetricRequest, get_metric, parse_metric
@@ -108,7 +108,7 @@ def listed(value: Any) -> Any:
 
 def _metrics(names: list[str]) -> list[str]:
     """The names in canonical form."""
-    metrics = [refused(partial(parse_metric, name)).name for name in names]
+    metrics = [as_validation_error(partial(parse_metric, name)).name for name in names]
     if not metrics or len(set(metrics)) < len(metrics):
         raise PydanticCustomError("metrics", "Give one or more metrics, each once")
     return metrics
@@ -149,7 +149,7 @@ def _methods(names: list[str]) -> list[str]:
     if not names or len(set(names)) < len(names):
         raise PydanticCustomError("methods", "Give one or more methods, each once")
     for name in names:
-        refused(partial(get_method, name))
+        as_validation_error(partial(get_method, name))
     return names if RANDOM in names else [*names, RANDOM]
 
 
@@ -160,7 +160,7 @@ def _settings(settings: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
 
 def completed(method_id: str, settings: dict[str, Any]) -> dict[str, Any]:
     """All parameters of a method; raises :class:`PydanticCustomError` for what is not accepted."""
-    return refused(lambda: parse(get_method(method_id), settings)).model_dump(mode="json")
+    return as_validation_error(lambda: parse(get_method(method_id), settings)).model_dump(mode="json")
 
 
 Methods = Annotated[Names, BeforeValidator(listed), AfterValidator(_methods)]
@@ -177,7 +177,7 @@ def method_requests(names: Sequence[str], settings: Mapping[str, Mapping[str, An
 
 def method_spec(name: str) -> str:
     """A method with its options in canonical form; raises :class:`PydanticCustomError` for what is not accepted."""
-    return refused(lambda: parse_method(name)).name
+    return as_validation_error(lambda: parse_method(name)).name
 
 
 def _joined(name: str) -> list[str]:
@@ -190,7 +190,7 @@ def _joined(name: str) -> list[str]:
 
 def _joined_methods(names: list[str]) -> list[str]:
     """The methods in canonical form."""
-    specs = [spec for name in names for spec in refused(partial(_joined, name))]
+    specs = [spec for name in names for spec in as_validation_error(partial(_joined, name))]
     if len(specs) > MOST_SWEPT:
         raise PydanticCustomError("methods", "Give at most {most} methods", {"most": MOST_SWEPT})
     if not specs or len(set(specs)) < len(specs):
@@ -203,7 +203,7 @@ JoinedMethods = Annotated[Names, BeforeValidator(listed), AfterValidator(_joined
 
 
 def _method_specs(names: list[str]) -> list[str]:
-    specs = [method_spec(spec) for name in names for spec in refused(partial(swept, name))]
+    specs = [method_spec(spec) for name in names for spec in as_validation_error(partial(swept, name))]
     if len(specs) > MOST_SWEPT:
         raise PydanticCustomError("methods", "Give at most {most} methods", {"most": MOST_SWEPT})
     if not specs or len(set(specs)) < len(specs):

@@ -14,7 +14,7 @@ from explainlab import data
 from explainlab.analyses.base import Analysis, ModelFree
 from explainlab.attribution.explain import dtype_of
 from explainlab.attribution.registry import get_method
-from explainlab.declared import installed, named, require_within, skip
+from explainlab.declared import installed, lookup, require_within, skip
 from explainlab.errors import RequestError
 from explainlab.limits import Limits
 from explainlab.models.classifier import Classifier
@@ -52,12 +52,12 @@ def studies() -> dict[str, Analysis]:
 
 def get_analysis(question: str) -> Analysis:
     """The analysis with this id; raises :class:`RequestError` with the nearest names."""
-    return named("method or study", question, analyses())
+    return lookup("method or study", question, analyses())
 
 
 def get_study(study_id: str) -> Analysis:
     """The study with this id; raises :class:`RequestError` with the nearest names."""
-    return named("study", study_id, studies())
+    return lookup("study", study_id, studies())
 
 
 def named_base(

@@ -14,7 +14,7 @@ from typing import Any
 from explainlab.attribution import methods as package
 from explainlab.attribution.baselines import data_digest
 from explainlab.attribution.method import Method
-from explainlab.declared import Parameters, discovered, named, options, parse
+from explainlab.declared import Parameters, discovered, lookup, parse, parse_options
 from explainlab.errors import RequestError
 from explainlab.models.architectures import Architecture
 from explainlab.reader import Reader
@@ -74,7 +74,7 @@ def methods() -> dict[str, Method]:
 
 def get_method(method_id: str) -> Method:
     """The method with this id; raises :class:`RequestError` with the nearest names."""
-    return named("method", method_id, methods())
+    return lookup("method", method_id, methods())
 
 
 def label_of(name: str) -> str:
@@ -158,7 +158,7 @@ def _split(text: str) -> tuple[Method, dict[str, str]]:
             written[-1] += f":{piece}"
         else:
             written.append(piece)
-    return method, options(method, written)
+    return method, parse_options(method, written)
 
 
 def parse_members(text: str) -> list[MethodRequest]:

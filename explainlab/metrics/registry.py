@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 import explainlab.metrics as package
-from explainlab.declared import Parameters, discovered, named, options, parse
+from explainlab.declared import Parameters, discovered, lookup, parse, parse_options
 from explainlab.metrics.metric import AnyMetric, Metric, Repeating
 from explainlab.models.context import PassCount
 
@@ -93,7 +93,7 @@ def metric_ids(family: str) -> list[str]:
 
 def get_metric(metric_id: str) -> AnyMetric:
     """The metric with this id; raises :class:`RequestError` with the nearest names."""
-    return named("metric", metric_id, metrics())
+    return lookup("metric", metric_id, metrics())
 
 
 def parse_metric(text: str) -> MetricRequest:
@@ -103,7 +103,7 @@ def parse_metric(text: str) -> MetricRequest:
     """
     metric_id, *written = text.split(":")
     metric = get_metric(metric_id.strip())
-    return MetricRequest(metric.id, parse(metric, options(metric, written)))
+    return MetricRequest(metric.id, parse(metric, parse_options(metric, written)))
 
 
 def _written(value: object) -> str:

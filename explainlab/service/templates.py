@@ -6,7 +6,7 @@ import hashlib
 from contextlib import suppress
 from pathlib import Path
 
-from explainlab.declared import named
+from explainlab.declared import lookup
 from explainlab.errors import ModelError, RequestError, ResourceError
 from explainlab.limits import MAX_TEMPLATE_KB, MAX_TEMPLATES
 from explainlab.models.speaking.templates import (
@@ -39,7 +39,7 @@ def readable_templates(user_id: str) -> dict[str, str]:
 def require_template(each: str, user_id: str) -> None:
     """Raise :class:`ModelError` for a template that does not exist or that this user may not read."""
     try:
-        named("template", each, readable_templates(user_id))
+        lookup("template", each, readable_templates(user_id))
     except RequestError as error:
         raise ModelError(error.problem, error.remedy) from None
 

@@ -14,7 +14,7 @@ from explainlab.analyses.parameters import RANDOM, Counts, JoinedMethods, split
 from explainlab.analyses.training.analysis import training_settings
 from explainlab.attribution.methods.paths import IntegratedGradients
 from explainlab.attribution.registry import MethodRequest, get_method, parse_method
-from explainlab.declared import refused
+from explainlab.declared import as_validation_error
 
 WHOLE = 100
 """The last ratio: all tokens masked."""
@@ -70,7 +70,7 @@ def _absolute(folder: str) -> str:
 
 def measure_requests(names: list[str]) -> list[MethodRequest]:
     """The measures of these canonical names."""
-    return [refused(partial(parse_method, name)) for name in names]
+    return [as_validation_error(partial(parse_method, name)) for name in names]
 
 
 class RoarParameters(declared.Parameters):

@@ -17,7 +17,7 @@ from explainlab.attribution.passes import read_label_shares, read_originals
 from explainlab.attribution.records import Attribution
 from explainlab.attribution.registry import MEMBERS, MethodRequest, get_method, parse_members
 from explainlab.attribution.subject import Subject
-from explainlab.declared import refused
+from explainlab.declared import as_validation_error
 from explainlab.errors import RequestError
 from explainlab.models.batching import HALVED
 from explainlab.models.context import PassCount
@@ -44,7 +44,7 @@ def _members(written: str) -> str:
     """``written`` in canonical form."""
     if written.strip() in LISTS:
         return written.strip()
-    members = refused(lambda: parse_members(written))
+    members = as_validation_error(lambda: parse_members(written))
     for member in members:
         if MEMBERS in type(member.parameters).model_fields:
             raise PydanticCustomError("members", "An ensemble cannot be a member of an ensemble")

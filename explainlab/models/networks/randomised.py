@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from explainlab.declared import named
+from explainlab.declared import lookup
 from explainlab.errors import MemoryShortage, UnsupportedError
 from explainlab.models.anatomy import Unit
 from explainlab.models.classifier import Classifier
@@ -43,7 +43,7 @@ def units_named(classifier: Classifier, names: Sequence[str]) -> list[Unit]:
     Raises :class:`RequestError` for a name that no unit has, with the nearest that there are.
     """
     units = {unit.name: unit for unit in classifier.model.units}
-    chosen = {named("unit", name, units).name for name in names} or set(units)
+    chosen = {lookup("unit", name, units).name for name in names} or set(units)
     return [unit for name, unit in units.items() if name in chosen]
 
 

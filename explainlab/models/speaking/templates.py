@@ -9,7 +9,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationInfo, field_validator
 
-from explainlab.declared import named
+from explainlab.declared import lookup
 from explainlab.errors import RequestError
 from explainlab.files import write_file
 from explainlab.limits import MAX_CONFIGURATION_MB
@@ -149,7 +149,7 @@ def read_template(template_id: str) -> Template:
     """
     name, owner = template_parts(template_id)
     own = _files(template_folder(owner)).get(name) if _OWNER.fullmatch(owner) else None
-    path = own or named("template", template_id, {**_files(template_folder()), **_files(PRESETS)})
+    path = own or lookup("template", template_id, {**_files(template_folder()), **_files(PRESETS)})
     try:
         with path.open("rb") as file:
             fields = json.loads(file.read(MAX_CONFIGURATION_MB * 2**20))
