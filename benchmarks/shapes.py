@@ -53,15 +53,16 @@ _WORDS = "the camera never hurries and every small gesture counts in a film abou
 
 @dataclass(frozen=True)
 class Work:
-    """How much is asked of a text of a length: ``passes`` of each method, and ``texts`` that are explained by their
-    gradients, and trained on, so many in a ``step``.
+    """The work on texts of a length: ``passes`` of each method on one, and ``texts`` for gradients and for training.
+
+    A training takes ``step`` texts at a time.
     """
 
     passes: int
     texts: int
     step: int
     batches: tuple[int, ...]
-    """How many tokens the bare batches have that are tried."""
+    """The tried sizes of bare batches, in tokens."""
 
     @property
     def methods(self) -> dict[str, int]:
@@ -114,7 +115,7 @@ def shapes(device: torch.device) -> list[Shape]:
 
 
 def work_of(device: torch.device, length: int) -> Work:
-    """What a device can do of texts of ``length`` tokens in a minute or so."""
+    """Return the work on texts of ``length`` tokens that a device can do in about a minute."""
     if device.type == "cuda":
         return Work(256, 256, max(4, 4_096 // length), (4_096, 16_384, 65_536))
     return Work(max(10, 4_096 // length), max(4, 2_048 // length), max(2, 1_024 // length), (512, 2_048))
@@ -181,7 +182,7 @@ class _Bare:
         return cls(classifier, ids, (best[0], best[1]))
 
     def run(self, forward: int, backward: int) -> None:
-        """So many passes there, and so many there and back to the word embeddings."""
+        """Run ``forward`` passes, and ``backward`` passes with gradients of the word embeddings."""
         for size in _batches(forward, self.sizes[0]):
             with torch.no_grad():
                 bare_logits(self.classifier, {"input_ids": self.ids.expand(size, -1)}).cpu()

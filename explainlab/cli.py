@@ -47,7 +47,7 @@ app = typer.Typer(
 )
 
 OF_THE_APP = {"alembic", "altair", "authlib", "httpx", "plotly", "psycopg", "sqlalchemy", "streamlit"}
-"""What the library alone is installed without."""
+"""Packages that the app needs and the library does not."""
 _UsageError: Any = next(cls for cls in typer.BadParameter.__mro__ if cls.__name__ == "ClickException")
 
 
@@ -213,7 +213,7 @@ def evaluate(
     ] = None,
     columns: Column = None,
     classes: Label = None,
-    limit: Annotated[int | None, typer.Option("--limit", help="At most that many rows.")] = None,
+    limit: Annotated[int | None, typer.Option("--limit", help="The most rows.")] = None,
     sample: Annotated[str, typer.Option("--sample", help="Which rows: random, first or all.")] = "random",
     skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Leave out rows that cannot be used.")] = False,
     target: Target = "predicted",
@@ -366,7 +366,7 @@ def main() -> None:
 
 
 def _ask(device: str | None, workers: Sequence[Any], **fields: Any) -> Any:
-    """The answer to the request of these ``fields``, from the store, or computed here or by ``workers``."""
+    """Return the answer to the request of these ``fields``: from the store, or computed here or by ``workers``."""
     from explainlab.analyses.registry import new_request
     from explainlab.notebook.telling import EstimateLine, ProgressBarContext
     from explainlab.service.fleet.command import answered, cost_words

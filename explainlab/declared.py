@@ -42,7 +42,7 @@ class AtMost:
 
 
 def as_validation_error(read: Callable[[], T]) -> T:
-    """What ``read`` returns; a :class:`RequestError` becomes the error that pydantic expects of a validator."""
+    """Return the result of ``read``; raise a :class:`RequestError` as pydantic's error of a validator."""
     try:
         return read()
     except RequestError as error:
@@ -57,15 +57,15 @@ class Declared(Protocol):
 
     @property
     def id(self) -> str:
-        """Its name in requests."""
+        """The name in requests."""
 
     @property
     def Parameters(self) -> ParametersClass:  # noqa: N802 (a class)
-        """The class of its parameters."""
+        """The class of the parameters."""
 
 
 class InPlainWords:
-    """Base of what a reader chooses: ``plain`` is a sentence that anyone understands.
+    """A base of classes that a reader chooses: ``plain`` is a sentence that anyone understands.
 
     By default it is the first paragraph of the class's docstring.
     """
@@ -102,7 +102,7 @@ class ParameterSpec:
 
 
 def specs(parameters: type[Parameters]) -> list[ParameterSpec]:
-    """The fields of ``parameters``, in the order of declaration."""
+    """Return the fields of ``parameters``, in the order of declaration."""
     return [_spec(name, info) for name, info in parameters.model_fields.items()]
 
 
@@ -159,7 +159,7 @@ def discovered(package: ModuleType, base: type[Member], families: Sequence[str])
 
 
 def lookup(kind: str, name: str, known: Mapping[str, T]) -> T:
-    """``known[name]``; raises :class:`RequestError` with the closest names if there is none, and for no single name."""
+    """Return ``known[name]``; raise :class:`RequestError`, with the closest names, for an unknown or malformed name."""
     if not isinstance(name, str):
         raise RequestError(f"A {kind} cannot be named by a {type(name).__name__}.", "Give one name, as a string.")
     if name in known:
@@ -170,9 +170,9 @@ def lookup(kind: str, name: str, known: Mapping[str, T]) -> T:
 
 
 def parse_options(owner: Declared, written: Sequence[str]) -> dict[str, str]:
-    """``["k=10", "removal=mask"]`` as a mapping.
+    """Return ``["k=10", "removal=mask"]`` as a mapping.
 
-    Raises :class:`RequestError` for an option that is given twice, without a name or without a value.
+    Raises :class:`RequestError` for a repeated option, and for one without a name or a value.
     """
     values: dict[str, str] = {}
     for option in written:
@@ -188,7 +188,7 @@ def parse_options(owner: Declared, written: Sequence[str]) -> dict[str, str]:
 
 
 def parse(owner: Declared, values: Mapping[str, Any]) -> Parameters:
-    """The parameters of ``owner`` from ``values`` and defaults.
+    """Return the parameters of ``owner`` from ``values`` and defaults.
 
     Raises :class:`RequestError` naming the first parameter that is unknown or out of range.
     """

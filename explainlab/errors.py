@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class ExplainLabError(Exception):
-    """An error that a user can fix: ``remedy`` says how, in a sentence; ``str(error)`` is problem and remedy."""
+    """An error that a user can fix: ``remedy`` is a sentence that says how; ``str(error)`` is problem and remedy."""
 
     def __init__(self, problem: str, remedy: str = "") -> None:
         super().__init__(problem)
@@ -24,7 +24,7 @@ class ExplainLabError(Exception):
         return f"{self.problem} {self.remedy}".strip()
 
     def _render_traceback_(self) -> list[str]:
-        """What IPython prints in place of a traceback: one line."""
+        """Return the line that IPython prints in place of a traceback."""
         return [f"{type(self).__name__}: {' '.join(str(self).split())}"]
 
 
@@ -49,11 +49,11 @@ class DataError(ExplainLabError):
 
 
 class ResourceError(ExplainLabError):
-    """A full disk, a full queue, a limit that is reached."""
+    """A full disk, a full queue, or a limit that a request exceeds."""
 
 
 class MemoryShortage(ResourceError):
-    """Memory does not suffice for a single input, or for a model."""
+    """A lack of memory for a single input, or for a model."""
 
     def __init__(
         self,
@@ -83,6 +83,6 @@ class Refused(NamedTuple):
 
 
 def first_refused(error: ValidationError) -> Refused:
-    """The first value that a record refused."""
+    """Return the first value that a record refused."""
     first = error.errors()[0]
     return Refused(".".join(map(str, first["loc"])), first["input"], first["msg"], first["type"])

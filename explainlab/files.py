@@ -11,9 +11,10 @@ from typing import IO
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[IO[bytes]]:
-    """A file to write, which is at ``path`` when the block ends without an error; else nothing is left behind.
+    """Yield a file to write; it moves to ``path`` when the block ends, or is deleted when the block raises.
 
-    The folder is made. Nobody reads a part of the file, and of two writers one wins. Raises :class:`OSError`.
+    The folder is created. Readers see the whole file or none, and the last of several writers wins. Raises
+    :class:`OSError`.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with NamedTemporaryFile(dir=path.parent, suffix=".part", delete=False) as file:

@@ -72,9 +72,9 @@ class _Stopped(Exception):
 def guarded(reading: Reading, arguments: Mapping[str, Any], watch: Tell = lambda value: None) -> Iterator[Any]:
     """Yield the items of a ``reading``, which a child process runs with these plain ``arguments``.
 
-    ``watch`` gets what the reading tells. Raises the :class:`ExplainLabError` of the reading, :class:`Exceeded` for one
-    that takes longer than :data:`MAX_GUARDED_SECONDS` without a word, or more memory than :data:`MAX_GUARDED_MB`, or
-    that ends its process, and what ``watch`` raises.
+    ``watch`` gets the values that the reading sends in between. Raises the :class:`ExplainLabError` of the reading and
+    the errors of ``watch``; raises :class:`Exceeded` for a reading that sends nothing for :data:`MAX_GUARDED_SECONDS`,
+    takes more memory than :data:`MAX_GUARDED_MB`, or ends its process.
     """
     if os.name != "posix":  # only there can a process limit itself
         yield from reading(watch, **arguments)
@@ -182,7 +182,7 @@ class _Child:
         return 0.0
 
     def _ending(self) -> Exceeded:
-        """Return how the process has ended. A library without memory often aborts it."""
+        """Return the error for a process that has ended. A library without memory often aborts it."""
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(_STOP_SECONDS)
         code = self._process.returncode or 0
@@ -266,7 +266,7 @@ def _end_with(parent: int) -> None:
 
 
 class _Parent:
-    """The process that is read for; without it this one ends."""
+    """The parent process, for which this one reads; this one ends with it."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -279,7 +279,7 @@ class _Parent:
             os._exit(0)
 
     def send(self, kind: str, value: Any) -> None:
-        """Send a message; extend the time of this process, which ends if nobody looks after it."""
+        """Send a message, and extend the processor time of this process."""
         message = _packed(kind, value)
         _limit(resource.RLIMIT_CPU, int(time.process_time()) + 2 * MAX_GUARDED_SECONDS)
         try:

@@ -1,4 +1,4 @@
-"""Limits on what a request may cost; callers pass them to the engine when they load a model or read a file."""
+"""Limits of the cost of a request; callers pass them to the engine when they load a model or read a file."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ MAX_COLUMNS = 1_000
 MAX_CELL_CHARACTERS = 1_000_000
 """Longest cell of a data file, in characters; a text has its own, lower limit."""
 MAX_RATIO, ALWAYS_UNPACKED = 100, 32 * 2**20
-"""How many times its bytes a data file may hold when it is unpacked; and the bytes that any may hold."""
+"""The largest ratio of unpacked to packed bytes of a data file, and the unpacked bytes that any file may have."""
 MAX_RECORD_BYTES = 4 * 2**20
 """Longest row of a data file, in bytes."""
 MAX_VOCABULARY_MB, MAX_CONFIGURATION_MB = 64, 16
 """The largest vocabulary of a model, and the largest of its other files beside weights."""
 MAX_LAYERS, MAX_CLASSES, MAX_POSITIONS = 1_000, 100_000, 2**24
-"""What the configuration of a model may ask for."""
+"""The most layers, classes and positions in the configuration of a model."""
 MAX_GUARDED_MB, MAX_GUARDED_SECONDS = 500, 10
-"""The most memory of a process that reads a file, and the longest time that it says nothing."""
+"""The most memory of a process that reads a file, and its longest time without a message."""
 MAX_TEMPLATES = 100
 """The most templates of a user."""
 MAX_TEMPLATE_KB = 100
@@ -25,15 +25,15 @@ MAX_TEMPLATE_KB = 100
 
 
 class Limited:
-    """Has limits as attributes."""
+    """A base of classes with limits as attributes."""
 
     @property
     def changed_by(self) -> str:
-        """Who can change the settings that they come from; empty: the caller gives them."""
+        """The person who can change the limits by settings; empty: the caller gives the limits."""
         return ""
 
     def words(self, name: str) -> str:
-        """The limit ``name`` and how it is changed, as a sentence."""
+        """Tell the limit ``name`` and the way to change it, in a sentence."""
         limit = f"The limit is {getattr(self, name):,}"
         if not self.changed_by:
             return f"{limit}; give other limits with {name}."
@@ -42,7 +42,7 @@ class Limited:
 
 @dataclass(frozen=True)
 class Limits(Limited):
-    """Upper limits on what the engine accepts. The defaults suit a single user on their own machine.
+    """Upper limits of the engine. The defaults suit a single user on their own machine.
 
     ``max_characters`` of a text; ``max_evaluations``, model passes of a method on one text; ``max_candidates``,
     attributions of a text from which RPI chooses; ``max_rows`` of a data file, ``max_unpacked_mb`` that it holds when

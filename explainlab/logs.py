@@ -1,6 +1,7 @@
 """Logs as JSON lines. They hold no texts: no error messages and no values of requests.
 
-A hosted instance writes nothing else: what libraries print is told by where it was printed, not by its words.
+A hosted instance writes nothing else. Where a library prints a line, the log names the place in the code, but leaves
+out the words.
 """
 
 from __future__ import annotations
@@ -39,14 +40,14 @@ _PRINTERS = ("logging", "traceback", "warnings", "click.utils", "click.termui")
 
 
 class JsonLines(logging.Formatter):
-    """One JSON object a record: time (UTC), level, logger, where it was logged, its message, and our own fields.
+    """A formatter of records as JSON objects: time (UTC), level, logger, place in the code, message, and own fields.
 
-    The message is left out unless it is written so in the code, and its values are never filled in: they may quote a
-    user's text. Of an exception it holds the type and where it was raised.
+    It leaves out a message that is not a literal of the code, and never fills in the values of a message: they may
+    quote a user's text. Of an exception it writes the type and the places in the code.
     """
 
     def format(self, record: logging.LogRecord) -> str:
-        """The record as one line."""
+        """Return the record as one line."""
         line: dict[str, Any] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname,
@@ -64,17 +65,17 @@ class JsonLines(logging.Formatter):
 
 
 class Withheld(io.TextIOBase):
-    """A stream in place of stdout and stderr: of what one line of code writes, one record that names the line."""
+    """A stream in place of stdout and stderr, which logs one record for the writes of a line of code."""
 
     def __init__(self) -> None:
         self._last = ""
 
     def writable(self) -> bool:
-        """True."""
+        """Return True."""
         return True
 
     def write(self, text: str) -> int:
-        """Log that something was written."""
+        """Log the place in the code that wrote ``text``."""
         where = _printed_by()
         if text.strip() and where != self._last:
             self._last = where
@@ -98,7 +99,7 @@ def log_as_json() -> None:
 
 
 def is_json() -> bool:
-    """Whether logs are written by :func:`log_as_json`."""
+    """Return whether :func:`log_as_json` has been called."""
     return any(isinstance(handler.formatter, JsonLines) for handler in logging.root.handlers)
 
 
@@ -114,7 +115,7 @@ def _log_uncaught(kind: type[BaseException], error: BaseException | None, raised
 
 
 def _is_literal(record: logging.LogRecord) -> bool:
-    """Whether the message stands in the code that logged it, so that it cannot hold a text."""
+    """Return whether the message is a literal of the code that logged it, so that it cannot quote a text."""
     frame: FrameType | None = sys._getframe()
     while frame is not None and (frame.f_code.co_filename, frame.f_lineno) != (record.pathname, record.lineno):
         frame = frame.f_back
@@ -122,7 +123,7 @@ def _is_literal(record: logging.LogRecord) -> bool:
 
 
 def _printed_by() -> str:
-    """The file and line of the code that printed, below those of the standard library's logging and traceback."""
+    """Return the file and line of the code that printed, below those of the modules in ``_PRINTERS``."""
     frame: FrameType | None = sys._getframe(2)
     while frame is not None and frame.f_back is not None and frame.f_globals.get("__name__") in _PRINTERS:
         frame = frame.f_back

@@ -1,4 +1,4 @@
-"""Options that commands share, and how they print."""
+"""Options that commands share, and functions that print results."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from explainlab.result import Result, with_verdict, written
 
 
 def own(model: str | list[str] | None) -> Any:
-    """The id of a model that the local user has made and named; any other id as it is."""
+    """Return the id of a model that the local user has trained and named; return any other id unchanged."""
     from explainlab.service.store.made import called
     from explainlab.service.users import LOCAL
 
@@ -57,7 +57,7 @@ Engine = Annotated[
 ]
 Workers = Annotated[
     int | None,
-    typer.Option("--workers", min=1, help="Start so many processes to share the work; default: this process alone."),
+    typer.Option("--workers", min=1, help="Processes to start, which share the work; default: this process alone."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
@@ -70,7 +70,7 @@ def print_body(body: dict[str, Any], as_json: bool, lines: list[str]) -> None:
 
 
 def print_cells(models: list[str], data: list[str] | None, answer: Any, as_json: bool, text: Any = None) -> None:
-    """The results that ``answer`` gives for each model and data set: see :func:`explainlab.analyses.cells.cells`."""
+    """Print the ``answer`` for each model and data set: see :func:`explainlab.analyses.cells.cells`."""
     from explainlab.analyses.cells import cells, require_data
     from explainlab.analyses.evaluation.sets.shares import share_lines, share_rows
     from explainlab.service.uploads import reader_for
@@ -85,7 +85,7 @@ def print_cells(models: list[str], data: list[str] | None, answer: Any, as_json:
 
 
 def print_result(result: Result, body: dict[str, Any], as_json: bool) -> None:
-    """The answer in words, the numbers behind it, which rows were drawn, and warnings; or all of that as JSON."""
+    """Print the answer in words, its numbers, the drawn rows, and warnings; or print all of that as JSON."""
     from explainlab.analyses.base import AnalysisResult
     from explainlab.analyses.registry import get_analysis
 

@@ -1,4 +1,4 @@
-"""Who reads data sets: whose uploads there are, and how much is read of a file."""
+"""Readers of data sets, with the uploads that they may read and the limits of a file."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ def unwatched(share: float) -> None:
 
 @dataclass(frozen=True)
 class Reader:
-    """What decides how a data set's name is read.
+    """A reader of data sets.
 
-    ``uploads`` is the folder of the files behind ``upload:`` ids (None: there are none), ``made`` that of the models
-    that are made (None: none are made here); ``limits`` bound what a file and a text may hold. ``watch`` is called now
-    and then with the share of a source that has been read, from 0 to 1, and may raise to end the reading.
+    ``uploads`` is the folder of the files behind ``upload:`` ids (None: no uploads), and ``made`` the folder of trained
+    models (None: none are trained here). ``limits`` bound files and texts. A reading calls ``watch`` from time to time
+    with its share of the source, from 0 to 1; ``watch`` may raise to end the reading.
     """
 
     uploads: Path | None = None

@@ -1,4 +1,4 @@
-"""How far a command, or a call of the library, is."""
+"""Progress of a command, or of a call of the library: a bar, or lines in a log."""
 
 from __future__ import annotations
 
@@ -13,21 +13,20 @@ from explainlab.models.context import SHARE, how_far
 _EACH = 10.0
 """Seconds between two lines of a log."""
 LATEST = 2.0
-"""Seconds without a bar: what is shorter draws none."""
+"""Seconds after which a bar appears."""
 _SHARE = "{l_bar}{bar}| {elapsed}<{remaining}"
 """A bar without counts."""
 
 
 def in_sight() -> bool:
-    """Whether somebody sees a bar move: on a terminal, or in a notebook."""
+    """Return whether a bar can move: on a terminal, or in a notebook."""
     return sys.stderr.isatty() or "ipykernel" in sys.modules
 
 
 class Reporter:
-    """Tells how far one is: by a ``bar`` after 2 s, or else by a line on stderr after each 10 s.
+    """A reporter of progress: with a ``bar`` after 2 s, or else with a line on stderr every 10 s.
 
-    Call it with what is done, out of how much, and the name of the phase: each has a bar of its own, which goes with
-    it.
+    Call it with the work that is done, the total work, and the name of the phase. A new phase begins a new bar.
     """
 
     def __init__(self, bar: bool, now: Callable[[], float] = time.monotonic) -> None:
@@ -68,7 +67,7 @@ class Reporter:
 
 
 def _tqdm() -> Any:
-    """The bar of this place; a notebook without widgets gets that of a terminal, without a warning."""
+    """Return the class of bars for a terminal or a notebook, without the warning about missing widgets."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         from tqdm.auto import tqdm

@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass, field, replace
 from importlib import import_module
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
+from explainlab.disk_backed import Packed
 from explainlab.request import Kind, Request
-from explainlab.spill import Packed
 
 T = TypeVar("T", bound="Result")
 PART = 1_000

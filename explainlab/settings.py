@@ -19,10 +19,10 @@ from explainlab.limits import Limited, Limits
 PACKAGE = Path(__file__).resolve().parent
 INSTALLED = PACKAGE / "installed"
 ROOT = INSTALLED if INSTALLED.is_dir() else PACKAGE.parent
-"""The folder of app.py, pages and assets: the project's, or what an installed package has of it."""
+"""The folder of app.py, pages and assets: the project's, or its copy in an installed package."""
 ASSETS = ROOT / "assets"
 HOSTED_JOB_SECONDS = 3600
-"""The limit of a job's time where an instance is hosted and sets none."""
+"""The limit of a job's seconds on a hosted instance that sets none."""
 _SITE = re.compile(r"https?://(\*\.)?[A-Za-z0-9.-]+(:\d+)?")
 
 
@@ -53,7 +53,7 @@ class Settings(BaseSettings, Limited):
     idle_worker_seconds: float = Field(
         900,
         ge=0,
-        description="After so long without a task a worker of a cluster gives back its place; 0: never.",
+        description="Seconds without a task after which a worker of a cluster gives back its place; 0: never.",
     )
     max_worker_mb: int = Field(
         0, ge=0, description="Most memory of a process that computes, in MB, before it is started anew; 0: no limit."
@@ -154,12 +154,12 @@ class Settings(BaseSettings, Limited):
 
     @property
     def hosted(self) -> bool:
-        """Whether people other than the owner of this machine use the instance."""
+        """True where people other than the owner of this machine use the instance."""
         return self.auth != "none" or self.allow_anyone
 
     @property
     def changed_by(self) -> str:
-        """Who can change settings."""
+        """The person who can change settings."""
         return "whoever runs this instance" if self.hosted else "you"
 
     @property
@@ -207,7 +207,7 @@ class Settings(BaseSettings, Limited):
 
 
 def describe_settings() -> list[dict[str, str]]:
-    """``{"name", "default", "help"}`` of every setting, by its environment variable."""
+    """Return the name of the environment variable, the default and the help of every setting."""
     fields = Settings.model_fields.items()
     return [
         {
@@ -232,7 +232,7 @@ def _default_words(info: FieldInfo) -> str:
 
 @lru_cache(maxsize=1)
 def settings() -> Settings:
-    """The settings of this process; raises :class:`RequestError` naming the first variable that is not accepted."""
+    """Return the settings of this process; raise :class:`RequestError` for the first variable that is not accepted."""
     try:
         return Settings()
     except ValidationError as error:

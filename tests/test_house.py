@@ -19,7 +19,7 @@ from explainlab.settings import ASSETS, ROOT
 PACKAGE = ROOT / "explainlab"
 LAYERS = (
     {"errors", "files", "limits", "logs"},
-    {"declared", "guard", "reader", "request", "settings", "spill"},
+    {"declared", "guard", "reader", "request", "settings", "disk_backed"},
     {"result"},
     {"data", "text"},
     {"models"},

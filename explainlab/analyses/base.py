@@ -18,6 +18,7 @@ from explainlab.attribution.records import Attribution
 from explainlab.attribution.registry import MethodSpec, get_method, member_versions
 from explainlab.data import rows_digest, source_digest
 from explainlab.declared import Parameters, parse
+from explainlab.disk_backed import Packable, Packed
 from explainlab.errors import RequestError, UnsupportedError
 from explainlab.metrics.registry import get_metric
 from explainlab.models import loading
@@ -27,7 +28,6 @@ from explainlab.models.modes import rounding
 from explainlab.reader import Reader
 from explainlab.request import RECORD_VERSION, CompleteRequest, Kind, Output, Request, digest, result_key
 from explainlab.result import PART, Result, StoredPart
-from explainlab.spill import Packable, Packed
 from explainlab.training import ARCHITECTURES
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from explainlab.analyses.registry import read_result
+from explainlab.disk_backed import Packed
 from explainlab.result import Result
-from explainlab.spill import Packed
 
 if TYPE_CHECKING:
     import pyarrow as pa

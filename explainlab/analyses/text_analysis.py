@@ -18,6 +18,7 @@ from explainlab.attribution import passes
 from explainlab.attribution.method import TextSize, expected_work
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row, without_marks
+from explainlab.disk_backed import Chosen
 from explainlab.errors import RequestError, TextError
 from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier
@@ -25,7 +26,6 @@ from explainlab.models.context import Relay, RunContext
 from explainlab.models.reading_warnings import model_warnings
 from explainlab.request import GOLD, CompleteRequest, digest, result_key
 from explainlab.result import Cost
-from explainlab.spill import Chosen
 
 T = TypeVar("T", bound=Record)
 D = TypeVar("D", bound=Record)

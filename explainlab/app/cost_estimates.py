@@ -12,8 +12,8 @@ from explainlab.app.text import plain
 from explainlab.errors import ExplainLabError
 from explainlab.request import Request
 from explainlab.service.cost_estimates import CostEstimate, estimate_costs, total, with_seconds
+from explainlab.service.file_tasks import FileTask
 from explainlab.service.limits import require_answerable
-from explainlab.service.looks import FileTask
 from explainlab.service.resolved import ResolvedRequest, resolve
 from explainlab.service.service import Service
 

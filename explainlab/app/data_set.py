@@ -20,8 +20,8 @@ from explainlab.data import LEFT_OUT, NO_CLASS, Misfit, Preview, Survey, propose
 from explainlab.data.hub import PREFIX as HUB
 from explainlab.errors import Cancelled, ExplainLabError
 from explainlab.request import digest
-from explainlab.service import looks
-from explainlab.service.looks import FileTask
+from explainlab.service import file_tasks
+from explainlab.service.file_tasks import FileTask
 from explainlab.service.uploads import keep_upload
 from explainlab.settings import settings
 
@@ -96,10 +96,10 @@ def _checked(question: Question, classes: Classes) -> str:
         return ""
     _forget_other_classes(question, classes)
     try:
-        looks.preview(source, session.user())  # before its labels, which take longer
+        file_tasks.preview(source, session.user())  # before its labels, which take longer
         _match_surveyed(question, classes)
         reading = question.reading()
-        task = looks.misfit(source, classes, reading["columns"], reading["classes"], session.user())
+        task = file_tasks.misfit(source, classes, reading["columns"], reading["classes"], session.user())
         misfit = next(iter(draw_answer(task)), None)
         filled = _filled(question)
         if misfit and (filled is None or (filled.source, filled.classes) != (source, classes)):
@@ -206,7 +206,7 @@ def draw_upload(question: Question, put: Callable[[str], None], label: str = "Up
 def _draw_columns(question: Question, roles: Mapping[str, str]) -> None:
     """The first rows, and the role of each column."""
     reading = question.reading()
-    for seen in draw_answer(looks.preview(reading["source"], session.user(), reading["columns"])):
+    for seen in draw_answer(file_tasks.preview(reading["source"], session.user(), reading["columns"])):
         _draw_roles(question, reading, seen, roles)
 
 
@@ -302,7 +302,7 @@ def _survey_inputs(question: Question, classes: Classes) -> tuple[Any, ...]:
 
 def _survey(question: Question, classes: Classes) -> FileTask[Survey]:
     reading = question.reading()
-    return looks.survey(reading["source"], classes, reading["columns"], session.user())
+    return file_tasks.survey(reading["source"], classes, reading["columns"], session.user())
 
 
 T = TypeVar("T")
@@ -338,7 +338,7 @@ def _draw_share(task: FileTask[Any]) -> None:
     if task.ended:
         links.rerun()
     with st.container(horizontal=True, vertical_alignment="center"):
-        name = plain(looks.source_name(task.source, task.user))
+        name = plain(file_tasks.source_name(task.source, task.user))
         st.progress(task.share, text=f"**{name}**: {task.share:.0%} of the file read")
         key = f"cancel_task_{id(task)}"
         st.button("Cancel", key=key, icon=":material/stop:", on_click=task.cancel, disabled=task.stopped)
@@ -347,7 +347,7 @@ def _draw_share(task: FileTask[Any]) -> None:
 def _draw_cancelled(task: FileTask[Any]) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.info("The file was not read: it was cancelled.", icon=":material/cancel:")
-        st.button("Read again", key=f"again_task_{id(task)}", on_click=looks.file_reader.forget, args=(task,))
+        st.button("Read again", key=f"again_task_{id(task)}", on_click=file_tasks.file_reader.forget, args=(task,))
 
 
 _ALIKE = ("rows", "sample", "by", "on")

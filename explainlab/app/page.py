@@ -32,7 +32,7 @@ from explainlab.errors import ExplainLabError, RequestError
 from explainlab.models.classifier import Prediction
 from explainlab.request import Request
 from explainlab.result import Result
-from explainlab.service import looks
+from explainlab.service import file_tasks
 from explainlab.service.resolved import resolve
 from explainlab.service.service import Service
 from explainlab.service.store.made import shown_model
@@ -194,7 +194,7 @@ class AnalysisPage(PageState):
         """Title the tab by ``view``."""
         title = {entry.url: entry.title for entry in entries()}.get(self.name, self.name)
         source = view.whole_data
-        name_tab(title, looks.source_name(source, session.user()) if source else view.begin())
+        name_tab(title, file_tasks.source_name(source, session.user()) if source else view.begin())
 
     def fold_where_narrow(self) -> None:
         """Fold the controls in a window as narrow as a phone's, where the answer is far below them."""

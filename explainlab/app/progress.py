@@ -18,7 +18,7 @@ from explainlab.app import links
 from explainlab.app.session import user
 from explainlab.app.text import plain
 from explainlab.models.context import how_far
-from explainlab.service import looks
+from explainlab.service import file_tasks
 from explainlab.service.fleet.told import hands_of
 from explainlab.service.jobs import Job
 from explainlab.service.service import Service
@@ -160,7 +160,7 @@ def _cell(job: Job) -> str:
     """Return the request of a set that is being answered."""
     place = min(len(job.outcomes), len(job.more))
     request = job.requests[place]
-    about = f"{shown_model(request.model, user().id)} on {looks.about(request, user())}"
+    about = f"{shown_model(request.model, user().id)} on {file_tasks.about(request, user())}"
     return f"cell {place + 1} of {len(job.requests)} ({about})"
 
 

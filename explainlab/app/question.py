@@ -24,7 +24,7 @@ from explainlab.metrics.registry import MetricSpec
 from explainlab.models.loading import ModelCard, describe, model_name
 from explainlab.models.stored.places import embedded_models
 from explainlab.request import Unit
-from explainlab.service import looks
+from explainlab.service import file_tasks
 from explainlab.service.limits import require_model
 from explainlab.service.store.made import called, own_names
 from explainlab.settings import settings
@@ -172,7 +172,7 @@ class Question:
             index=options.index(current) if current else None,
             key=self.key(name),
             accept_new_options=True,
-            format_func=lambda source: looks.source_name(source, session.user()),
+            format_func=lambda source: file_tasks.source_name(source, session.user()),
             placeholder=placeholder,
             help=help_text,
         )

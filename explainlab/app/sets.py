@@ -35,7 +35,7 @@ from explainlab.errors import ExplainLabError, ModelError
 from explainlab.figures.chart import Chart
 from explainlab.models.loading import model_name
 from explainlab.models.stored.places import but_for_seed, embedded_models
-from explainlab.service import looks
+from explainlab.service import file_tasks
 from explainlab.service.service import Service
 from explainlab.service.store.made import called, own_names, shown_model
 
@@ -105,7 +105,7 @@ def _draw_list(
 
 
 def _name(source: str) -> str:
-    return looks.source_name(source, session.user())
+    return file_tasks.source_name(source, session.user())
 
 
 S = TypeVar("S", bound=StudySet)
@@ -166,7 +166,7 @@ def _model(model_id: str, name: str) -> SetModel:
 
 def _names(sources: Sequence[str]) -> dict[str, str]:
     """Return readers' names of data sets; the folder or a number separates equal ones."""
-    names = {source: looks.source_name(source, session.user()) for source in sources}
+    names = {source: file_tasks.source_name(source, session.user()) for source in sources}
     counts = Counter(names.values())
     return {
         source: name if counts[name] == 1 else "/".join(source.split("/")[-2:]) if "/" in source else f"{name} ({i})"

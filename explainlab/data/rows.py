@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from explainlab.spill import Chosen, Spilled
+from explainlab.disk_backed import Chosen, DiskList
 
 Span = tuple[int, int]
 
@@ -34,8 +34,8 @@ class Row:
     paraphrases: tuple[str, ...] = ()
 
 
-class Rows(Spilled[Row]):
-    """Rows in the order of their addition: see :class:`explainlab.spill.Spilled`."""
+class Rows(DiskList[Row]):
+    """Rows in the order of their addition: see :class:`explainlab.disk_backed.DiskList`."""
 
     def __init__(self) -> None:
         super().__init__(_cells, _row)

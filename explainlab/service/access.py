@@ -16,10 +16,10 @@ from explainlab.errors import ExplainLabError, ModelError, RequestError, Resourc
 from explainlab.models.context import RunContext
 from explainlab.request import Request, digest
 from explainlab.result import Result
+from explainlab.service.file_tasks import about
 from explainlab.service.imports import read_results
 from explainlab.service.jobs import Job
 from explainlab.service.limits import require_named
-from explainlab.service.looks import about
 from explainlab.service.memory import StoredContext
 from explainlab.service.resolved import ResolvedRequest, request_json, subject_key
 from explainlab.service.store.late import Late

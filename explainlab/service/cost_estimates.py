@@ -25,7 +25,7 @@ from explainlab.models.context import PassCount
 from explainlab.models.loading import outline
 from explainlab.reader import Reader
 from explainlab.request import CompleteRequest
-from explainlab.service.looks import FileTask, file_reader
+from explainlab.service.file_tasks import FileTask, file_reader
 from explainlab.service.paces import Paces
 from explainlab.service.resolved import ResolvedRequest
 from explainlab.service.users import User

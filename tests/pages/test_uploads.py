@@ -14,7 +14,7 @@ from streamlit.testing.v1.element_tree import Multiselect, Selectbox
 
 from explainlab.app.pages.errors.form import first_view as errors_view
 from explainlab.data.uploads import PREFIX
-from explainlab.service.looks import FileTask
+from explainlab.service.file_tasks import FileTask
 from explainlab.service.service import service
 from explainlab.service.store.runs import Filters
 from explainlab.service.users import LOCAL

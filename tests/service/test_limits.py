@@ -12,7 +12,7 @@ from explainlab.analyses.registry import complete, studies
 from explainlab.attribution.registry import methods
 from explainlab.errors import DataError, ModelError, RequestError, TextError
 from explainlab.request import Request
-from explainlab.service import looks
+from explainlab.service import file_tasks
 from explainlab.service.limits import named_files, require_allowed, require_answerable
 from explainlab.service.resolved import resolve
 from explainlab.service.service import Service
@@ -141,7 +141,7 @@ def test_where_hosted_no_folder_of_the_server_is_written(having: Set, service: S
 
 
 def test_where_hosted_no_file_of_the_server_can_be_looked_at(having: Set, file: Path) -> None:
-    ways = (looks.preview, looks.source_digest, lambda path, user: looks.survey(path, ["a"], {}, user))
+    ways = (file_tasks.preview, file_tasks.source_digest, lambda path, user: file_tasks.survey(path, ["a"], {}, user))
     for way in ways:
         way(str(file), LOCAL)
     having(auth="oidc")
@@ -155,9 +155,9 @@ def test_an_upload_is_looked_at_by_its_own_user_alone(having: Set) -> None:
     having(auth="oidc")
     ann, bob = User("ann", "Ann"), User("bob", "Bob")
     upload = keep_upload(b"text,label\nfine,positive\n", "mine.csv", ann)
-    assert looks.preview(upload, ann).answer().columns == ("text", "label")
+    assert file_tasks.preview(upload, ann).answer().columns == ("text", "label")
     with pytest.raises(DataError, match="no upload of this name"):
-        looks.preview(upload, bob)
+        file_tasks.preview(upload, bob)
 
 
 def test_every_parameter_that_holds_a_file_is_known() -> None:

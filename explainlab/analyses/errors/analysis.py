@@ -28,13 +28,13 @@ from explainlab.analyses.numbers import Measure, Number
 from explainlab.analyses.parameters import Sample
 from explainlab.analyses.records import Interval, as_interval
 from explainlab.data import Row
+from explainlab.disk_backed import Chosen
 from explainlab.errors import RequestError, TextError
 from explainlab.models.batching import Batcher
 from explainlab.models.context import FORWARD, PassCount
 from explainlab.models.reading import next_tokens_of, read_all
 from explainlab.models.reading_warnings import is_unreadable, row_warnings
 from explainlab.request import digest
-from explainlab.spill import Chosen
 
 MOST_ROWS = 1_000_000
 TOGETHER = 512

@@ -1,4 +1,4 @@
-"""The predicted rows of a data set: in a table of columns, of which memory holds what is read."""
+"""The predicted rows of a data set: a table of columns on disk."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pydantic import GetCoreSchemaHandler, TypeAdapter
 from pydantic_core import CoreSchema, core_schema
 from typing_extensions import TypedDict  # pydantic needs this one before Python 3.12
 
-from explainlab.spill import Lazy, Packable, Packed, arrow_table
+from explainlab.disk_backed import LazySequence, Packable, Packed, arrow_table
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -47,7 +47,7 @@ _PACKED = 50_000
 _RECORDS = TypeAdapter(list[PredictedRow])
 
 
-class PredictedRows(Lazy[PredictedRow], Packable):
+class PredictedRows(LazySequence[PredictedRow], Packable):
     """The rows in the order of the file; ``table`` holds them by columns, those of :data:`COLUMNS`."""
 
     def __init__(self, table: pa.Table) -> None:
@@ -55,14 +55,14 @@ class PredictedRows(Lazy[PredictedRow], Packable):
 
     @classmethod
     def of(cls, rows: Iterable[Mapping[str, Any]]) -> Self:
-        """Those with these records, which are read some at a time; raises :class:`ValueError` for other records."""
+        """Return the rows of these records, read in groups; raise :class:`ValueError` for other records."""
         records = iter(rows)
         parts = iter(lambda: _RECORDS.validate_python(list(islice(records, TOGETHER))), [])
         return cls.joined({name: [row[name] for row in part] for name in COLUMNS} for part in parts)  # type: ignore[literal-required]
 
     @classmethod
     def joined(cls, parts: Iterable[Mapping[str, Sequence[Any] | np.ndarray]]) -> Self:
-        """Those whose columns come in ``parts``, each with the values of some rows by column."""
+        """Return the rows of ``parts``, each with the values of some rows by column."""
         import pyarrow as pa
 
         schema = _schema()
@@ -79,7 +79,7 @@ class PredictedRows(Lazy[PredictedRow], Packable):
 
     @classmethod
     def unpacked(cls, packed: Packed) -> Self:
-        """Those that :meth:`packed` gave; raises :class:`ValueError` for others."""
+        """Return the rows that :meth:`packed` gave; raise :class:`ValueError` for others."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -105,43 +105,43 @@ class PredictedRows(Lazy[PredictedRow], Packable):
         return int(self.table.num_rows)
 
     def item(self, place: int) -> PredictedRow:
-        """See :meth:`Lazy.item`."""
+        """See :meth:`LazySequence.item`."""
         return self.items(range(place, place + 1))[0]
 
     def items(self, places: range) -> list[PredictedRow]:
-        """See :meth:`Lazy.items`."""
+        """See :meth:`LazySequence.items`."""
         if places.step != 1:
             return self.at(np.array(places))
         rows: list[PredictedRow] = self.table.slice(places.start, len(places)).to_pylist()
         return rows
 
     def at(self, places: np.ndarray) -> list[PredictedRow]:
-        """The rows at ``places``, int64 [m]."""
+        """Return the rows at ``places``, int64 [m]."""
         rows: list[PredictedRow] = self.table.take(places).to_pylist()
         return rows
 
     def column(self, name: str) -> np.ndarray:
-        """The values [n] of a column."""
+        """Return the values [n] of a column."""
         values: np.ndarray = self.table.column(name).to_numpy()
         return values
 
     @cached_property
     def wrong(self) -> np.ndarray:
-        """bool [n]: where the prediction is wrong."""
+        """True for each row with a wrong prediction, bool [n]."""
         import pyarrow.compute as pc
 
         wrong: np.ndarray = pc.not_equal(self.table["label"], self.table["predicted"]).to_numpy()
         return wrong
 
     def where(self, column: str, value: str) -> np.ndarray:
-        """bool [n]: the rows with this ``value`` in the ``column``."""
+        """Return True for each row with this ``value`` in the ``column``, bool [n]."""
         import pyarrow.compute as pc
 
         found: np.ndarray = pc.equal(self.table[column], value).to_numpy()
         return found
 
     def finds(self, words: str) -> np.ndarray:
-        """bool [n]: the rows with ``words`` in a text, in upper or lower case."""
+        """Return True for each row with ``words`` in a text, in upper or lower case, bool [n]."""
         words, found = words.casefold(), np.zeros(len(self), dtype=bool)
         for start in range(0, len(self), TOGETHER):
             part = self.table.select(["text", "text_pair"]).slice(start, TOGETHER)

@@ -1,4 +1,4 @@
-"""What the table of a data set needs of each text: a few facts, since there may be very many texts."""
+"""The facts of each text for the table of a data set: few, since there may be very many texts."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from explainlab.analyses.evaluation.result import EvaluationText
+from explainlab.disk_backed import DiskTable
 from explainlab.metrics.comparison import rank_correlations, sign_conflicts
-from explainlab.spill import Table
 from explainlab.text.units import ABSENCES
 
 
-class Facts(Table):
+class Facts(DiskTable):
     """A table of T texts, with the fields of :func:`facts_dtype`; the result of a text gives a row of it."""
 
     def __setitem__(self, place: int, values: EvaluationText | Iterable[Any]) -> None:
@@ -21,7 +21,7 @@ class Facts(Table):
 
 
 def facts_dtype(names: int, methods: int, controls: int, metrics: int, labels: Sequence[str]) -> np.dtype[np.void]:
-    """The facts of a text, for N ``names``, of which the first are ``methods`` and the others files.
+    """Return the type of the facts of a text, for N ``names``: first the ``methods``, then the files.
 
     ``values`` are those of the names and controls, NaN where undefined. ``selects``: whether a metric selects anything.
     ``tau`` and ``conflicts``: Kendall's tau and the share of conflicting signs of every pair of names. ``passes``:
@@ -48,7 +48,7 @@ def facts_dtype(names: int, methods: int, controls: int, metrics: int, labels: S
 
 
 def facts_of(body: EvaluationText) -> tuple[Any, ...]:
-    """Those of a text's result, in the order of :func:`facts_dtype`."""
+    """Return the facts of a text's result, in the order of :func:`facts_dtype`."""
     content = np.array([not feature.special for feature in body.features])
     scores = np.array(list(body.scores.values()), dtype=np.float64)
     first, second = np.triu_indices(len(scores), 1)

@@ -1,4 +1,4 @@
-"""The texts of an evaluated data set with their values: very many of them, which are not in memory."""
+"""The texts of an evaluated data set with their values, which may not fit into memory."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pydantic import GetCoreSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
 from explainlab.analyses.base import Record
+from explainlab.disk_backed import DiskFloats, DiskList, LazySequence
 from explainlab.request import Spans
-from explainlab.spill import Floats, Lazy, Spilled
 from explainlab.text.units import Absence
 
 Values = dict[str, dict[str, float | None]]
@@ -43,8 +43,8 @@ class EvaluatedRow(Record):
     undefined: Absence | None = None
 
 
-class EvaluatedTexts(Lazy[EvaluatedRow]):
-    """The rows of T texts, each made when it is read: of very many most is in files.
+class EvaluatedTexts(LazySequence[EvaluatedRow]):
+    """The rows of T texts, each made when it is read; most of very many rows is in files.
 
     ``values`` float64 [T, names, metrics] are NaN where a metric is undefined. ``others`` are the same rows without
     values: see :func:`without_values`.
@@ -58,13 +58,13 @@ class EvaluatedTexts(Lazy[EvaluatedRow]):
 
     @classmethod
     def of(cls, rows: Iterable[EvaluatedRow | Mapping[str, Any]]) -> Self:
-        """The columns of ``rows``, records or their JSON, which are read one by one.
+        """Return the columns of ``rows``, records or their JSON, which are read one by one.
 
         Raises :class:`ValueError` for what is no such record, and where two have values of different names.
         """
         names: list[str] = []
         metrics: list[str] = []
-        values, others = Floats(), without_values()
+        values, others = DiskFloats(), without_values()
         for row in map(EvaluatedRow.model_validate, rows):
             if not others:
                 names, metrics = [*row.values], [*next(iter(row.values.values()), ())]
@@ -78,7 +78,7 @@ class EvaluatedTexts(Lazy[EvaluatedRow]):
         return len(self._others)
 
     def item(self, place: int) -> EvaluatedRow:
-        """See :meth:`Lazy.item`."""
+        """See :meth:`LazySequence.item`."""
         table = self._values[place][:, self._kept].tolist()
         values = {
             name: {metric: None if value != value else value for metric, value in zip(self.metrics, row, strict=True)}
@@ -87,18 +87,18 @@ class EvaluatedTexts(Lazy[EvaluatedRow]):
         return self._others[place].model_copy(update={"values": values})
 
     def column(self, name: str, metric: str) -> np.ndarray:
-        """float64 [T]: the values of what is evaluated under ``name`` by ``metric``."""
+        """Return the values of ``name`` by ``metric``, float64 [T]."""
         return self._values[:, self.names.index(name), self._kept[self.metrics.index(metric)]]
 
     def only(self, metrics: Collection[str]) -> EvaluatedTexts:
-        """The same texts without the values by other ``metrics``."""
+        """Return the same texts with the values by these ``metrics`` alone."""
         texts = EvaluatedTexts(self.names, self.metrics, self._values, self._others)
         texts._kept = [kept for kept, metric in zip(self._kept, self.metrics, strict=True) if metric in metrics]
         texts.metrics = [metric for metric in self.metrics if metric in metrics]
         return texts
 
     def at(self, row: int) -> EvaluatedRow:
-        """The text in the row ``row`` of the file, which must be there."""
+        """Return the text in the row ``row`` of the file, which must be there."""
         return self.item(int(np.flatnonzero(self._rows == row)[0]))
 
     @cached_property
@@ -115,9 +115,9 @@ class EvaluatedTexts(Lazy[EvaluatedRow]):
         )
 
 
-def without_values(rows: Iterable[EvaluatedRow] = ()) -> Spilled[EvaluatedRow]:
-    """The ``rows``, whose values are left out; more may be added."""
-    return Spilled(_written, EvaluatedRow.model_validate, rows)
+def without_values(rows: Iterable[EvaluatedRow] = ()) -> DiskList[EvaluatedRow]:
+    """Return a list of the ``rows`` without values; more may be added."""
+    return DiskList(_written, EvaluatedRow.model_validate, rows)
 
 
 def _written(row: EvaluatedRow) -> dict[str, Any]:

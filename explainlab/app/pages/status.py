@@ -19,7 +19,7 @@ from explainlab.app.session import user
 from explainlab.app.text import plain
 from explainlab.errors import ExplainLabError
 from explainlab.models.loading import model_name
-from explainlab.service import looks
+from explainlab.service import file_tasks
 from explainlab.service.jobs import Job
 from explainlab.service.service import Service
 from explainlab.service.service import service as get_service
@@ -189,7 +189,7 @@ def _title(service: Service, job: Job) -> str:
 def _about(job: Job) -> str:
     """The model, if there is one, and the beginning of the text, the data set or the seed."""
     model = f"{model_name(job.request.model)}: " if job.request.model else ""
-    return plain(f"{model}{line(looks.about(job.request, user()), _SHOWN_TEXT)}")
+    return plain(f"{model}{line(file_tasks.about(job.request, user()), _SHOWN_TEXT)}")
 
 
 def _parts(counts: Counts) -> str:

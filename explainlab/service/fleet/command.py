@@ -1,4 +1,4 @@
-"""How a command gets its answers: in its own process, or from workers that it starts for itself."""
+"""Answers for commands: computed in the process of the command, or by workers that it starts."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ _START_SECONDS = 180.0
 
 
 def workers_for(engine: str | None, count: int | None, device: str | None) -> list[Worker]:
-    """The workers for one command, which end with it: as many of ``engine`` as it asks for, else as the settings say.
+    """Return the workers for one command, which end with it: ``count`` of ``engine``, by default those of the settings.
 
-    None where neither asks for any: then its own process computes, which is there already. Raises
-    :class:`RequestError` for a ``device`` with Ray, and as :func:`explainlab.workers.local.configured`.
+    Returns none where the process of the command computes alone. Raises :class:`RequestError` for a ``device`` with
+    Ray, and as :func:`explainlab.workers.local.configured`.
     """
     if engine is not None:
         settings().engine = engine  # type: ignore[assignment]  # checked by the command line
@@ -61,8 +61,8 @@ def answered(
 ) -> Result:
     """Answer a command-line request from the store, in this process, or on workers.
 
-    ``watch`` puts a context around a run in this process; ``report`` is told how far one of workers is, and
-    ``foretell`` how many seconds it takes. Raises what the run raises.
+    ``watch`` puts a context around a run in this process. ``report`` gets the progress of a run by workers, and
+    ``foretell`` its seconds. Raises the errors of the run.
     """
     if isinstance(service.workers[0], Answering):
         return service.run(asked, watch)
@@ -112,9 +112,9 @@ def trained_by(
     report: Callable[[int, int, str], None],
     **settings: object,
 ) -> list[Trained]:
-    """What :func:`explainlab.training.train_files` gives, each seed trained by one of ``workers``; raises as that.
+    """Train as :func:`explainlab.training.train_files`, each seed by one of ``workers``; raise as that.
 
-    Files are named so that a worker with another working directory finds them; they must be where it is.
+    Workers get absolute paths, and need the files on their machine.
     """
     first = settings_for(base, **settings)
     directories = out_directories(out, first.seeds)
@@ -157,7 +157,7 @@ def all_workers() -> dict[str, Any]:
 
 
 class _Reporting(RunContext):
-    """Tells ``report`` how far the model with this ``number`` is; what it trains on may be any file of this machine."""
+    """A context that reports the progress of the model with this ``number``; it may read any file of this machine."""
 
     def __init__(self, report: Callable[[int, int, str], None], number: int) -> None:
         super().__init__(reader_for(LOCAL.id))
@@ -168,7 +168,7 @@ class _Reporting(RunContext):
 
 
 def _everywhere(value: object) -> object:
-    """``value``; a file that is here by its whole path."""
+    """Return ``value``, or the absolute path of an existing file."""
     return os.path.abspath(value) if isinstance(value, str) and os.path.exists(value) else value
 
 

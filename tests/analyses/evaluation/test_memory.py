@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from explainlab import evaluate, load_model, spill
+from explainlab import disk_backed, evaluate, load_model
 from explainlab.analyses import base, text_analysis
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.evaluation import statistics
@@ -46,7 +46,7 @@ def _little_at_once() -> None:
     text_analysis.MOST_TOGETHER = 8
     listing.MOST_LISTED = comparison._RANKED = base.PART = 100
     summary._AT_ONCE, summary.RESAMPLES = 2_000, 20
-    spill.FEW, spill.LITTLE, spill._BLOCK = 10, 1, 1_000
+    disk_backed.FEW, disk_backed.LITTLE, disk_backed._BLOCK = 10, 1, 1_000
     gc.collect()
     gc.freeze()
     tracemalloc.start()
@@ -98,7 +98,7 @@ def _growth_of_a_result(folder: Path) -> dict[str, float]:
     parameters = analysis.parameters(request)
     needs = analysis.requirements(parameters)
 
-    def kept(n: int) -> tuple[Rows, spill.Table]:
+    def kept(n: int) -> tuple[Rows, disk_backed.DiskTable]:
         rows, table, rng = Rows(), needs.table(["negative", "positive"], n), np.random.default_rng(0)
         for i in range(n):
             rows.append(Row(i + 1, f"a good film, a great story and wonderful acting, number {i:04}", label="positive"))
@@ -139,7 +139,7 @@ def _growth_of_statistics() -> dict[str, float]:
     metrics = [parse_metric("comprehensiveness"), parse_metric("log_odds")]
 
     def peaks(n: int) -> dict[str, int]:
-        rng, facts = np.random.default_rng(0), spill.Table(facts_dtype(12, 0, 12, 2, ["a", "b"]), n)
+        rng, facts = np.random.default_rng(0), disk_backed.DiskTable(facts_dtype(12, 0, 12, 2, ["a", "b"]), n)
         facts["tau"][:], facts["conflicts"][:] = rng.uniform(size=(2, n, 66))
         facts["features"][:], facts["predicted"][:] = rng.integers(5, 50, size=n), "a"
         facts["values"][:] = rng.normal(size=(n, 24, 2))

@@ -13,7 +13,7 @@ from explainlab.analyses.registry import complete, new_request
 from explainlab.errors import DataError, RequestError
 from explainlab.request import Request
 from explainlab.result import Result
-from explainlab.service import looks
+from explainlab.service import file_tasks
 from explainlab.service.jobs import Job
 from explainlab.service.limits import require_answerable
 from explainlab.service.resolved import resolve, subject_key
@@ -184,5 +184,5 @@ def test_a_request_about_something_is_refused_and_one_about_nothing_elsewhere(
 
 
 def test_what_it_is_about_is_its_seed() -> None:
-    assert looks.about(asked(5), ANN) == "seed 5"
+    assert file_tasks.about(asked(5), ANN) == "seed 5"
     assert subject_key(asked()) != subject_key(Request(question="random", model="m", text=""))

@@ -32,7 +32,7 @@ from explainlab.errors import DataError, ExplainLabError, RequestError
 from explainlab.metrics.registry import get_metric, metrics, parse_metric
 from explainlab.models.loading import ModelCard
 from explainlab.request import GOLD, Dtype, Output, Request, Unit, validated
-from explainlab.service import looks
+from explainlab.service import file_tasks
 from explainlab.service.service import Service
 
 Order = Literal["best", "worst"]
@@ -378,8 +378,8 @@ def _missing_marks(view: BenchmarkView) -> list[DataError]:
     roles = requirements(request).extra_columns
     if not roles or request.data is None:
         return []
-    task, names = looks.preview(view.source, session.user(), view.columns), column_names(view.columns)
+    task, names = file_tasks.preview(view.source, session.user(), view.columns), column_names(view.columns)
     if not is_there(task):
         return []
-    name, columns = looks.source_name(view.source, session.user()), task.answer().columns
+    name, columns = file_tasks.source_name(view.source, session.user()), task.answer().columns
     return [without_marks(name, role, view.columns) for role in roles if names[role] not in columns]

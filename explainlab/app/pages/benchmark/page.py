@@ -43,7 +43,7 @@ from explainlab.app.sets import draw_further
 from explainlab.app.text import plain
 from explainlab.figures.chart import Chart, percent
 from explainlab.models.loading import ModelCard
-from explainlab.service import looks
+from explainlab.service import file_tasks
 from explainlab.service.jobs import Job
 from explainlab.service.service import Service
 from explainlab.service.service import service as get_service
@@ -57,7 +57,7 @@ def draw() -> None:
     lanes = follow(service)
 
     draw_title(ENTRY, service.notice)
-    name = looks.source_name(PAGE.view.source, session.user())
+    name = file_tasks.source_name(PAGE.view.source, session.user())
     with PAGE.place_of_controls(" · ".join(filter(None, (PAGE.view.line(), name)))):
         card = form.draw_question(partial(PAGE.ask_text, service), PAGE.button)
     draw_mapping(form.question, card.labels if card else None, WITH_MARKS)
@@ -84,7 +84,7 @@ def _draw_alone(service: Service, view: BenchmarkView, answers: Sequence[Answer]
         back = partial(form.question.set, "opened", None)
         st.button(f"All {len(answers)} cells", icon=":material/arrow_back:", on_click=back, key="benchmark_all_cells")
         (model, data), user = view.opened, session.user()
-        about = f"{shown_model(model, user.id)} on {looks.source_name(data, user)}"
+        about = f"{shown_model(model, user.id)} on {file_tasks.source_name(data, user)}"
         st.markdown(f"**{plain(about)}**", width="content")
     answer = answers[view.cells.index(view.opened)]
     if answer.result is None:

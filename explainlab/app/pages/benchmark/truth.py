@@ -36,8 +36,8 @@ from explainlab.figures.chart import Chart
 from explainlab.metrics.metric import PlausibilityMetric
 from explainlab.metrics.registry import get_metric, parse_metric
 from explainlab.request import Request, validated
-from explainlab.service import looks
-from explainlab.service.looks import FileTask
+from explainlab.service import file_tasks
+from explainlab.service.file_tasks import FileTask
 from explainlab.service.service import Service
 from explainlab.service.store.made import require_training
 from explainlab.service.uploads import PlantedUploads
@@ -137,7 +137,7 @@ def _begun(chain: Chain) -> bool:
 def _plantings(chain: Chain) -> list[FileTask[PlantedUploads]]:
     """The plantings; raises :class:`ExplainLabError` for a data set that cannot be read."""
     user = session.user()
-    return [looks.planted(chain.source, chain.columns, each, chain.seed, user) for each in chain.plantings()]
+    return [file_tasks.planted(chain.source, chain.columns, each, chain.seed, user) for each in chain.plantings()]
 
 
 def _with_files(chain: Chain) -> Chain:
@@ -181,7 +181,7 @@ def _draw_button(service: Service, view: BenchmarkView) -> None:
     chain = draft(view)
     label = "Plant, train and compare"
     st.button(label, icon=":material/potted_plant:", on_click=session.guarded(_press), args=(service, view))
-    name = plain(looks.source_name(chain.source, session.user()))
+    name = plain(file_tasks.source_name(chain.source, session.user()))
     st.caption(f"From {name}; {HELD_OUT:.0%} of its rows are held out, for the checks and the benchmark.")
 
 
@@ -189,7 +189,7 @@ def _press(service: Service, view: BenchmarkView) -> None:
     """Begin, or go on (a callback)."""
     chain = draft(view)
     for task in _plantings(chain):  # the files may have been deleted
-        looks.file_reader.forget(task)
+        file_tasks.file_reader.forget(task)
     question.set("truth", chain)
     st.session_state[_TO_OPEN] = True
     session.act()

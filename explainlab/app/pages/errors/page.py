@@ -22,7 +22,7 @@ from explainlab.app.pages.errors.form import PAGE, ROWS, ErrorsView, pick
 from explainlab.app.pages.errors.rows import draw_choice, draw_rows
 from explainlab.app.question import card_of
 from explainlab.app.sets import draw_further, draw_way_back, section_of
-from explainlab.service import looks
+from explainlab.service import file_tasks
 from explainlab.service.service import Service
 from explainlab.service.service import service as get_service
 
@@ -35,7 +35,7 @@ def draw() -> None:
     draw_title(ENTRY, service.notice)
     state.draw_reported()
     ask = partial(state.ask, service)
-    name = looks.source_name(PAGE.view.source, session.user())
+    name = file_tasks.source_name(PAGE.view.source, session.user())
     with PAGE.place_of_controls(f"{PAGE.view.line()} · {name}"):
         card = form.draw_question(ask, PAGE.button)
     labels = card.labels if card else None

@@ -29,7 +29,7 @@ from explainlab.figures.export import ReportMap, to_csv, to_html, to_json
 from explainlab.figures.heatmap import heatmap, limit
 from explainlab.models.loading import ModelCard
 from explainlab.request import validated
-from explainlab.service import looks
+from explainlab.service import file_tasks
 from explainlab.service.service import Service
 from explainlab.service.store.remarks import MOST_CHARACTERS, Remark, Remarks
 
@@ -294,7 +294,7 @@ def _draw_compared(maps: Sequence[ReportMap]) -> None:
 
 
 def _draw_map_files(view: ErrorsView, row: Row, maps: Sequence[ReportMap], remark: Remark) -> None:
-    shown, data = [entry.attribution for entry in maps], looks.source_name(view.source, session.user())
+    shown, data = [entry.attribution for entry in maps], file_tasks.source_name(view.source, session.user())
     name = f"row-{row['row']}"
     files = (
         ("CSV", lambda: to_csv(*shown), f"{name}.csv", "text/csv"),

@@ -26,7 +26,7 @@ from explainlab.errors import ExplainLabError, RequestError
 from explainlab.figures.export import inert
 from explainlab.models.loading import known_digest
 from explainlab.request import Request
-from explainlab.service import looks
+from explainlab.service import file_tasks
 from explainlab.service.resolved import resolve
 from explainlab.service.service import Service
 from explainlab.service.store.remarks import Remark, Remarks
@@ -142,7 +142,7 @@ def map_requests(view: ErrorsView, row: dict[str, Any]) -> list[Request]:
 def remarks(service: Service, view: ErrorsView) -> Remarks:
     """The store of this user's remarks on the rows of the data set."""
     user = session.user()
-    return service.store.remarks(user.id, looks.source_digest(view.source, user))
+    return service.store.remarks(user.id, file_tasks.source_digest(view.source, user))
 
 
 def stored_remarks(service: Service, view: ErrorsView) -> list[Remark]:

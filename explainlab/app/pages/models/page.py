@@ -28,7 +28,7 @@ from explainlab.app.text import plain
 from explainlab.app.view import SharedInputs
 from explainlab.errors import ExplainLabError, RequestError
 from explainlab.figures.chart import Chart
-from explainlab.service import looks
+from explainlab.service import file_tasks
 from explainlab.service.service import Service
 from explainlab.service.service import service as get_service
 from explainlab.service.store.made import (
@@ -56,7 +56,7 @@ def draw() -> None:
         st.info(plain(str(error)), icon=":material/lock:")
         draw_models(service)
         return
-    name = looks.source_name(PAGE.view.source, session.user())
+    name = file_tasks.source_name(PAGE.view.source, session.user())
     with PAGE.place_of_controls(" · ".join(filter(None, (PAGE.view.line(), name)))):
         form.draw_question(partial(TRAINING.press, service), PAGE.button)
     draw_mapping(form.question, None)
@@ -123,10 +123,10 @@ def _draw_card(service: Service, card: MadeModel, key: str) -> None:
 
 
 def _card_lines(card: MadeModel) -> list[str]:
-    source = looks.source_name(card.data, session.user())
+    source = file_tasks.source_name(card.data, session.user())
     learned = f"{counted(card.rows, 'text')} of {source}"
     if card.validation_rows:
-        held = looks.source_name(card.validation_data, session.user()) if card.validation_data else "it"
+        held = file_tasks.source_name(card.validation_data, session.user()) if card.validation_data else "it"
         learned += f"; each epoch was measured on {counted(card.validation_rows, 'text')} of {held}"
     new = card.base in ARCHITECTURES
     begun = f"random weights, as {card.base}" if new else f"the weights of {_base_name(card)}"
@@ -212,7 +212,7 @@ def _label(model: OwnModel) -> str:
     """A model in a line, in Markdown."""
     accuracy = validated(model.card).accuracy
     read = f"{whole_percent(accuracy.mean)} read right" if accuracy else "not measured"
-    data = looks.source_name(model.card.data, session.user())
+    data = file_tasks.source_name(model.card.data, session.user())
     made = f"{model.made.astimezone(timezone()):%d %B %Y, %H:%M}"
     facts = (read, f"{_base_name(model.card)} from {data}", f"{model.bytes / 2**20:,.1f} MB", made)
     return f"**{plain(model.name or model.id)}** · {' · '.join(map(plain, facts))}"

@@ -30,7 +30,7 @@ from explainlab.models.loading import model_name
 from explainlab.models.model_types import MODEL_TYPES, OURS
 from explainlab.models.stored.places import embedded_models
 from explainlab.request import Request, validated
-from explainlab.service import looks
+from explainlab.service import file_tasks
 from explainlab.service.store.made import own_names
 from explainlab.settings import settings
 from explainlab.training import ARCHITECTURES, RECIPES
@@ -293,7 +293,7 @@ def draw_further_cells() -> None:
     """Further bases and data sets, with the test data of each."""
 
     def draw_test(source: str) -> None:
-        label = f"Test data of {looks.source_name(source, session.user())}"
+        label = f"Test data of {file_tasks.source_name(source, session.user())}"
         _test_controls(source).draw_source(label, "test", _SOURCES, _TEST_HELP)
 
     bases = {base: _told(base) for base in ARCHITECTURES}

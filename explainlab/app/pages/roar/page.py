@@ -57,7 +57,7 @@ from explainlab.app.sets import draw_way_back, section_of
 from explainlab.app.text import plain
 from explainlab.errors import ExplainLabError, RequestError
 from explainlab.request import Request
-from explainlab.service import looks
+from explainlab.service import file_tasks
 from explainlab.service.jobs import Job
 from explainlab.service.resolved import resolve
 from explainlab.service.service import Service
@@ -77,7 +77,7 @@ def draw() -> None:
     if not _may_train():
         _draw_example()
         return
-    name = looks.source_name(PAGE.view.source, session.user())
+    name = file_tasks.source_name(PAGE.view.source, session.user())
     with PAGE.place_of_controls(" · ".join(filter(None, (PAGE.view.line(), name)))):
         form.draw_question(partial(GRID.press, service), PAGE.button, partial(ask_time, service))
         st.caption(grid.size_words())
@@ -258,7 +258,7 @@ def _draw_faithfulness(result: AnalysisResult[RoarData]) -> None:
 
 def _draw_published(result: AnalysisResult[RoarData]) -> None:
     """The paper's numbers beside these, where data set and model are the paper's."""
-    name = looks.source_name(result.request.data or "", session.user())
+    name = file_tasks.source_name(result.request.data or "", session.user())
     rows = beside_paper(result, name)
     if rows:
         st.header("Beside the paper", anchor=False, help=_HELP["published"])

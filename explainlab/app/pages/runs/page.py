@@ -22,7 +22,7 @@ from explainlab.app.text import plain
 from explainlab.errors import ExplainLabError
 from explainlab.models.loading import model_name
 from explainlab.request import digest
-from explainlab.service import looks
+from explainlab.service import file_tasks
 from explainlab.service.access import Unanswered
 from explainlab.service.imports import MOST_MB
 from explainlab.service.resolved import resolve
@@ -295,6 +295,6 @@ def _row(unanswered: Unanswered) -> dict[str, object]:
     return {
         "Requested": pd.Timestamp(unanswered.asked).tz_convert(session.timezone()),
         "What": detail.label(request.question),
-        "Text or data": line(looks.about(request, session.user())),
+        "Text or data": line(file_tasks.about(request, session.user())),
         "Model": model_name(request.model),
     }

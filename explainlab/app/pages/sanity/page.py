@@ -46,7 +46,7 @@ from explainlab.app.sets import draw_further, draw_way_back, section_of
 from explainlab.app.text import plain
 from explainlab.figures.declared import Map
 from explainlab.request import Request
-from explainlab.service import looks
+from explainlab.service import file_tasks
 from explainlab.service.resolved import resolve
 from explainlab.service.service import Service
 from explainlab.service.service import service as get_service
@@ -58,7 +58,7 @@ def draw() -> None:
     PAGE.open_view(service)
 
     draw_title(ENTRY, service.notice)
-    name = looks.source_name(PAGE.view.source, session.user())
+    name = file_tasks.source_name(PAGE.view.source, session.user())
     with PAGE.place_of_controls(" · ".join(filter(None, (PAGE.view.line(), name)))):
         card = form.draw_question(partial(PAGE.ask_text, service), PAGE.button)
     labels = card.labels if card else None

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from explainlab import spill
+from explainlab import disk_backed
 from explainlab.analyses.errors import rows as columns
 from explainlab.analyses.errors.rows import COLUMNS, PredictedRows
 from explainlab.app.pages.errors.form import ErrorsView, first_view
@@ -103,9 +103,9 @@ def test_ten_thousand_rows_are_searched_and_sorted_in_a_blink() -> None:
     assert len(order) == len(slow(rows, view)) > 1000
 
 
-@pytest.mark.parametrize("little", [0, spill.LITTLE], ids=["file", "memory"])
+@pytest.mark.parametrize("little", [0, disk_backed.LITTLE], ids=["file", "memory"])
 def test_rows_in_a_file_are_rows(little: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spill, "LITTLE", little)
+    monkeypatch.setattr(disk_backed, "LITTLE", little)
     monkeypatch.setattr(columns, "TOGETHER", 7)
     plain = made(30, pairs=True)
     rows = PredictedRows.of(iter(plain))

@@ -1,4 +1,7 @@
-"""What there may be too much of for memory: it goes to temporary files, which are gone with what reads them."""
+"""Lists, tables and numbers that may not fit into memory: most of them is in temporary files, deleted with their owner.
+
+Everything here raises :class:`ResourceError` where the disk is full.
+"""
 
 from __future__ import annotations
 
@@ -22,19 +25,19 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 FEW = 1_000
-"""So many values of a sequence stay in memory."""
+"""The values of a list that stay in memory."""
 LITTLE = 2**22
-"""So many bytes of numbers stay in memory."""
+"""The bytes of a table, or of numbers, that stay in memory."""
 _BLOCK = 2**20
 _ALIGNED = 16
 
 
-class Lazy(Sequence[T]):
-    """A sequence whose items are made when they are asked for."""
+class LazySequence(Sequence[T]):
+    """A sequence that makes each item when it is read."""
 
     @abstractmethod
     def item(self, place: int) -> T:
-        """The item at ``place``, from 0 to below the length."""
+        """Return the item at ``place``, from 0 to below the length."""
 
     @overload
     def __getitem__(self, place: int) -> T: ...
@@ -45,7 +48,7 @@ class Lazy(Sequence[T]):
         return self.item(places) if isinstance(places, int) else self.items(places)
 
     def items(self, places: range) -> list[T]:
-        """The items at ``places``."""
+        """Return the items at ``places``."""
         return [self.item(place) for place in places]
 
     def __eq__(self, other: object) -> bool:
@@ -54,11 +57,11 @@ class Lazy(Sequence[T]):
     __hash__ = None  # type: ignore[assignment]
 
 
-class Spilled(Lazy[T]):
-    """Values in the order in which they are added; each after the first :data:`FEW` is in a file.
+class DiskList(LazySequence[T]):
+    """A list to which values are added; all but the first :data:`FEW` are in a file.
 
-    ``write`` makes JSON of a value, and ``read`` the value of that. In memory is only where each begins. Adding raises
-    :class:`ResourceError` where the disk is full. Threads may read at once.
+    ``write`` makes JSON of a value, and ``read`` makes the value again. Memory keeps only their offsets. Any thread may
+    read.
     """
 
     def __init__(self, write: Callable[[T], Any], read: Callable[[Any], T], values: Iterable[T] = ()) -> None:
@@ -85,7 +88,7 @@ class Spilled(Lazy[T]):
         return len(self._few) + len(self._ends) - 1
 
     def item(self, place: int) -> T:
-        """See :meth:`Lazy.item`."""
+        """See :meth:`LazySequence.item`."""
         if place < len(self._few):
             return self._few[place]
         start, end = self._ends[place - len(self._few) :][:2]
@@ -95,8 +98,8 @@ class Spilled(Lazy[T]):
         return self._read(json.loads(line))
 
 
-class Chosen(Lazy[T]):
-    """Those of ``values`` that are at ``places``, an int64 array."""
+class Chosen(LazySequence[T]):
+    """A view of the items of ``values`` at ``places``, an int64 array."""
 
     def __init__(self, values: Sequence[T], places: np.ndarray) -> None:
         self._values, self._places = values, places
@@ -105,15 +108,14 @@ class Chosen(Lazy[T]):
         return len(self._places)
 
     def item(self, place: int) -> T:
-        """See :meth:`Lazy.item`."""
+        """See :meth:`LazySequence.item`."""
         return self._values[int(self._places[place])]
 
 
-class Table:
-    """A table of ``n`` rows with the fields of ``dtype``, at first 0: as an array of that, but stored by columns.
+class DiskTable:
+    """A table of ``n`` rows with the fields of ``dtype``, at first 0: an array of that type, but stored by columns.
 
-    A field is an array [n, ...] whose columns are contiguous. All are in one file where they are many. Raises
-    :class:`ResourceError` where the disk is full.
+    A field is an array [n, ...] whose columns are contiguous. The fields of a large table are in one file.
     """
 
     def __init__(self, dtype: np.dtype[np.void], n: int) -> None:
@@ -133,14 +135,14 @@ class Table:
     @overload
     def __getitem__(self, chosen: str) -> np.ndarray: ...
     @overload
-    def __getitem__(self, chosen: np.ndarray) -> Table: ...
-    def __getitem__(self, chosen: str | np.ndarray) -> np.ndarray | Table:
-        """The field of this name, or the rows at these places; all in their order are this very table."""
+    def __getitem__(self, chosen: np.ndarray) -> DiskTable: ...
+    def __getitem__(self, chosen: str | np.ndarray) -> np.ndarray | DiskTable:
+        """Return the field of this name, or the rows at these places; the table itself for all rows in their order."""
         if isinstance(chosen, str):
             return self._fields[chosen]
         if np.array_equal(chosen, np.arange(self._n)):
             return self
-        rows = Table(self._dtype, len(chosen))
+        rows = DiskTable(self._dtype, len(chosen))
         for name, field in self._fields.items():
             for new, old in zip(_columns(rows[name]), _columns(field), strict=True):
                 new[:] = old[chosen]
@@ -162,62 +164,57 @@ class Packed:
 
 
 class Packable(ABC):
-    """Rows that a store keeps as :class:`Packed` columns, and not as JSON."""
+    """Rows that a store keeps as :class:`Packed` columns instead of JSON."""
 
     @abstractmethod
     def packed(self) -> Packed:
-        """All rows, some at a time."""
+        """Return all rows, in parts."""
 
 
-class Floats:
-    """Numbers float64 that are added one after another, and then read together."""
+class DiskFloats:
+    """A list of float64 to which numbers are added, and which is then read as a whole."""
 
     def __init__(self) -> None:
         self._file = SpooledTemporaryFile(LITTLE)  # noqa: SIM115
         self._bytes = 0
 
     def extend(self, numbers: Iterable[float]) -> None:
-        """Add ``numbers``; raises :class:`ResourceError` where the disk is full."""
+        """Add ``numbers``."""
         own = array("d", numbers)
         with _room():
             self._file.write(own)
         self._bytes += 8 * len(own)
 
     def read(self) -> np.ndarray:
-        """float64 [count]: all that were added."""
-        if not self._bytes:
-            return np.empty(0)
-        with _room():
-            self._file.seek(0)
-            little = self._bytes <= LITTLE
-            return np.frombuffer(self._file.read() if little else mmap.mmap(self._file.fileno(), self._bytes))
+        """Return all numbers, float64 [count]."""
+        return np.frombuffer(_contents(self._file, self._bytes)) if self._bytes else np.empty(0)
 
 
 def arrow_table(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> pa.Table:
-    """The rows of all ``batches``, which have this ``schema``; in a file, of which what is read is in memory, if many.
-
-    Raises :class:`ResourceError` where the disk is full.
-    """
+    """Return a table of the rows of all ``batches``, which have this ``schema``; a large one stays in a file."""
     import pyarrow as pa
 
     file = SpooledTemporaryFile(LITTLE)  # noqa: SIM115
+    with _room(), pa.ipc.new_file(file, schema) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+    return pa.ipc.open_file(pa.BufferReader(_contents(file, file.tell()))).read_all()
+
+
+def _contents(file: SpooledTemporaryFile[bytes], size: int) -> bytes | mmap.mmap:
+    """Return the ``size`` bytes of ``file``; many of them stay in the file."""
     with _room():
-        with pa.ipc.new_file(file, schema) as writer:
-            for batch in batches:
-                writer.write_batch(batch)
-        size = file.tell()
         file.seek(0)
-        held = file.read() if size <= LITTLE else mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
-    return pa.ipc.open_file(pa.BufferReader(held)).read_all()
+        return file.read() if size <= LITTLE else mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
 
 
 def _columns(field: np.ndarray) -> np.ndarray:
-    """[columns, n]: the columns of a field, as a view."""
+    """Return the columns of a field as a view, [columns, n]."""
     return field.reshape(len(field), -1, order="F").T if field.size else field[:0]
 
 
 def _zeros(size: int) -> bytearray | mmap.mmap:
-    """So many bytes, all 0: a file's, where they are many. The disk has room for all, as none can be had later."""
+    """Return ``size`` bytes of 0; many of them are in a file, which takes its room on the disk at once."""
     if size <= LITTLE:
         return bytearray(size)
     with _room(), TemporaryFile() as file:
@@ -229,7 +226,7 @@ def _zeros(size: int) -> bytearray | mmap.mmap:
 
 @contextmanager
 def _room() -> Iterator[None]:
-    """Raise :class:`ResourceError` for what the disk refuses."""
+    """Raise :class:`ResourceError` where the disk refuses a file."""
     try:
         yield
     except OSError as error:

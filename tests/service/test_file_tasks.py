@@ -11,9 +11,9 @@ import pytest
 
 from explainlab.errors import Cancelled, DataError, ResourceError
 from explainlab.reader import Reader
-from explainlab.service import looks
+from explainlab.service import file_tasks
+from explainlab.service.file_tasks import FileReader, FileTask
 from explainlab.service.jobs import JobContext
-from explainlab.service.looks import FileReader, FileTask
 from explainlab.service.uploads import keep_upload
 from explainlab.service.users import LOCAL, User
 from explainlab.settings import settings
@@ -66,18 +66,18 @@ def upload(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> str:
 
 def test_a_file_is_read_once_and_elsewhere(upload: str, monkeypatch: pytest.MonkeyPatch) -> None:
     threads: list[threading.Thread] = []
-    real = looks.data.survey
+    real = file_tasks.data.survey
 
     def survey(*args: object, **how: object) -> object:
         threads.append(threading.current_thread())
         return real(*args, **how)
 
-    monkeypatch.setattr(looks.data, "survey", survey)
-    first, again = (looks.survey(upload, ["good"], {}, ANN) for _ in range(2))
+    monkeypatch.setattr(file_tasks.data, "survey", survey)
+    first, again = (file_tasks.survey(upload, ["good"], {}, ANN) for _ in range(2))
     assert first is again
     assert first.answer().rows == 50_000
-    assert looks.survey(upload, ["good"], {}, ANN) is first
-    assert looks.survey(upload, ["bad"], {}, ANN).answer().bad == 50_000
+    assert file_tasks.survey(upload, ["good"], {}, ANN) is first
+    assert file_tasks.survey(upload, ["bad"], {}, ANN).answer().bad == 50_000
     assert len(threads) == 2
     assert threading.current_thread() not in threads
 
@@ -86,7 +86,7 @@ def test_a_changed_file_is_read_anew(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     for columns in (("text",), ("text", "label")):
         path.write_text(",".join(columns) + "\n" + ",".join("a" for _ in columns))
-        assert looks.preview(str(path), LOCAL).answer().columns == columns
+        assert file_tasks.preview(str(path), LOCAL).answer().columns == columns
 
 
 def test_users_take_turns_and_each_reads_one_thing_at_a_time(readings: Readings) -> None:
@@ -127,7 +127,7 @@ def test_nobody_has_more_than_a_few_waiting(readings: Readings) -> None:
 def test_a_reading_ends_in_time(upload: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(settings(), "max_read_seconds", -1)
     with pytest.raises(DataError, match=r"rows\.csv .* -1 s .*EXPLAINLAB_MAX_READ_SECONDS"):
-        looks.survey(upload, ["good"], {}, ANN).answer()
+        file_tasks.survey(upload, ["good"], {}, ANN).answer()
 
 
 def test_what_goes_wrong_ends_only_this_task(readings: Readings) -> None:
@@ -166,10 +166,10 @@ def test_a_job_tells_how_far_it_has_read_a_file_and_stops_there(bench: Bench) ->
     ],
 )
 def test_readers_see_no_id_of_a_data_set(source: str, name: str) -> None:
-    assert looks.source_name(source, LOCAL) == name
+    assert file_tasks.source_name(source, LOCAL) == name
 
 
 def test_an_upload_has_its_files_name() -> None:
     upload = keep_upload(b"text\na film\n", "my films.csv", LOCAL)
-    assert looks.source_name(upload, LOCAL) == "my films.csv"
-    assert looks.source_name(upload, BOB) == "an uploaded file"
+    assert file_tasks.source_name(upload, LOCAL) == "my films.csv"
+    assert file_tasks.source_name(upload, BOB) == "an uploaded file"

@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from explainlab import spill
+from explainlab import disk_backed
 from explainlab.data import Row
 from explainlab.data.rows import Rows
+from explainlab.disk_backed import Chosen, DiskFloats, DiskTable
 from explainlab.errors import ResourceError
-from explainlab.spill import Chosen, Floats, Table
 
 ROWS = [
     Row(
@@ -31,10 +31,10 @@ DTYPE = np.dtype([("values", "f8", (3, 2)), ("none", "f8", (0,)), ("flag", "?"),
 def _place(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param == "files":
         for name in ("FEW", "LITTLE", "_BLOCK"):
-            monkeypatch.setattr(spill, name, 3)
+            monkeypatch.setattr(disk_backed, name, 3)
 
 
-def spilled() -> Rows:
+def listed() -> Rows:
     rows = Rows()
     for i, row in enumerate(ROWS):
         rows.append(row)
@@ -43,10 +43,10 @@ def spilled() -> Rows:
 
 
 def test_a_sequence_comes_back() -> None:
-    rows = spilled()
+    rows = listed()
     assert [*rows] == ROWS
     assert (len(rows), rows[-1], rows[2:20:5], rows[9:4]) == (25, ROWS[-1], ROWS[2:20:5], [])
-    assert rows == spilled()
+    assert rows == listed()
     assert rows != Chosen(rows, np.arange(24))
     assert [*Chosen(rows, np.array([20, 3, 3]))] == [ROWS[20], ROWS[3], ROWS[3]]
     with pytest.raises(IndexError):
@@ -55,7 +55,7 @@ def test_a_sequence_comes_back() -> None:
 
 def test_a_table_is_set_and_read_as_an_array_is() -> None:
     rng = np.random.default_rng(0)
-    table, array = Table(DTYPE, 9), np.zeros(9, DTYPE)
+    table, array = DiskTable(DTYPE, 9), np.zeros(9, DTYPE)
     for place in (4, 0, 7):
         values = (rng.normal(size=(3, 2)), [], place == 4, "éa"[: place + 1])
         table[place], array[place] = values, values
@@ -69,7 +69,7 @@ def test_a_table_is_set_and_read_as_an_array_is() -> None:
 
 
 def test_numbers_come_back() -> None:
-    numbers = Floats()
+    numbers = DiskFloats()
     assert numbers.read().tolist() == []
     for i in range(5):
         numbers.extend([i, 0.5])
@@ -77,7 +77,7 @@ def test_numbers_come_back() -> None:
 
 
 def test_a_folder_that_cannot_be_written_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spill, "LITTLE", 0)
+    monkeypatch.setattr(disk_backed, "LITTLE", 0)
     monkeypatch.setattr("tempfile.tempdir", str(Path("not") / "there"))
     with pytest.raises(ResourceError, match="Temporary files"):
-        Table(DTYPE, 9)
+        DiskTable(DTYPE, 9)
