@@ -20,7 +20,7 @@ from explainlab.models.modes import own_modes
 from explainlab.notebook.keeping import Kept
 from explainlab.notebook.telling import Told
 from explainlab.reporting import Reporter, in_sight
-from explainlab.training.run import train_files
+from explainlab.training.train import train_files
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -74,7 +74,7 @@ evaluate = _told(run.evaluate, _kept)
 
 @wraps(train_files)
 def train(*args: Any, **named: Any) -> Any:
-    """As :func:`explainlab.training.run.train_files`, with progress."""
+    """As :func:`explainlab.training.train.train_files`, with progress."""
     report = Reporter(in_sight())
     try:
         return train_files(*args, **{"report": report, **named})
