@@ -20,7 +20,7 @@ setup(
     packages=[*find_namespace_packages(include=["explainlab", "explainlab.*"], exclude=["*__pycache__*"]), INSTALLED],
     package_dir={INSTALLED: "."},
     package_data={
-        "": ["*.css", "*.js", "*.json", "py.typed"],
+        "": ["*.json", "py.typed"],
         INSTALLED: [
             ".streamlit/config.toml",
             "pages/*.py",

@@ -18,6 +18,7 @@ from explainlab.data import read_dataset
 from explainlab.models.classifier import Classifier
 from explainlab.request import Request
 from explainlab.service.jobs import Job
+from explainlab.service.resolved import resolve
 from explainlab.service.service import Service
 from explainlab.service.store.store import Store
 from explainlab.service.users import User
@@ -39,7 +40,7 @@ def rows() -> Iterator[Row]:
         _answered(service, classifier, "warm up", 0)
         yield _row(service, classifier, "nothing")
         for name, dear in _dear(classifier, folder).items():
-            job = service.submit(dear, _ANN)
+            job = service.submit(resolve(dear, _ANN))
             _await_begun(job)
             yield _row(service, classifier, name)
             assert not job.progress.finished, f"{name} was not dear: {job.progress.error}"
@@ -71,7 +72,7 @@ def _row(service: Service, classifier: Classifier, beside: str) -> Row:
 def _answered(service: Service, classifier: Classifier, beside: str, number: int) -> None:
     """Ask the occlusion of a sentence and wait for it."""
     text = f"{text_of(classifier, 24)} {beside} {number}"
-    job = service.submit(Request(model=classifier.id, text=text, question="occlusion"), _BOB)
+    job = service.submit(resolve(Request(model=classifier.id, text=text, question="occlusion"), _BOB))
     service.engine.wait(job)
     assert job.result is not None, job.progress.error
 

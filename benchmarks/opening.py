@@ -24,6 +24,7 @@ from explainlab.figures.heatmap import heatmap, limit
 from explainlab.figures.svg import draw_svg
 from explainlab.models.classifier import Classifier
 from explainlab.request import CompleteRequest, Request
+from explainlab.service.resolved import resolve
 from explainlab.service.service import Service
 from explainlab.service.store.schema import RESULTS
 from explainlab.service.store.store import Store
@@ -75,7 +76,7 @@ def _request(classifier: Classifier, text: str, label: str) -> CompleteRequest:
 def _opened(service: Service, *requests: Request) -> float:
     """Seconds to find and draw both attributions and their difference."""
     start = time.perf_counter()
-    first, second = (service.find(request) for request in requests)
+    first, second = (service.find(resolve(request)) for request in requests)
     assert isinstance(first, Attribution), "the first attribution is not stored"
     assert isinstance(second, Attribution), "the second attribution is not stored"
     top = limit([first, second])

@@ -25,10 +25,9 @@ from explainlab.service.paces import Paces
 from explainlab.service.plans import making
 from explainlab.service.plans.plan import Plan, together
 from explainlab.service.plans.rehearsal import Place
-from explainlab.service.questions import asked_by
+from explainlab.service.resolved import resolve
 from explainlab.service.service import Service
 from explainlab.service.store.store import Store
-from explainlab.service.users import LOCAL
 from explainlab.settings import ROOT
 
 METHODS = (
@@ -82,7 +81,7 @@ def _of_rows(classifier: Classifier) -> tuple[list[CompleteRequest], list[Comple
 
 
 def _asked(classifier: Classifier, question: str, **fields: Any) -> CompleteRequest:
-    return asked_by(new_request(question=question, model=classifier.id, **fields), LOCAL)
+    return resolve(new_request(question=question, model=classifier.id, **fields)).request
 
 
 def _measured(
@@ -137,7 +136,7 @@ def _facts(plans: Sequence[Plan], results: Sequence[Any], seconds: float, peaks:
 
 def _answered(service: Service, request: CompleteRequest) -> Any:
     """The result of a job for ``request``, which is stored as those of users are."""
-    job = service.submit(request)
+    job = service.submit(resolve(request))
     service.engine.wait(job)
     assert job.result is not None, job.progress.error
     return job.result

@@ -39,8 +39,7 @@ from explainlab.models.devices import choose_device, free_memory
 from explainlab.models.loading import load_model, outline
 from explainlab.models.modes import BUILDING
 from explainlab.service.plans.rehearsal import Place, rehearsed
-from explainlab.service.questions import asked_by
-from explainlab.service.users import LOCAL
+from explainlab.service.resolved import resolve
 from explainlab.settings import ROOT
 from explainlab.text.encoding import Encoding
 from explainlab.training import Examples, settings_for
@@ -202,7 +201,7 @@ def _method(bare: _Bare, name: str, encodings: list[Encoding], run: MethodSpec) 
     classifier, method = bare.classifier, get_method(run.method)
     parameters = run.parameters.model_dump()
     request = new_request(question=run.method, model=classifier.id, text=encodings[0].text, parameters=parameters)
-    asked = asked_by(request, LOCAL)
+    asked = resolve(request).request
 
     def ours() -> list[Attribution]:
         return attribute_many(classifier, encodings, method, [asked] * len(encodings))

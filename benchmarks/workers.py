@@ -19,6 +19,7 @@ from explainlab.analyses.registry import new_request
 from explainlab.models.classifier import Classifier
 from explainlab.request import Request
 from explainlab.result import Result
+from explainlab.service.resolved import resolve
 from explainlab.service.service import Service
 from explainlab.service.store.store import Store
 from explainlab.workers.cluster.workers import cluster
@@ -107,7 +108,7 @@ def _ready(classifier: Classifier, workers: Sequence[Worker]) -> Service:
 
 
 def _answer(service: Service, request: Request) -> Result:
-    job = service.submit(request)
+    job = service.submit(resolve(request))
     service.engine.wait(job)
     assert job.result is not None, job.progress.error
     return job.result

@@ -16,7 +16,7 @@ import typer
 from pydantic_core import PydanticUndefined
 
 from explainlab.analyses.registry import studies
-from explainlab.app.words.guide import FAMILIES
+from explainlab.app.glossary import FAMILIES
 from explainlab.attribution.method import USUAL_LAYERS, USUAL_TEXT, USUAL_TOKENS, Method
 from explainlab.attribution.registry import methods
 from explainlab.cli import app

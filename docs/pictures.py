@@ -22,7 +22,7 @@ from playwright.sync_api import Browser, FloatRect, Locator, Page, expect, sync_
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from explainlab.analyses.explain.page.view import first_view
+from explainlab.app.pages.explain.form import first_view
 from explainlab.settings import ROOT
 from tests.browser.conftest import CHROMIUMS, unfold, wait_for_run
 from tests.browser.explain_page import App, heatmaps, map_shows, press, text_box, view

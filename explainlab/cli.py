@@ -366,20 +366,20 @@ def main() -> None:
 def _ask(device: str | None, workers: Sequence[Any], **fields: Any) -> Any:
     """The answer to the request of these ``fields``, from the store, or computed here or by ``workers``."""
     from explainlab.analyses.registry import new_request
-    from explainlab.notebook.telling import Foretelling, Told
+    from explainlab.notebook.telling import EstimateLine, ProgressBarContext
     from explainlab.service.fleet.command import answered, plan_words
-    from explainlab.service.questions import asked_by
+    from explainlab.service.resolved import resolve
     from explainlab.service.service import open_service
-    from explainlab.service.users import LOCAL
 
-    request = new_request(**fields)
+    asked = resolve(new_request(**fields), unrestricted=True)
     with open_service(device, workers) as service:
         if service.notice:
             typer.echo(service.notice, err=True)
-        report, pace = Reporter(in_sight()), service.paces.nearest(asked_by(request, LOCAL))
-        foretell = Foretelling(report, partial(plan_words, service, request), LATEST)
+        report, pace = Reporter(in_sight()), service.paces.nearest(asked.request)
+        line = EstimateLine(report, partial(plan_words, service, asked), LATEST)
         try:
-            return answered(service, request, lambda context: Told(context, report, foretell, pace), report, foretell)
+            around = partial(ProgressBarContext, reporter=report, on_estimate=line, pace=pace)
+            return answered(service, asked, around, report, line)
         finally:
             report.close()
 

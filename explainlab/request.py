@@ -164,6 +164,15 @@ def validated(record: type[R], /, **fields: Any) -> R:
         raise RequestError("A name or a value has a character that cannot be written.", "Write it again.") from None
 
 
+def result_key(identity: str, model_digest: str) -> str:
+    """Return the store's key, 64 hexadecimal digits, of the result with this identity by the model with this digest.
+
+    Models count by their digests, not by their names: a retrained directory gets new answers, and one model under two
+    names computes once.
+    """
+    return digest([identity, model_digest])
+
+
 def digest(body: Any) -> str:
     """SHA-256 of the canonical JSON of ``body``, as 64 hexadecimal digits."""
     canonical = json.dumps(body, sort_keys=True, separators=(",", ":"), allow_nan=False)

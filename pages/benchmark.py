@@ -1,7 +1,7 @@
 """Benchmark: how good each method is on a data set, by any metric, and which differences are real."""
 
-from explainlab.analyses.evaluation.page.draw import draw
 from explainlab.app.frame import guard
+from explainlab.app.pages.benchmark.page import draw
 
 guard()
 draw()

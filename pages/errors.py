@@ -1,7 +1,7 @@
 """Errors: what a model gets wrong in a data set, and which words speak for the wrong class."""
 
-from explainlab.analyses.errors.page.draw import draw
 from explainlab.app.frame import guard
+from explainlab.app.pages.errors.page import draw
 
 guard()
 draw()

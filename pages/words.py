@@ -1,7 +1,7 @@
 """Words: what token, logit, baseline and the others mean, and which method does what."""
 
 from explainlab.app.frame import guard
-from explainlab.app.words.page import draw
+from explainlab.app.pages.words import draw
 
 guard()
 draw()

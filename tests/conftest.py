@@ -1,4 +1,4 @@
-"""What all tests share: tiny models of every architecture, the shared models and data, a home of their own."""
+"""Fixtures of all tests: tiny models of every architecture, the shared models and data, a home folder."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ loaded = cache(lambda model_id: load_model(model_id, device="cpu"))
 """A real model by its id or folder, loaded once a session; tests must not change it."""
 
 SPEAKERS = ("gpt2", "llama", "mistral", "qwen2", "qwen3")
-"""The tiny models that can be asked to go on with a text."""
+"""The tiny models that can continue a text."""
 
 ASKED = Template(
     name="asked",
@@ -162,7 +162,7 @@ ASKED = Template(
     labels={"negative": "N", "neutral": "Z", "positive": "P"},
     examples=[{"text": "the plot is", "label": "negative"}],
 )
-"""How tests put a text to them; every word is one token of theirs."""
+"""The prompt of tests for these models; every word is one token."""
 
 
 @pytest.fixture(scope="session")
@@ -194,7 +194,7 @@ def model_for(zoo: Zoo, speaker: Zoo) -> Zoo:
 
 @pytest.fixture(params=first(ONE_OF_EACH, ZOO, "an encoder and a decoder stand for 17 models"))
 def classifier(request: pytest.FixtureRequest, zoo: Zoo) -> Classifier:
-    """Each tiny model in turn, of which the first tier has an encoder and a decoder."""
+    """Return each tiny model in turn; the first tier has an encoder and a decoder."""
     return zoo(request.param)
 
 

@@ -37,11 +37,11 @@ REPORT = ROOT / "build" / "faults.json"
 FIRST_TESTS = 40
 """Tests that run first; the others run only where none of these fails."""
 MOST_SECONDS = 600
-"""How long each of the two runs may take; one test may take half of it."""
+"""The time limit of each of the two runs; one test may take half of it."""
 _END_SECONDS = 60
 
 PARTS: dict[str, tuple[str, ...]] = {
-    "pages": ("app.py", "pages/*.py", "explainlab/app/**/*.py", "explainlab/analyses/*/page/**/*.py"),
+    "pages": ("app.py", "pages/*.py", "explainlab/app/**/*.py"),
     "figures": ("explainlab/figures/**/*.py", "explainlab/analyses/**/figures.py"),
     "analyses": ("explainlab/analyses/**/*.py",),
     "service": ("explainlab/service/**/*.py", "explainlab/workers/**/*.py"),
@@ -263,7 +263,7 @@ class Covered:
         self._lines: dict[str, dict[int, list[str]]] = {}
 
     def __call__(self, path: str) -> Mapping[int, Iterable[str]]:
-        """Give the tests of each line of a file, in the order in which they are to run."""
+        """Return the tests of each line of a file, in the order of their runs."""
         if path not in self._lines:
             contexts = self._data.contexts_by_lineno(str(ROOT / path))
             self._lines[path] = {line: spread(filter(None, tests)) for line, tests in contexts.items()}

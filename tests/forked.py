@@ -48,7 +48,7 @@ def answer_of(work: Callable[..., T], *arguments: Any) -> T:
 
 
 def start_streamlit(arguments: Sequence[str], environment: Mapping[str, str], log: Path) -> BaseProcess:
-    """``streamlit run`` with these ``arguments`` in the project's folder; what it prints goes to ``log``."""
+    """Start ``streamlit run`` with these ``arguments`` in the project's folder; its output goes to ``log``."""
     return start(_run_streamlit, list(arguments), {**os.environ, **environment}, log)
 
 
@@ -66,14 +66,14 @@ def _run_streamlit(arguments: list[str], environment: dict[str, str], log: Path)
 
 
 def _started(command: Sequence[str], **options: Any) -> Any:
-    """What ``subprocess.Popen`` gives; the process of a worker is forked too."""
+    """Return the result of ``subprocess.Popen``, and fork the process of a worker too."""
     if [*command[1:]] != ["-m", "explainlab.workers"]:
         return subprocess.Popen(command, **options)
     return _Worker(options["env"])
 
 
 FORKING: Any = SimpleNamespace(**{**vars(subprocess), "Popen": _started})
-"""As :mod:`subprocess`, but that workers are forked."""
+"""The functions of :mod:`subprocess`, with forked workers."""
 
 
 class _Worker:

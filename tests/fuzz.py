@@ -116,7 +116,7 @@ changes = st.integers(0, 2**63).map(_changes)
 
 
 def damaged(content: bytes, changed: list[tuple[float, int, bytes, int]]) -> bytes:
-    """``content`` with pieces put in at places, each as often as said, in place of so many bytes."""
+    """Return ``content`` with changes: at each place, a piece some times over in place of a number of bytes."""
     for share, gone, piece, times in changed:
         place = int(share * (len(content) + 1))
         content = content[:place] + piece * times + content[place + gone :]

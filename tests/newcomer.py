@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from explainlab import cli
 from explainlab.analyses.registry import complete, studies
-from explainlab.app.runs.opening import page_of
+from explainlab.app.entries import page_of
 from explainlab.attribution.registry import methods
 from explainlab.request import Request
 from explainlab.service.service import service

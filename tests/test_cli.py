@@ -35,7 +35,7 @@ Paths = Callable[[str], Path]
 
 @dataclass(frozen=True)
 class Ended:
-    """How a command ended: its exit code and what it wrote."""
+    """The end of a command: its exit code and its output."""
 
     code: int
     out: str

@@ -1,4 +1,4 @@
-"""How far a command is, a bar on a terminal and few plain lines in a log; and what it takes, told first."""
+"""The progress of a command: first its estimate, then a bar on a terminal or few plain lines in a log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What declares itself is found in the modules of a package, family by family."""
+"""Discovery: every declaration in the modules of a package is found, family by family."""
 
 from __future__ import annotations
 

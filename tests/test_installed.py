@@ -75,7 +75,7 @@ def site(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(code: str, site: Path, folder: Path) -> subprocess.CompletedProcess[str]:
-    """What Python says to ``code``, in a folder of its own."""
+    """Return the output of Python for ``code``, in a new folder."""
     measured = "COVERAGE_PROCESS_CONFIG"  # the copy that is installed is not, and its plugin is not there
     kept = {name: value for name, value in os.environ.items() if name != measured}
     environment = {**kept, "PYTHONPATH": str(site), "EXPLAINLAB_HOME": str(folder / "home")}

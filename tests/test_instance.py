@@ -15,6 +15,7 @@ import explainlab
 from explainlab.analyses.registry import new_request
 from explainlab.request import Request
 from explainlab.result import PART
+from explainlab.service.resolved import resolve
 from explainlab.service.service import open_service
 from explainlab.service.users import LOCAL
 from explainlab.settings import ROOT, settings
@@ -26,7 +27,7 @@ BERT = "embedded:bert-mini-sst2"
 def asked(request: Request) -> str:
     """The id of the run with the answer to ``request``."""
     service = open_service("cpu")
-    service.engine.wait(service.submit(request, LOCAL), 120)
+    service.engine.wait(service.submit(resolve(request, LOCAL)), 120)
     return service.runs(LOCAL).runs[0].id
 
 

@@ -1,4 +1,4 @@
-"""The request: equal questions have equal keys however they are asked, and different ones never do."""
+"""The request: equal questions have equal keys in every spelling, and different ones never do."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from explainlab.analyses.explain.page.view import View
 from explainlab.analyses.registry import complete, get_analysis, new_request, request_key
+from explainlab.app.pages.explain.form import View
 from explainlab.attribution.registry import methods
 from explainlab.errors import RequestError
 from explainlab.request import Kind, Request, digest, validated
@@ -29,26 +29,26 @@ def key(**fields: Any) -> str:
 @pytest.mark.parametrize(
     ("fields", "expected"),
     [
-        (FIELDS, "dd0edb335c28e1379bd0af3b0a72cf3fa42130bbc16e01a303176544735d1f1e"),
+        (FIELDS, "d4655972fdbc19592e0872033f27799578655067ea49d0d42cef4524295065df"),
         (
             {"question": "trust", "model": "m", "text": "a film", "parameters": {"method": "lime"}},
-            "05dadb9dd5913b9296347e2da21d5c7e032d45347b1edafa1eafd7fb54fd9639",
+            "12e8aa65c4870d4ea64d08072d679539a1bf7280bd3d7edddb685490a9e250b2",
         ),
         (
             {"question": "path_gradients", "model": "m", "text": "a film"},
-            "8eab033378ba079c22685a0b9b1b253b49e3e3b23506ef5b81b6678075baf6c7",
+            "82687b275d82a1db885c739783f78d9815850976888fca50aafb4ca40928a621",
         ),
         (
             {"question": "predictions", "model": "m", "data": "embedded:sentiment", "columns": {"text": "text"}},
-            "17a4658643571a31f04e42f3e68a0c2652393d4d41fd083c3ae77a62d1ede0a5",
+            "cb5813026d6e5fee9884095731c92745485d2def1c8b8661bd1ac3d9b649f861",
         ),
         (
             {"question": "evaluation", "model": "m", "text": "a film"},
-            "726264f1e8ec69b1f64c88657be70ed13ef0059b8acb3f9ed4be783c27e5b80d",
+            "cae3f0a11924778f001c427422d2bd3444bccf5fdbf85e6c51df2f882499ba81",
         ),
         (
             {"question": "activation", "model": "m", "text": "a film", "output": "logit"},
-            "83e2f9d94b185dd388ee9bb13626d9dafb12f3b580acc934e651651539a41d52",
+            "74adc002fda5d1e57587fb379f91a821cb9f6be5879302df03609ab63ed73d90",
         ),
     ],
 )

@@ -1,4 +1,4 @@
-"""What is in files is what is in memory: sequences, tables and numbers, few or many."""
+"""Data in files equals the same data in memory: sequences, tables and numbers, few or many."""
 
 from __future__ import annotations
 

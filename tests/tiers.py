@@ -106,7 +106,7 @@ class Timings:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
-        """Add the memory of this process, in MB, and the most that it had so far, to the report of each phase."""
+        """Add the memory of this process, in MB, and its largest memory to the report of each phase."""
         report = yield
         report.megabytes, report.peak = psutil.Process().memory_info().rss / 2**20, peak_megabytes()
         return report

@@ -136,7 +136,7 @@ def _wrapped(core: Tokenizer, names: dict[str, str], extra: list[str] | None = N
 
 @dataclass(frozen=True)
 class Species:
-    """What one tiny model is made of: transformers' model type, its tokenizer, and configuration of its own."""
+    """The parts of one tiny model: transformers' model type, its tokenizer, and its configuration."""
 
     model_type: str
     tokenizer: Callable[[], PreTrainedTokenizerFast]
@@ -178,7 +178,7 @@ ZOO: dict[str, Species] = {
 }  # fmt: skip
 
 RECURRENT = ("bilstm", "bilstm-pairs")
-"""Those whose attention is one average of states."""
+"""The models whose attention is one average of states."""
 
 SMALL = {"max_position_embeddings": MAX_TOKENS}
 """Position tables of the size of the longest text, where a species does not say otherwise."""

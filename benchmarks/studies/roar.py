@@ -148,6 +148,6 @@ def _grid(data: str, context: RunContext) -> Row:
 
 def _asked(question: str, data: str, context: RunContext) -> AnalysisResult[Any]:
     request = new_request(question=question, model="bilstm_attention", data=data, parameters={"test": data, **GRID})
-    result = answer_alone(request, context, choose_device().type, DEFAULT_LIMITS)
+    result = answer_alone(complete(request), context, choose_device().type, DEFAULT_LIMITS)
     assert isinstance(result, AnalysisResult)
     return result

@@ -23,7 +23,7 @@ from explainlab.models.classifier import Classifier
 from explainlab.models.context import PassCount, RunContext
 from explainlab.models.modes import rounding
 from explainlab.reader import Reader
-from explainlab.request import RECORD_VERSION, CompleteRequest, Kind, Output, Request, digest
+from explainlab.request import RECORD_VERSION, CompleteRequest, Kind, Output, Request, digest, result_key
 from explainlab.result import PART, Cost, Result, StoredPart
 from explainlab.spill import Packable, Packed
 from explainlab.training import ARCHITECTURES
@@ -314,9 +314,13 @@ class Analysis(ABC):
             raise RequestError(f"{self.id} needs a model, and a text or a data set.", "Name them.")
 
     def key(self, request: CompleteRequest, model_digest: str, reader: Reader) -> str:
-        """The store's key, 64 hexadecimal digits; model and data enter by their digests, not by their names.
+        """Return the store's key of a ``request`` whose files are read as ``reader``: see :func:`result_key`."""
+        return result_key(self.identity(request, reader), model_digest)
 
-        Data are read as ``reader``. Which rows, and how many, does not enter the key of a single text: a text that was
+    def identity(self, request: CompleteRequest, reader: Reader) -> str:
+        """Return the digest of all that decides the result but the model; data enter by their digests, not names.
+
+        Files are read as ``reader``. Which rows, and how many, does not enter that of a single text: a text that was
         analysed in a data set is not run again. Nor does the number of rows where all are asked for.
         """
         body = {name: value for name, value in request.to_json("study").items() if name not in {"model", "data"}}
@@ -326,7 +330,7 @@ class Analysis(ABC):
             body["parameters"].pop(name, None)
         data = rows_digest(request.data, reader) if request.data is not None else ""
         read = data + self.fingerprint(self.parameters(request), reader)
-        return digest([body, model_digest, self.version, RECORD_VERSION, read])
+        return digest([body, self.version, RECORD_VERSION, read])
 
     def versions(self, classifier: Classifier) -> dict[str, str]:
         """The versions that a result's numbers depend on."""

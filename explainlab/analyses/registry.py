@@ -106,6 +106,11 @@ def complete(request: Request) -> CompleteRequest:
     return get_analysis(request.question).complete(request)
 
 
+def identity(request: CompleteRequest, reader: Reader = ANYBODY) -> str:
+    """Return the digest of all that decides the result of ``request`` but its model: :meth:`Analysis.identity`."""
+    return get_analysis(request.question).identity(request, reader)
+
+
 def request_key(request: CompleteRequest, model_digest: str, reader: Reader = ANYBODY) -> str:
     """The store's key of a complete request, whose data are read as ``reader``."""
     return get_analysis(request.question).key(request, model_digest, reader)
@@ -155,21 +160,16 @@ def answer(classifier: Classifier, request: Request, context: RunContext | None 
 
     A ``context`` may be given again to another run, which then finds what this one has kept; it grows with the texts.
     """
-    complete_request = complete(request)
-    require_bounded(complete_request, classifier.limits)
-    if request.data is not None:
-        importlib.import_module("scipy.stats")  # takes as long as many passes, and is no part of the job's pace
-    known = Answers(context or Momentary(), classifier)
-    return get_analysis(request.question).answer(classifier, complete_request, known)
+    return answer_targets(classifier, [complete(request)], context or Momentary())[0]
 
 
-def answer_alone(request: Request, context: RunContext, device: str, limits: Limits) -> Result | None:
+def answer_alone(request: CompleteRequest, context: RunContext, device: str, limits: Limits) -> Result | None:
     """As :func:`answer`, where no loaded classifier is needed; None where one is."""
-    analysis, whole = get_analysis(request.question), complete(request)
+    analysis = get_analysis(request.question)
     if not isinstance(analysis, ModelFree):
         return None
-    require_bounded(whole, limits)
-    return analysis.answer_alone(whole, context, device)
+    require_bounded(request, limits)
+    return analysis.answer_alone(request, context, device)
 
 
 def known_digest(request: Request) -> str | None:
@@ -182,11 +182,12 @@ def model_digest(request: Request) -> str:
     return get_analysis(request.question).model_digest(request.model)
 
 
-def answer_targets(classifier: Classifier, requests: Sequence[Request], context: RunContext) -> list[Result]:
+def answer_targets(classifier: Classifier, requests: Sequence[CompleteRequest], context: RunContext) -> list[Result]:
     """As :func:`answer`, of requests that differ in their target alone."""
-    whole = [complete(request) for request in requests]
-    require_bounded(whole[0], classifier.limits)
-    return get_analysis(whole[0].question).answer_targets(classifier, whole, Answers(context, classifier))
+    require_bounded(requests[0], classifier.limits)
+    if requests[0].data is not None:
+        importlib.import_module("scipy.stats")  # takes as long as many passes, and is no part of the job's pace
+    return get_analysis(requests[0].question).answer_targets(classifier, requests, Answers(context, classifier))
 
 
 def targets_together(request: Request) -> bool:

@@ -14,7 +14,7 @@ from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.cells import cells, cells_of, require_data
 from explainlab.analyses.evaluation.analysis import Evaluation
 from explainlab.analyses.parameters import MOST_ROWS, listed
-from explainlab.analyses.registry import answer, answer_alone, get_study, named_base, new_request
+from explainlab.analyses.registry import answer, answer_alone, complete, get_study, named_base, new_request
 from explainlab.attribution.records import Attribution
 from explainlab.attribution.registry import request_label
 from explainlab.data import as_named, read_dataset
@@ -113,7 +113,7 @@ def study_one(
 
 def _answered_alone(request: Request, context: RunContext | None) -> Result | None:
     context = context or Momentary()
-    return answer_alone(request, context, choose_device(None).type, context.reader.limits)
+    return answer_alone(complete(request), context, choose_device(None).type, context.reader.limits)
 
 
 def evaluate(

@@ -12,7 +12,7 @@ _LONGEST_QUOTE = 60
 
 
 def joined(names: Sequence[str]) -> str:
-    """``a, b and c``; ``a, 1; b; and c`` where a name has a comma of its own."""
+    """Return ``a, b and c``, or ``a, 1; b; and c`` if a name has a comma."""
     *others, last = names
     if len(others) > 1 and any(", " in name for name in names):
         return f"{'; '.join(others)}; and {last}"
@@ -20,17 +20,17 @@ def joined(names: Sequence[str]) -> str:
 
 
 def quoted(text: str) -> str:
-    """``text`` in quotes; of a long one the beginning."""
+    """Return ``text`` in quotes, a long one cut short."""
     return f"“{text if len(text) <= _LONGEST_QUOTE else f'{text[:_LONGEST_QUOTE].rstrip()}…'}”"
 
 
 def capital(text: str) -> str:
-    """``text`` as the beginning of a sentence."""
+    """Return ``text`` with a capital, as the beginning of a sentence."""
     return text[:1].upper() + text[1:]
 
 
 def counted(n: int, unit: str) -> str:
-    """``3 words``, ``1 word``."""
+    """Return a number of units, as ``3 words`` or ``1 word``."""
     return f"{n:,} {unit}{'' if n == 1 else 's'}"
 
 
@@ -42,7 +42,7 @@ def left_out(source: str, rows: int, classes: Mapping[str, str]) -> str:
 
 
 def whole_percent(share: float) -> str:
-    """``share`` in whole per cent, and never 0% or 100% of what is not exactly that."""
+    """Return ``share`` in whole per cent; only exact shares become 0% or 100%."""
     rounded = round(100 * share)
     if rounded == 0 < share:
         return "under 1%"
@@ -50,7 +50,7 @@ def whole_percent(share: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """About ``seconds``, as coarse as an estimate is: ``12 s``, ``45 s``, ``3 min`` or ``1.5 h``."""
+    """Return about ``seconds`` with the precision of an estimate: ``12 s``, ``45 s``, ``3 min`` or ``1.5 h``."""
     if seconds < 20:
         return f"{max(1, round(seconds))} s"
     if seconds < 90:
@@ -59,7 +59,7 @@ def duration(seconds: float) -> str:
 
 
 def takes(seconds: float | None = None, size: float | None = None) -> str:
-    """What something takes, of which some may not be known: ``Takes about 12 s, 180 MB``; empty if nothing is.
+    """Return the known ones of time and memory in words, ``Takes about 12 s, 180 MB``; empty if neither is known.
 
     ``size``: bytes of memory.
     """
@@ -69,12 +69,12 @@ def takes(seconds: float | None = None, size: float | None = None) -> str:
 
 
 def size_words(size: float) -> str:
-    """So many bytes as ``180 MB`` or ``1.5 GB``."""
+    """Return a number of bytes as ``180 MB`` or ``1.5 GB``."""
     return f"{max(1, round(size / 1e6)):,} MB" if size < 1e9 else f"{size / 1e9:,.1f} GB"
 
 
 def ahead_on_a_text(values: Mapping[str, float], higher: bool = True) -> str:
-    """``A is ahead with 0.812`` of the values of one text; equal ones share the place, unless all are equal."""
+    """Return ``A is ahead with 0.812``, or more names with an equal value; ``none is ahead`` if all are equal."""
     best = max(values.values()) if higher else min(values.values())
     first = [name for name, value in values.items() if abs(value - best) <= TIE]
     if 1 < len(first) == len(values):
@@ -83,11 +83,11 @@ def ahead_on_a_text(values: Mapping[str, float], higher: bool = True) -> str:
 
 
 def mean_words(value: Interval, spec: str = ".3f") -> str:
-    """A mean, and its interval in brackets; ``spec`` is the format of a number."""
+    """Return a mean, and its interval in brackets; ``spec`` is the format of a number."""
     between = "" if value.low is None else f" ({interval_words(value, spec)})"
     return f"{value.mean:{spec}}{between}"
 
 
 def interval_words(value: Interval, spec: str = ".3f") -> str:
-    """``0.790 to 0.833``, or ``none``; ``spec`` is the format of a number."""
+    """Return ``0.790 to 0.833``, or ``none``; ``spec`` is the format of a number."""
     return "none" if value.low is None or value.high is None else f"{value.low:{spec}} to {value.high:{spec}}"

@@ -22,9 +22,7 @@ from starlette.routing import Route
 from streamlit import config, logger
 from streamlit.runtime import memory_uploaded_file_manager
 
-from explainlab.app.hosted.door import Door
-from explainlab.app.hosted.headers import SecurityHeaders
-from explainlab.app.hosted.uploads import Uploads, WaitingUploads
+from explainlab.app.hosted import Door, SecurityHeaders, Uploads, WaitingUploads
 from explainlab.app.sign_in import PROXY_USER
 from explainlab.logs import leave_to_root, log_as_json
 from explainlab.service.service import service

@@ -7,26 +7,23 @@ scrolled to.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
 from explainlab.app.text import plain
-from explainlab.figures.export import COMPONENTS, component_file
+from explainlab.figures.export import component_file
 from explainlab.settings import settings
 
 
-def component(
-    name: str, scripts: Sequence[str] = (), styles: Sequence[str] | None = None, folder: Path = COMPONENTS
-) -> Callable[..., Any]:
-    """A component made of ``*.js`` and ``*.css`` files in ``folder``, joined in order.
+def component(name: str, scripts: Sequence[str] = (), styles: Sequence[str] | None = None) -> Callable[..., Any]:
+    """Return a component made of ``*.js`` and ``*.css`` files of ``assets/components``, joined in order.
 
-    By default both are named ``name``, in the folder that pages share.
+    By default both are named ``name``.
     """
 
     def read(names: Sequence[str], suffix: str) -> str:
-        return "\n".join(component_file(f"{part}{suffix}", folder) for part in names)
+        return "\n".join(component_file(f"{part}{suffix}") for part in names)
 
     style = read([name] if styles is None else styles, ".css") or None
     return st.components.v2.component(name, js=read(scripts or [name], ".js"), css=style)

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING
+from importlib.util import find_spec
+from pkgutil import iter_modules
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
-from explainlab.settings import PACKAGE, ROOT
+from explainlab.analyses.registry import complete
+from explainlab.app import pages
+from explainlab.app.view import AnalysisView
+from explainlab.errors import RequestError
+from explainlab.request import Request
+from explainlab.settings import ROOT
 
 if TYPE_CHECKING:
     from explainlab.app.page import AnalysisPage
-
-_FOLDERS = ("analyses/*/page", "app/*")
 
 
 @dataclass(frozen=True)
@@ -40,21 +47,55 @@ class PageEntry:
 
 
 def entries() -> tuple[PageEntry, ...]:
-    """All pages."""
+    """Return all pages, in the order of the navigation."""
     return tuple(_declared())
 
 
 @cache
 def analysis_pages() -> dict[PageEntry, AnalysisPage]:
-    """The pages that show results of analyses: ``PAGE`` in the module ``main`` beside the entry."""
-    declared = _declared().items()
-    return {entry: import_module(f"{package}.main").PAGE for entry, package in declared if ".analyses." in package}
+    """Return the pages of analyses: ``PAGE`` in the module of their entry, or in ``form`` where that is a folder."""
+    modules = {entry: _form_of(name) for entry, name in _declared().items()}
+    return {entry: module.PAGE for entry, module in modules.items() if hasattr(module, "PAGE")}
+
+
+def _form_of(name: str) -> ModuleType:
+    """Return the module that may have the ``PAGE`` of the page in the module or the folder called ``name``."""
+    module = import_module(name)
+    return import_module(f"{name}.form") if hasattr(module, "__path__") and find_spec(f"{name}.form") else module
 
 
 @cache
 def _declared() -> dict[PageEntry, str]:
-    """Every entry with the package that declares it as ``ENTRY``."""
-    folders = [file.parent for pattern in _FOLDERS for file in PACKAGE.glob(f"{pattern}/__init__.py")]
-    modules = [import_module(".".join(folder.relative_to(PACKAGE.parent).parts)) for folder in folders]
-    declared = {module.ENTRY: module.__name__ for module in modules if hasattr(module, "ENTRY")}
+    """Return each ``ENTRY`` with the name of the module that declares it."""
+    modules = [import_module(f"{pages.__name__}.{found.name}") for found in iter_modules(pages.__path__)]
+    declared = {module.ENTRY: module.__name__ for module in modules}
     return dict(sorted(declared.items(), key=lambda item: item[0].order))
+
+
+@dataclass(frozen=True)
+class ShownBy:
+    """A page, and the view with which it shows a request."""
+
+    entry: PageEntry
+    view: AnalysisView
+
+
+def page_of(request: Request) -> ShownBy | None:
+    """The page and view for the answer to ``request``; None if no page shows it, or it is not accepted any more.
+
+    A page whose view cannot say all of the request would show the answer to another one.
+    """
+    for entry, page in analysis_pages().items():
+        with suppress(RequestError):
+            view = page.shows(complete(request))
+            if view is not None and _decided(request) in map(_decided, view.shown_requests()):
+                return ShownBy(entry, view)
+    return None
+
+
+def _decided(request: Request) -> dict[str, Any]:
+    """What decides the result of ``request``: which rows, and how many, does not decide that of a single text."""
+    fields = complete(request).model_dump()
+    if request.text is not None:
+        fields["parameters"] = {k: v for k, v in fields["parameters"].items() if k not in ("rows", "sample")}
+    return fields

@@ -14,7 +14,6 @@ from explainlab.app.sign_in import gate, signed_in
 from explainlab.app.text import plain
 from explainlab.settings import ASSETS
 
-PAGES = entries()
 _framed: ContextVar[bool] = ContextVar("framed", default=False)
 _RETRIED = "navigation_retried"
 _TAB = "tab_title"
@@ -27,7 +26,7 @@ def navigation() -> StreamlitPage:
     Without an icon of the app, Streamlit would fetch the page's icon from the network. The tab keeps its title until
     the page gives another.
     """
-    title = st.session_state.get(_TAB, PRODUCT)
+    title, home_page = st.session_state.get(_TAB, PRODUCT), entries()[0]
     st.set_page_config(page_title=title, page_icon=str(ASSETS / "icon.svg"), layout="wide")
     st.logo(ASSETS / "wordmark.svg", size="small")
     pages = [
@@ -35,17 +34,17 @@ def navigation() -> StreamlitPage:
             entry.path,
             title=entry.title,
             icon=entry.icon,
-            url_path="" if entry is PAGES[0] else entry.url,
-            default=entry is PAGES[0],
+            url_path="" if entry is home_page else entry.url,
+            default=entry is home_page,
             help=entry.help,
         )
-        for entry in PAGES
+        for entry in entries()
     ]
 
     def go_home() -> None:
         st.switch_page(pages[0], query_params=st.query_params.to_dict())
 
-    home = st.Page(go_home, url_path=PAGES[0].url, visibility="hidden")
+    home = st.Page(go_home, url_path=home_page.url, visibility="hidden")
     return st.navigation([*pages, home], position="hidden" if signed_in() is None else "sidebar")
 
 

@@ -19,7 +19,7 @@ from explainlab.service.store.runs import Visibility
 from explainlab.service.users import LOCAL
 
 if TYPE_CHECKING:
-    from explainlab.app.place import Place
+    from explainlab.app.place import PageState
 
 V = TypeVar("V", bound=AnalysisView)
 FIRST = "first"
@@ -34,7 +34,7 @@ _SHOWN = "links.shown"
 _REPLACED = "links.replaced"
 
 
-def follow(service: Service, page: Place, record: type[V], first: V | None = None) -> V | None:
+def follow(service: Service, page: PageState, record: type[V], first: V | None = None) -> V | None:
     """The view of the link in the address, the first time that ``page`` sees it; else None.
 
     ``first`` is the view behind :data:`FIRST`. A problem with the link is shown until the page shows another view.
@@ -82,12 +82,12 @@ def open_page(service: Service, path: str, view: AnalysisView) -> None:
     st.switch_page(path, query_params={"r": view_id})
 
 
-def arrive(page: Place, views: Sequence[AnalysisView], link: str) -> None:
+def arrive(page: PageState, views: Sequence[AnalysisView], link: str) -> None:
     """``page`` opens with the view of ``link``, in any of these forms; it need not be saved."""
     st.session_state[_saved(page.name)] = (views, link)
 
 
-def share(service: Service, page: Place, view: AnalysisView) -> str:
+def share(service: Service, page: PageState, view: AnalysisView) -> str:
     """The full link of ``view``, whose id goes into the address bar; empty if the view cannot be saved.
 
     A view is saved when it changes: the session remembers the last one.
@@ -155,7 +155,7 @@ def _draw_sharing(service: Service, view_id: str) -> None:
             st.error(plain(str(error)), icon=":material/error:")
 
 
-def _draw_problem(page: Place) -> None:
+def _draw_problem(page: PageState) -> None:
     """The problem with the link, while the page shows the same view as when the link was opened."""
     if _problem(page.name) not in st.session_state:
         return

@@ -19,21 +19,21 @@ from explainlab.analyses.registry import complete, get_analysis
 from explainlab.analyses.wording import counted
 from explainlab.app import links, session
 from explainlab.app.components import bring_into_view, follow_press, is_narrow, watch_narrow
-from explainlab.app.data.mapping import draw_mapping
+from explainlab.app.data_set import draw_mapping
 from explainlab.app.entries import PageEntry, analysis_pages, entries
 from explainlab.app.frame import name_tab
-from explainlab.app.place import Answer, Place
-from explainlab.app.plans.draw import draw_plan
+from explainlab.app.place import Answer, PageState
+from explainlab.app.plan import draw_plan
 from explainlab.app.question import Question
-from explainlab.app.sets.further import draw_further
-from explainlab.app.sets.opening import draw_way_back, section_of
+from explainlab.app.sets import draw_further, draw_way_back, section_of
 from explainlab.app.text import plain
-from explainlab.app.view import AnalysisView, CarriedText
+from explainlab.app.view import AnalysisView, SharedInputs
 from explainlab.errors import ExplainLabError, RequestError
 from explainlab.models.classifier import Prediction
 from explainlab.request import Request
 from explainlab.result import Result
 from explainlab.service import looks
+from explainlab.service.resolved import resolve
 from explainlab.service.service import Service
 from explainlab.service.store.made import shown_model
 
@@ -84,14 +84,14 @@ def draw_predicted(prediction: Prediction) -> None:
     st.metric("Prediction", plain(prediction.label), share, delta_color="off", delta_arrow="off")
 
 
-def views_elsewhere(text: CarriedText, here: str) -> Mapping[PageEntry, AnalysisView]:
+def views_elsewhere(text: SharedInputs, here: str) -> Mapping[PageEntry, AnalysisView]:
     """The views that show ``text`` on the pages of single texts, but for the page ``here``."""
     others = {entry: page for entry, page in analysis_pages().items() if page.name != here}
     views = {entry: page.view or page.first() for entry, page in others.items() if "text" in page.record.model_fields}
-    return {entry: _with_data(view.carrying(text), None) for entry, view in views.items()}
+    return {entry: _with_data(view.with_shared_inputs(text), None) for entry, view in views.items()}
 
 
-def draw_open_in(service: Service, text: CarriedText, here: str) -> None:
+def draw_open_in(service: Service, text: SharedInputs, here: str) -> None:
     """Buttons that ask about a text of the page ``here`` on the other pages."""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown("Open in", width="content")
@@ -101,7 +101,7 @@ def draw_open_in(service: Service, text: CarriedText, here: str) -> None:
 
 
 @dataclass(frozen=True)
-class AnalysisPage(Place):
+class AnalysisPage(PageState):
     """A page: its controls (``seed`` and ``draft``), its view's record, its first view and its button's text.
 
     ``drawn`` are the fields of the record that change no request; ``shows`` gives the view for the answer to a complete
@@ -131,7 +131,7 @@ class AnalysisPage(Place):
             self._fold(st.query_params["r"] != links.FIRST)
         elif arriving is not None and "r" not in st.query_params:
             with suppress(ExplainLabError):  # a question that this page cannot ask stays where it was
-                self._prefill((self.view or self.first()).carrying(arriving))
+                self._prefill((self.view or self.first()).with_shared_inputs(arriving))
         opened = st.query_params["r"] if view is not None else links.FIRST if self.view is None else ""
         if self.view is None:
             self.ask(service, self.first(), record=False)
@@ -210,7 +210,7 @@ class AnalysisPage(Place):
         except ExplainLabError as error:
             st.error(plain(str(error)), icon=":material/error:")
             return before
-        session.take_along(self.name, draft.carried(), self.first().carried())
+        session.remember_inputs(self.name, draft.shared_inputs(), self.first().shared_inputs())
         if self.waiting:
             return self._settle_waiting(service, draft, requests)
         if not ready:
@@ -228,7 +228,7 @@ class AnalysisPage(Place):
         """The full link that reopens ``view``: see :func:`explainlab.app.links.share`; empty while that waits."""
         return "" if self.waiting else links.share(service, self, view)
 
-    def answers_in(self, section: Place, service: Service, requests: Sequence[Request]) -> list[Answer]:
+    def answers_in(self, section: PageState, service: Service, requests: Sequence[Request]) -> list[Answer]:
         """The answers to ``requests`` in a ``section`` of this page; while the page waits, only what is stored."""
         if not self.waiting:
             return section.answer_all(service, requests)
@@ -371,7 +371,7 @@ def _with_data(view: Any, data: Any) -> Any:
 
 def _all_stored(service: Service, requests: Sequence[Request]) -> bool:
     """Return True if there are ``requests``, and all have stored results."""
-    return bool(requests) and all(service.has(request, session.user()) for request in requests)
+    return bool(requests) and all(service.has(resolve(request, session.user())) for request in requests)
 
 
 def _stored(service: Service, requests: Sequence[Request]) -> bool:
@@ -380,3 +380,38 @@ def _stored(service: Service, requests: Sequence[Request]) -> bool:
         return _all_stored(service, requests)
     except ExplainLabError:
         return False
+
+
+@dataclass(frozen=True)
+class Pressed(PageState):
+    """Where the answers of a ``page`` are asked. Its view is the one that was asked last."""
+
+    page_of: AnalysisPage
+
+    def press(self, service: Service) -> None:
+        """Ask what the controls describe (a callback); the next run of the page says what is wrong with it."""
+        with suppress(ExplainLabError):
+            view = self.page_of.draft()
+            view.requests()  # raises for what cannot be asked
+            self.page_of.fold_where_narrow()
+            self.page_of.ask(service, view)
+            self.ask(service, view)
+
+    def settle(self, service: Service) -> Any:
+        """The view to show: that of the controls, unless its answers are not there and another one was asked for.
+
+        Raises :class:`ExplainLabError` for controls that describe none.
+        """
+        page, user = self.page_of, session.user()
+        view = draft = page.draft()
+        requests = draft.requests()
+        session.remember_inputs(page.name, draft.shared_inputs(), page.first().shared_inputs())
+        asked = self.view.requests() if self.view else []
+        there = all(service.has(resolve(request, user)) for request in requests)
+        if asked and list(asked) != list(requests) and not there:
+            shown = self.view if isinstance(self.view, AnalysisView) else page.shows(asked[0])
+            if shown is not None:
+                view = shown.model_copy(update={name: getattr(draft, name) for name in page.drawn})
+        page.redraw(view)
+        page.entitle(view)
+        return view

@@ -16,6 +16,8 @@ from explainlab.errors import ExplainLabError
 from explainlab.request import Request
 from explainlab.result import Result
 from explainlab.service.jobs import Job
+from explainlab.service.limits import require_answerable
+from explainlab.service.resolved import ResolvedRequest, resolve, set_key
 from explainlab.service.service import Service
 
 
@@ -60,17 +62,18 @@ class _Memory:
     """The view that is shown, and the keys of the jobs ``requested`` for it.
 
     ``record``: a reader asked for its answers, which become runs; they were not merely opened. ``waiting`` are requests
-    that nobody has asked yet.
+    that nobody has asked yet. ``resolved`` are the requests that the service knows by now.
     """
 
     view: Any = None
     record: bool = True
     requested: set[str] = field(default_factory=set)
     waiting: tuple[Request, ...] = ()
+    resolved: list[tuple[Request, ResolvedRequest]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
-class Place:
+class PageState:
     """A page, or a section with requests of its own. ``name`` is unique in the session, which keeps its state.
 
     Each request of a view goes to the service once, when its answer is first drawn; later drawing only reads.
@@ -132,16 +135,15 @@ class Place:
         Neither, if the view waits to be asked and its result is not stored.
         """
         try:
-            user, answer = session.user(), None
+            asked, answer = self._resolved(request), None
             if request in self._memory.waiting:
-                return Answer(service.find(request, user))
-            key = service.key(request, user)
-            if key in self._memory.requested:
-                answer = service.find(request, user) or service.engine.job(key)
+                return Answer(service.find(asked))
+            if asked.key in self._memory.requested:
+                answer = service.find(asked) or service.job(asked)
             if answer is None:
                 record = self._memory.record
-                answer = service.ask(request, user, record=record, store=record or session.has_acted())
-                self._memory.requested.add(key)
+                answer = service.ask(asked, record=record, store=record or session.has_acted())
+                self._memory.requested.add(asked.key)
         except ExplainLabError as error:
             return Answer(problem=str(error))
         return _answer_of(answer)
@@ -179,8 +181,8 @@ class Place:
         if self.view is not None and request in self.view.requests():
             return self.answer(service, request)
         try:
-            user = session.user()
-            result, job = service.find(request, user), service.job(request, user)
+            asked = self._resolved(request)
+            user, result, job = session.user(), service.find(asked), service.job(asked)
         except ExplainLabError as error:
             return Answer(problem=str(error))
         if result is None and job is not None and user in job.users and not job.progress.finished:
@@ -206,9 +208,10 @@ class Place:
     def computed_again(self, service: Service, request: Request) -> Answer:
         """The result of a job that computes ``request`` anew, even if it is stored; the job is queued once."""
         try:
-            job = service.computed_again(request, session.user())
+            asked = self._resolved(request)
+            job = service.computed_again(asked)
             if job is None or not self.has_requested(job):
-                job = service.compute_again(request, session.user())
+                job = service.compute_again(asked)
                 self._memory.requested.add(job.key)
         except ExplainLabError as error:
             return Answer(problem=str(error))
@@ -246,35 +249,49 @@ class Place:
     def _stored(self, service: Service, request: Request) -> Answer:
         """The stored result, or why the request is refused; neither if it is to be computed."""
         try:
-            result = service.find(request, session.user())
+            asked = self._resolved(request)
+            result = service.find(asked)
             if result is None:
-                service.require(request, session.user())
+                require_answerable(asked.request)
             return Answer(result)
         except ExplainLabError as error:
             return Answer(problem=str(error))
 
     def _job_of_set(self, service: Service, requests: Sequence[Request]) -> Job:
-        user, record = session.user(), self._memory.record
-        key = service.set_key(requests, user)
+        asked, record = [self._resolved(request) for request in requests], self._memory.record
+        key = set_key(asked)
         job = service.engine.job(key) if key in self._memory.requested else None
         if job is None:
-            job = service.submit_set(requests, user, record, store=record or session.has_acted())
+            job = service.submit_set(asked, record, store=record or session.has_acted())
             self._memory.requested.add(key)
         return job
 
     def _leave(self, service: Service, request: Request) -> None:
         with suppress(ExplainLabError):  # a request that is refused has no job
-            job = service.job(request, session.user())
+            job = service.job(self._resolved(request))
             if job is not None:
                 service.leave(job, self.page, session.user())
 
     def _ask_ahead(self, service: Service, requests: Sequence[Request]) -> None:
         with service.engine.together():
             for request in requests:
-                key = service.key(request, session.user())
-                if key not in self._memory.requested:
-                    service.ask(request, session.user(), ahead=True, store=session.has_acted())
-                    self._memory.requested.add(key)
+                asked = self._resolved(request)
+                if asked.key not in self._memory.requested:
+                    service.ask(asked, ahead=True, store=session.has_acted())
+                    self._memory.requested.add(asked.key)
+
+    def _resolved(self, request: Request) -> ResolvedRequest:
+        """Return ``request`` as the service knows it, resolved once while the view is shown.
+
+        Its files count as they are now.
+        """
+        user, memory = session.user(), self._memory
+        for known, asked in memory.resolved:
+            if known == request and asked.user == user:
+                return asked.as_of_now()
+        asked = resolve(request, user)
+        memory.resolved.append((request, asked))
+        return asked
 
 
 def _answer_of(source: Result | Job) -> Answer:

@@ -20,13 +20,12 @@ from explainlab.models.context import how_far
 from explainlab.service import looks
 from explainlab.service.fleet.told import hands_of
 from explainlab.service.jobs import Job
-from explainlab.service.questions import is_batch
 from explainlab.service.service import Service
 from explainlab.service.store.made import shown_model
 from explainlab.workers.choice import why_away
 
 if TYPE_CHECKING:
-    from explainlab.app.place import Place
+    from explainlab.app.place import PageState
 
 _POLL_SECONDS = 0.4
 GO_ON = "Go on"
@@ -36,7 +35,7 @@ _so_far: WeakKeyDictionary[Job, tuple[Any, float]] = WeakKeyDictionary()
 """The result of what is finished of a job, and the second (monotonic) from which it may be made anew."""
 
 
-def draw_jobs(service: Service, jobs: Sequence[Job], place: Place) -> None:
+def draw_jobs(service: Service, jobs: Sequence[Job], place: PageState) -> None:
     """A row for each job of ``place``, refreshed until all have ended; when one ends or predicts, the page reruns."""
     busy = any(not job.progress.finished for job in jobs)
     st.fragment(_rows, run_every=_POLL_SECONDS if busy else None)(service, jobs, place, _changes(jobs))
@@ -58,7 +57,7 @@ def finished_so_far(job: Job) -> Any:
     return made
 
 
-def _rows(service: Service, jobs: Sequence[Job], place: Place, before: list[int]) -> None:
+def _rows(service: Service, jobs: Sequence[Job], place: PageState, before: list[int]) -> None:
     answered = any(job.progress.status == "done" for job in jobs)  # since the page last looked for its result
     if answered or _changes(jobs) != before or not all(place.has_requested(job) for job in jobs):
         links.rerun()
@@ -119,7 +118,7 @@ def _draw_running(service: Service, job: Job) -> None:
         draw_stop(job, f"cancel_{job.key}", partial(service.cancel, job.key, user()))
 
 
-def _draw_cancelled(job: Job, place: Place) -> None:
+def _draw_cancelled(job: Job, place: PageState) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         pauses = _pauses(job)
         words = f"**{plain(label(job))}** {'is paused' if pauses else 'was cancelled'}. {plain(job.progress.error)}"
@@ -127,7 +126,7 @@ def _draw_cancelled(job: Job, place: Place) -> None:
         _draw_again([job], place)
 
 
-def _draw_failed(jobs: Sequence[Job], place: Place) -> None:
+def _draw_failed(jobs: Sequence[Job], place: PageState) -> None:
     """Jobs that failed for the same reason."""
     with st.container(horizontal=True, vertical_alignment="center"):
         words = f"**{plain(', '.join(map(label, jobs)))}**: {plain(jobs[0].progress.error)}"
@@ -135,7 +134,7 @@ def _draw_failed(jobs: Sequence[Job], place: Place) -> None:
         _draw_again(jobs, place)
 
 
-def _draw_again(jobs: Sequence[Job], place: Place) -> None:
+def _draw_again(jobs: Sequence[Job], place: PageState) -> None:
     def submit_again() -> None:
         for job in jobs:
             place.submit_again(job)
@@ -171,7 +170,7 @@ def _given_up(job: Job) -> bool:
 
 def _where(service: Service, job: Job) -> str:
     """How many workers have a job that several could have."""
-    hands = hands_of(job, service.engine, service.workers) if is_batch(job.request) else 0
+    hands = hands_of(job, service.engine, service.workers) if job.asked.is_batch else 0
     several = sum(not worker.spare for worker in service.workers) > 1
     return f" on {hands} {'worker' if hands == 1 else 'workers'}" if hands and several else ""
 
@@ -186,7 +185,7 @@ def state(service: Service, job: Job) -> str:
         away = why_away(service.workers)
         before = f"{ahead} {'job' if ahead == 1 else 'jobs'} before it"
         return f"waiting for a worker. {plain(away)} It goes on by itself" if away else f"waiting, {before}"
-    counted = progress.total and is_batch(job.request)
+    counted = progress.total and job.asked.is_batch
     phase = f"{how_far(progress.done, progress.total)} {progress.phase}" if counted else progress.phase or "starting"
     if job.more:
         phase = f"{_cell(job)}, {phase}"

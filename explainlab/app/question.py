@@ -12,8 +12,8 @@ import streamlit as st
 from explainlab.analyses.parameters import RANDOM
 from explainlab.app import session
 from explainlab.app.components import draw_text_area, enter_runs
+from explainlab.app.glossary import explained
 from explainlab.app.template_editor import draw_template_editor
-from explainlab.app.words.terms import explained
 from explainlab.attribution.method import Method
 from explainlab.attribution.registry import MethodSpec, methods, parse_spec
 from explainlab.data import EXAMPLES, Row, examples_for, read_dataset

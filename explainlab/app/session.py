@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
@@ -13,7 +14,7 @@ from streamlit.typing import UploadedFile
 
 from explainlab.app.sign_in import signed_in
 from explainlab.app.text import plain
-from explainlab.app.view import CarriedText
+from explainlab.app.view import SharedInputs
 from explainlab.errors import ExplainLabError, RequestError
 from explainlab.service.users import User
 
@@ -52,28 +53,28 @@ class _Question:
     """What the controls of ``page``, the page drawn last, say."""
 
     page: str
-    carried: CarriedText
+    inputs: SharedInputs
 
 
-def take_along(page: str, carried: CarriedText, first: CarriedText) -> None:
-    """The controls of ``page`` say ``carried`` now; ``first``, with which the page opens, is not yet a reader's own."""
+def remember_inputs(page: str, inputs: SharedInputs, first: SharedInputs) -> None:
+    """The controls of ``page`` say ``inputs`` now; ``first``, with which the page opens, is not yet a reader's own."""
     before: _Question | None = st.session_state.get(_QUESTION)
-    if before is None and carried == first:
+    if before is None and inputs == first:
         return
-    kept: CarriedText = {**(before.carried if before else {}), **carried}
+    kept: SharedInputs = {**(before.inputs if before else {}), **inputs}
     st.session_state[_QUESTION] = _Question(page, kept)
 
 
-def arriving(page: str) -> CarriedText | None:
+def arriving(page: str) -> SharedInputs | None:
     """The session's question, once when its reader comes to ``page`` from another page; else None."""
     question: _Question | None = st.session_state.get(_QUESTION)
     if question is None or question.page == page:
         return None
-    st.session_state[_QUESTION] = _Question(page, question.carried)
-    return question.carried
+    st.session_state[_QUESTION] = _Question(page, question.inputs)
+    return question.inputs
 
 
-def let_go(file: UploadedFile) -> None:
+def delete_upload(file: UploadedFile) -> None:
     """Delete an upload that a page has read, which Streamlit would keep until the session ends."""
     context = get_script_run_ctx()
     if context is not None:
@@ -90,3 +91,8 @@ def guarded(act: Callable[..., None]) -> Callable[..., None]:
             st.error(plain(str(error)), icon=":material/error:")
 
     return callback
+
+
+def timezone() -> ZoneInfo:
+    """Return the time zone of the browser."""
+    return ZoneInfo(st.context.timezone or "UTC")

@@ -10,8 +10,7 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from explainlab.app.components import component
-from explainlab.app.hosted.door import CLOSED, why_not_local
-from explainlab.app.hosted.uploads import WaitingUploads, proof_of
+from explainlab.app.hosted import CLOSED, WaitingUploads, proof_of, why_not_local
 from explainlab.app.text import plain
 from explainlab.errors import ResourceError
 from explainlab.request import digest

@@ -19,7 +19,7 @@ MOST_FURTHER = 20
 """Further models, and further data sets."""
 
 
-class CarriedText(TypedDict, total=False):
+class SharedInputs(TypedDict, total=False):
     """What one page hands to another: a model, a text or a data set, what is asked of it, and how it is drawn.
 
     Those of :data:`_TRAVELS` travel with the reader from page to page, the others only with a text that is opened
@@ -45,10 +45,10 @@ class CarriedText(TypedDict, total=False):
 _TRAVELS = ("model", "text", "text_pair", "target", "unit", "source", "columns", "classes")
 
 
-def carried_by(record: BaseModel) -> CarriedText:
+def carried_by(record: BaseModel) -> SharedInputs:
     """What travels from a view or a request to another page."""
     fields = {name: getattr(record, name) for name in _TRAVELS if name in type(record).model_fields}
-    return cast(CarriedText, fields)
+    return cast(SharedInputs, fields)
 
 
 def beginning(text: str) -> str:
@@ -132,7 +132,7 @@ class AnalysisView(BaseModel, ABC):
     @property
     def cells(self) -> list[tuple[str, str]]:
         """Every model with every data set that it studies."""
-        return [] if self.chosen is None else self.chosen.cells_with(self.carried()["model"])
+        return [] if self.chosen is None else self.chosen.cells_with(self.shared_inputs()["model"])
 
     def of_cell(self, model: str, source: str) -> Self:
         """The view of one model and one data set alone."""
@@ -167,21 +167,21 @@ class AnalysisView(BaseModel, ABC):
 
     def begin(self) -> str:
         """How the text begins; empty without a text."""
-        return beginning(self.carried().get("text", ""))
+        return beginning(self.shared_inputs().get("text", ""))
 
     def line(self) -> str:
         """The question in a line: the model, how the text begins, and the methods."""
-        fields, begin = self.carried(), self.begin()
+        fields, begin = self.shared_inputs(), self.begin()
         parts = [model_name(fields["model"]), f"“{begin}”" if begin else "", ", ".join(self.method_labels())]
         return " · ".join(part for part in parts if part)
 
-    def carried(self) -> CarriedText:
+    def shared_inputs(self) -> SharedInputs:
         """What travels from it to another page."""
         return carried_by(self)
 
-    def carrying(self, carried: CarriedText) -> Self:
-        """This view with what it can take of ``carried``."""
-        fields = {name: value for name, value in carried.items() if name in type(self).model_fields}
+    def with_shared_inputs(self, inputs: SharedInputs) -> Self:
+        """This view with what it can take of ``inputs``."""
+        fields = {name: value for name, value in inputs.items() if name in type(self).model_fields}
         return self.model_copy(update=fields)
 
 

@@ -80,22 +80,21 @@ def explain(
 
 def answer(classifier: Classifier, request: Request, context: RunContext | None = None) -> Attribution:
     """Return the attribution for ``request``, whose model is the loaded ``classifier``."""
-    return answer_targets(classifier, [request], context)[0]
+    return answer_targets(classifier, [complete(request)], context)[0]
 
 
 def answer_targets(
-    classifier: Classifier, requests: Sequence[Request], context: RunContext | None = None
+    classifier: Classifier, requests: Sequence[CompleteRequest], context: RunContext | None = None
 ) -> list[Attribution]:
     """Return the attributions for ``requests`` that differ only in their target; batched methods run them together."""
-    whole = [complete(request) for request in requests]
-    method, context = get_method(whole[0].question), context or RunContext()
-    parameters = parse(method, whole[0].parameters)
+    method, context = get_method(requests[0].question), context or RunContext()
+    parameters = parse(method, requests[0].parameters)
     method.require(classifier, parameters)
-    encoding = classifier.encode(whole[0].single_text, whole[0].text_pair)
-    passes = method.passes(parameters, TextSize.of(encoding, whole[0].unit), classifier.model.depth) * len(whole)
+    encoding = classifier.encode(requests[0].single_text, requests[0].text_pair)
+    passes = method.passes(parameters, TextSize.of(encoding, requests[0].unit), classifier.model.depth) * len(requests)
     work = expected_work(passes, len(encoding), classifier.architecture)
     context.expect(work, not method.adaptive(parameters))
-    return attribute_many(classifier, [encoding] * len(whole), method, whole, context)
+    return attribute_many(classifier, [encoding] * len(requests), method, requests, context)
 
 
 def request_for(

@@ -65,21 +65,21 @@ class Bars:
 
 
 def sorted_bars(attribution: Attribution) -> Bars:
-    """The scores, the largest first, a bar a feature; those beyond the first 15 are summed."""
+    """Return the scores as bars, the largest first, one for each feature; one bar sums those beyond the first 15."""
     title = f"Scores by {method_label(attribution)}, the largest first"
     return Bars(title, f"Score for {attribution.target.label}", tuple(_features(attribution)))
 
 
 def has_waterfall(attribution: Attribution) -> bool:
-    """Whether its scores are promised to add up to a change of the output."""
+    """Return True if its method promises that the scores add up to a change of the output."""
     return attribution.signed and attribution.completeness is not None
 
 
 def waterfall_bars(attribution: Attribution) -> Bars:
-    """From the output where all scores start, over the features, to the output for the text.
+    """Return bars from the output where all scores start, over the features, to the output for the text.
 
-    What the scores miss of the sum that the method promises has a bar of its own. Of a logit, and of the difference of
-    two classes, only the change is known. Needs :func:`has_waterfall`.
+    The difference between the sum of the scores and the promised sum has its own bar. For a logit, and for the
+    difference of two classes, only the change is known. Needs :func:`has_waterfall`.
     """
     sums, output, label = attribution.completeness, attribution.request.output, attribution.target.label
     assert sums is not None
@@ -97,12 +97,12 @@ def waterfall_bars(attribution: Attribution) -> Bars:
 
 
 def first_bars(attribution: Attribution) -> Bars:
-    """The waterfall where there is one, else the sorted scores."""
+    """Return the waterfall if there is one, else the sorted scores."""
     return waterfall_bars(attribution) if has_waterfall(attribution) else sorted_bars(attribution)
 
 
 def _features(attribution: Attribution) -> list[Bar]:
-    """A bar a content feature, the largest first; those beyond the first 15 in one."""
+    """Return a bar for each content feature, the largest first; one bar has all beyond the first 15."""
     content = np.flatnonzero(attribution.content)
     scores = attribution.scores if attribution.signed else np.abs(attribution.scores)
     order = content[np.argsort(-np.abs(scores[content]), kind="stable")].tolist()
@@ -117,7 +117,7 @@ def _features(attribution: Attribution) -> list[Bar]:
 
 
 def _rest(attribution: Attribution) -> Iterable[Bar]:
-    """The special tokens together, and what the scores miss of the promised sum, where they can be seen."""
+    """Yield a bar for all special tokens and one for the rest of the promised sum, if large enough to see."""
     sums = attribution.completeness
     assert sums is not None
     scale = max(abs(sums.expected), float(np.abs(attribution.scores).max(initial=0.0)))

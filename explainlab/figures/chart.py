@@ -32,7 +32,7 @@ _TICKS = [m * 10**e for e in range(7) for m in (1, 2, 5)]
 
 @dataclass(frozen=True)
 class Style:
-    """How a line is drawn, and its label in the legend."""
+    """The look of a line, and its label in the legend."""
 
     label: str
     color: str
@@ -52,7 +52,7 @@ STYLES = {
 
 COLORS = (BLUE, RED, *(STYLES[name].color for name in ("midpoint", "trapezoid", "left", "adaptive")))
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "star", "triangle-down")
-"""Of lines that are no rule's, in turn."""
+"""Symbols of lines without a style above, in turn."""
 
 
 @dataclass(frozen=True)
@@ -71,24 +71,24 @@ class Chart:
     notes: tuple[str, ...] = ()
 
     def to_csv(self) -> str:
-        """The rows as CSV; a text that a spreadsheet would read as a formula gets a leading apostrophe."""
+        """Return the rows as CSV; a text that a spreadsheet would read as a formula gets a leading apostrophe."""
         rows = [{k: inert(v) if isinstance(v, str) else v for k, v in row.items()} for row in self.rows]
         table: str = pd.DataFrame(rows).to_csv(index=False, lineterminator="\r\n")
         return table
 
     def to_json(self) -> str:
-        """``{"title", "finding", "notes", "rows"}``; the finding is the chart in words."""
+        """Return ``{"title", "finding", "notes", "rows"}``; the finding is the chart in words."""
         body = {"title": self.title, "finding": self.alt, "notes": list(self.notes), "rows": self.rows}
         return json.dumps(body, ensure_ascii=False, allow_nan=False, indent=2)
 
     def to_html(self) -> str:
-        """A standalone page, the chart in words and the interactive figure; it loads nothing from the network."""
+        """Return a standalone page with the chart in words and the interactive figure; it needs no network."""
         page: str = self.on_paper().to_html(include_plotlyjs=True, full_html=True)
         words = f'<body>\n<p style="font-family: sans-serif">{html.escape(self.alt)}</p>'
         return page.replace("<body>", words, 1)
 
     def on_paper(self) -> go.Figure:
-        """The figure on white, with its title."""
+        """Return the figure on white, with its title."""
         paper = go.Figure(self.figure)
         top = {"automargin": True, "yref": "container", "y": 1, "yanchor": "top", "pad": {"t": 12}}
         title = {"text": shown(self.title), **top}
@@ -96,12 +96,12 @@ class Chart:
 
     @property
     def config(self) -> dict[str, Any]:
-        """Plotly's configuration: few buttons; images are saved as SVG under the chart's name."""
+        """Plotly's configuration: few buttons, and images as SVG under the chart's name."""
         return {**_TOOLBAR, "toImageButtonOptions": {"format": "svg", "filename": self.name}}
 
 
 def layout(x: str, y: str, height: int = 420, **more: Any) -> go.Layout:
-    """The layout of every chart: titled axes, a legend below, a transparent background."""
+    """Return the layout of every chart: titled axes, a legend below, a transparent background."""
     axis = {"automargin": True, "zeroline": False}
     return go.Layout(
         height=height,
@@ -117,21 +117,21 @@ def layout(x: str, y: str, height: int = 420, **more: Any) -> go.Layout:
 
 
 def log_steps(figure: go.Figure, values: Sequence[float]) -> None:
-    """A logarithmic x axis for step counts, with ticks at a few round numbers."""
+    """Make the x axis logarithmic for step counts, with ticks at a few round numbers."""
     low, high = min(values), max(values)
     ticks = [tick for tick in _TICKS if low / 1.5 <= tick <= high * 1.5]
     figure.update_xaxes(type="log", tickvals=ticks, ticktext=[f"{tick:,}" for tick in ticks])
 
 
 def log_percent(figure: go.Figure, values: Sequence[float]) -> None:
-    """A logarithmic y axis for percentages, with a tick at each power of ten."""
+    """Make the y axis logarithmic for percentages, with a tick at each power of ten."""
     figure.update_yaxes(type="log", dtick=1, ticksuffix="%", exponentformat="none", tickformat="~g")
     if values and max(values) / min(values) < 10:  # within a decade there may be no power of ten
         figure.update_yaxes(dtick="D2")
 
 
 def limit_line(figure: go.Figure, tolerance: float) -> None:
-    """A dashed line at ``tolerance``, labelled in percent (for a logarithmic y axis)."""
+    """Draw a dashed line at ``tolerance``, labelled in percent (for a logarithmic y axis)."""
     figure.add_hline(y=100 * tolerance, line={"color": GREY, "width": 1.5, "dash": "dash"})
     place = {"xref": "paper", "x": 1, "xanchor": "right", "y": math.log10(100 * tolerance), "yanchor": "bottom"}
     figure.add_annotation(text=f"{100 * tolerance:g}%", showarrow=False, font={"color": GREY}, **place)
@@ -146,7 +146,7 @@ def add_band(
     group: str,
     opacity: float = 0.15,
 ) -> None:
-    """The area between ``low`` and ``high`` in a faint ``color``; it comes and goes with the legend's ``group``."""
+    """Fill the area between ``low`` and ``high`` with a faint ``color``; the legend's ``group`` shows and hides it."""
     r, g, b = (int(color[i : i + 2], 16) for i in (1, 3, 5))
     figure.add_scatter(
         x=[*x, *reversed(x)],
@@ -172,7 +172,7 @@ def add_cells(
     low: float = 0.0,
     faint_from: int | None = None,
 ) -> None:
-    """A matrix, its first row on top: cells [rows][columns] coloured by ``values`` from ``low`` to 1.
+    """Draw a matrix, its first row on top: cells [rows][columns] coloured by ``values`` from ``low`` to 1.
 
     ``colors`` are at shares of that range. A cell has one of ``texts`` in it (empty: no cell has) and of ``hover``. All
     words are plain text, in one line or several. From the row ``faint_from`` on, texts are fainter.
@@ -207,13 +207,13 @@ def add_cells(
 
 
 def hatched(scores: Sequence[float]) -> dict[str, Any]:
-    """Plotly's pattern of bars: those below 0 are hatched, so that their sign needs no colour."""
+    """Return Plotly's pattern of bars: those below 0 are hatched, so that their sign needs no colour."""
     shapes = ["/" if score < 0 else "" for score in scores]
     return {"shape": shapes, "fillmode": "overlay", "fgopacity": 0.45, "size": 7, "solidity": 0.2}
 
 
 def percent(share: float | None) -> str:
-    """``share`` as a percentage with two significant digits; a dash for None."""
+    """Return ``share`` as a percentage with two significant digits; a dash for None."""
     if share is None:
         return "–"
     value = 100 * share
@@ -221,17 +221,17 @@ def percent(share: float | None) -> str:
 
 
 def shortened(text: str, most: int) -> str:
-    """``text``; a long one cut to ``most`` characters with an ellipsis."""
+    """Return ``text``, cut to ``most`` characters with an ellipsis if it is longer."""
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def shown(text: str) -> str:
-    """``text`` escaped for Plotly, which interprets some HTML, but knows no names of quotes."""
+    """Return ``text`` escaped for Plotly, which interprets some HTML, but knows no names of quotes."""
     return html.escape(text, quote=False)
 
 
 def wrapped(text: str, width: int = NAME) -> str:
-    """``text`` for Plotly in lines of at most ``width`` characters, so that it fits a phone."""
+    """Return ``text`` for Plotly in lines of at most ``width`` characters, so that it fits a phone."""
     return "<br>".join(map(shown, textwrap.wrap(text, width)))
 
 
@@ -242,13 +242,13 @@ def name_rows(figure: go.Figure, names: Sequence[str], top: float = -0.5) -> Non
 
 
 def _words(text: str) -> str:
-    """The words of a cell: all lines but the first are small."""
+    """Return the words of a cell for Plotly; all lines but the first are small."""
     first, *rest = text.split("\n")
     return "<br>".join([shown(first), *(f'<span style="font-size: 11px">{shown(line)}</span>' for line in rest)])
 
 
 def _lines(text: str) -> str:
-    """``text`` escaped, its line breaks kept."""
+    """Return ``text`` escaped for Plotly, with its line breaks."""
     return shown(text).replace("\n", "<br>")
 
 
@@ -269,7 +269,7 @@ class HasInterval(Protocol):
 
 
 def error_bars(values: Sequence[HasInterval], scale: float = 1.0) -> dict[str, Any] | None:
-    """Plotly's error bars for means with their intervals, times ``scale``; None if no value has an interval."""
+    """Return Plotly's error bars for means with their intervals, times ``scale``; None if there are no intervals."""
     if all(value.low is None for value in values):
         return None
     return {
@@ -283,5 +283,5 @@ def error_bars(values: Sequence[HasInterval], scale: float = 1.0) -> dict[str, A
 
 
 def _length(mean: float | None, end: float | None) -> float:
-    """How far an interval goes from its mean to an end; 0 without an interval."""
+    """Return the distance from a mean to an end of its interval; 0 without an interval."""
     return 0.0 if mean is None or end is None else abs(end - mean)

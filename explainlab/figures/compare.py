@@ -73,7 +73,7 @@ def compare(first: Attribution, second: Attribution, palette: str = DEFAULT) -> 
 
 
 def map_difference(stored: Attribution, again: Attribution) -> Difference | None:
-    """The difference between the scores of ``again`` and ``stored``; None if their features differ."""
+    """Return the difference between the scores of ``again`` and ``stored``; None if their features differ."""
     if [(f.part, f.start, f.end) for f in stored.features] != [(f.part, f.start, f.end) for f in again.features]:
         return None
     largest = float(np.abs(stored.scores - again.scores).max(initial=0.0))
@@ -81,7 +81,7 @@ def map_difference(stored: Attribution, again: Attribution) -> Difference | None
 
 
 def table_difference(stored: dict[str, Any], again: dict[str, Any]) -> Difference | None:
-    """The difference of the column that differs most between two analyses' bodies; None if their shapes differ.
+    """Return the difference of the column that differs most between two analyses' bodies; None if shapes differ.
 
     Lists in the bodies may be iterators of lists, which are read part by part.
     """
@@ -96,12 +96,12 @@ def table_difference(stored: dict[str, Any], again: dict[str, Any]) -> Differenc
 
 
 def _relative(largest: float, size: float) -> float:
-    """The ``largest`` difference beside the largest number; infinite if only that is 0."""
+    """Return the ``largest`` difference relative to the largest number; infinite if only that number is 0."""
     return largest / size if size else float("inf") if largest else 0.0
 
 
 def _shared(first: Attribution, second: Attribution) -> tuple[list[int], list[int]]:
-    """Indices, in each attribution, of the content features that occur in both in the same order."""
+    """Return the indices, in each attribution, of the content features that occur in both in the same order."""
     ours, theirs = (np.flatnonzero(attribution.content).tolist() for attribution in (first, second))
     our_words = [(first.features[i].part, first.features[i].text) for i in ours]
     their_words = [(second.features[i].part, second.features[i].text) for i in theirs]
@@ -111,7 +111,7 @@ def _shared(first: Attribution, second: Attribution) -> tuple[list[int], list[in
 
 
 def _numbers(body: Any, name: str = "") -> Iterator[tuple[str, float]]:
-    """Every number in ``body`` with its dotted name, by name; list indices are not part of names."""
+    """Yield every number in ``body`` with its dotted name, by name; list indices are not part of names."""
     if isinstance(body, dict):
         for part, value in sorted(body.items()):
             yield from _numbers(value, f"{name}.{part}" if name else str(part))

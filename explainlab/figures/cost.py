@@ -25,9 +25,9 @@ from explainlab.figures.chart import (
 
 @dataclass(frozen=True)
 class CostPoint:
-    """A method with its ``label``: what it costs, in ``passes`` for each text, and how good it is.
+    """A method with its ``label``, its cost in ``passes`` for each text, and its quality.
 
-    ``facts`` are more about it, for the table of the chart.
+    ``facts`` are further columns of the chart's table.
     """
 
     method: str
@@ -41,9 +41,10 @@ class CostPoint:
 def cost_chart(
     points: Sequence[CostPoint], quality: str, higher_is_better: bool, name: str, grey: str, axis: str = ""
 ) -> Chart:
-    """The ``quality`` of every point against its passes, on a logarithmic axis; the method ``grey`` is grey.
+    """Return a chart of the ``quality`` of every point against its passes, on a logarithmic axis; the method ``grey``
+    is grey.
 
-    ``axis`` is the title of the axis of the quality, where that is not ``quality``.
+    ``axis`` is the title of the axis of quality (empty: ``quality``).
     """
     styles = color_symbols((point.method for point in points), grey)
     figure = go.Figure(layout=layout("Passes for each text (forward and backward)", shown(axis or quality)))
@@ -81,14 +82,14 @@ def cost_chart(
 
 
 def color_symbols(methods: Iterable[str], grey: str) -> dict[str, tuple[str, str]]:
-    """Colour and symbol by method; the method ``grey`` is grey."""
+    """Return colour and symbol by method; the method ``grey`` is grey."""
     others = [method for method in dict.fromkeys(methods) if method != grey]
     styles = {name: (COLORS[i % len(COLORS)], SYMBOLS[i % len(SYMBOLS)]) for i, name in enumerate(others)}
     return {**styles, grey: (GREY, "cross")}
 
 
 def pareto_front(costs: Sequence[float], merits: Sequence[float]) -> list[int]:
-    """The indices, by rising cost, of the points that none matches at the same cost or less; of equals the first."""
+    """Return the indices, by rising cost, of the points that no other matches at the same or a lower cost."""
     front: list[int] = []
     for i in sorted(range(len(costs)), key=lambda i: (costs[i], -merits[i])):
         if not front or merits[i] > merits[front[-1]]:

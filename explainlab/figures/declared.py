@@ -1,4 +1,4 @@
-"""What an analysis declares of its pictures: charts of a text's or a data set's result, and heatmaps of its text."""
+"""The pictures that an analysis declares: charts of a text's or a data set's result, and heatmaps of its text."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class Map:
 
 @dataclass(frozen=True)
 class Figures:
-    """What a result can be shown by, each under a ``name`` of its own; ``none`` says why there is no chart.
+    """All pictures of one result by name; ``none`` says why there is no chart.
 
-    ``files`` are texts to be downloaded with it, by the names of their files.
+    ``files`` maps names of files to their texts, which readers download with the result.
     """
 
     charts: dict[str, Chart]
@@ -36,8 +36,8 @@ class Figures:
 class StudyFigures:
     """The pictures of one analysis: charts ``of_text`` and ``of_data`` (None: it has no such result), and ``maps``.
 
-    ``none`` says when there is no chart. ``files`` of a data set's result are more that it can be read in, by name.
-    ``component`` makes the document of the page's own component of a result, in a palette; empty for a result without.
+    ``none`` says when there is no chart. ``files`` makes further files of a data set's result, by name. ``component``
+    makes the document of the page's component for a result, in a palette; empty for a result without a component.
     """
 
     of_text: Callable[[Any], Iterable[Chart]] | None = None
@@ -48,7 +48,7 @@ class StudyFigures:
     component: Callable[[Any, str], str] = lambda result, palette: ""
 
     def draw(self, result: Result) -> Figures:
-        """All pictures of ``result``."""
+        """Return all pictures of ``result``."""
         is_text = result.request.text is not None
         draw = self.of_text if is_text else self.of_data
         charts = {chart.name: chart for chart in (draw(result) if draw else ())}
@@ -58,5 +58,5 @@ class StudyFigures:
 
 
 def keyed(key: str, chart: Chart) -> Chart:
-    """One of several such charts, with ``key`` in its name."""
+    """Return ``chart`` with ``key`` at the end of its name, to tell it from others of its kind."""
     return replace(chart, name=f"{chart.name}-{key}")

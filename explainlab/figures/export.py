@@ -1,12 +1,12 @@
-"""Attributions as files: SVG, HTML, CSV and JSON. All text is escaped."""
+"""Attributions as files, SVG, HTML, CSV and JSON, and as code that reproduces them. All text is escaped."""
 
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -15,27 +15,25 @@ import pandas as pd
 
 from explainlab.attribution.records import Attribution
 from explainlab.figures.bars import first_bars
-from explainlab.figures.facts import settings, sum_words
-from explainlab.figures.heatmap import Heatmap, heatmap, heatmaps, method_label, number
+from explainlab.figures.heatmap import Heatmap, heatmap, heatmaps, method_label, number, settings, sum_words
 from explainlab.figures.palette import DEFAULT, PALETTES
 from explainlab.figures.svg import draw_svg
 from explainlab.models.reading_warnings import share_words
+from explainlab.request import Request
 from explainlab.result import with_verdict
 from explainlab.settings import ASSETS
 
-COMPONENTS = ASSETS / "components"
-"""The scripts and styles that pages share."""
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
 def to_svg(attribution: Attribution, palette: str = DEFAULT, limit: float | None = None) -> str:
-    """A heatmap as a standalone SVG for white paper; ``limit`` is the score of full colour (None: the largest)."""
+    """Return a heatmap as an SVG for white paper; ``limit`` is the score of full colour (None: the largest)."""
     return draw_svg(heatmap(attribution, palette, limit))
 
 
 @dataclass(frozen=True)
 class ReportMap:
-    """A map of a report: an attribution, ``drawn`` as on its page, its title, and whether to ``trust`` it in words."""
+    """A map of a report: an attribution, its heatmap, its title, and advice in words on how far to ``trust`` it."""
 
     attribution: Attribution
     drawn: Heatmap
@@ -50,9 +48,9 @@ def report_maps(
     trust: Sequence[str] = (),
     top_k: int = 0,
 ) -> list[ReportMap]:
-    """Attributions of one text with their heatmaps, titled by method and class; ``shared``: on one scale.
+    """Return attributions of one text with their heatmaps, titled by method and class; ``shared``: on one scale.
 
-    ``trust`` says of each whether to trust it (empty: nothing is known). Maps mark their ``top_k`` highest scores.
+    ``trust`` is the advice on each map (empty: none). Maps mark their ``top_k`` highest scores.
     """
     drawn, words = heatmaps(attributions, palette, shared, top_k), trust or [""] * len(attributions)
     maps = zip(attributions, drawn, words, strict=True)
@@ -68,10 +66,10 @@ def to_html(
     facts: Mapping[str, str] = MappingProxyType({}),
     snippets: Sequence[str] = (),
 ) -> str:
-    """A standalone document about one text: its prediction, and ``maps`` with bars, settings, checks and scores.
+    """Return a standalone document about one text: its prediction, and ``maps`` with bars, settings, checks and scores.
 
-    It has no scripts and no external resources. ``verdict`` is the answer in words, ``facts`` what else is known
-    of the text, by name, and ``snippets`` are code that reproduces the numbers.
+    It has no scripts and no external resources. ``verdict`` is the answer in words, ``facts`` are more about
+    the text, by name, and ``snippets`` are code that reproduces the numbers.
     """
     attributions = [entry.attribution for entry in maps]
     shared = shared_warnings(attributions)
@@ -104,13 +102,13 @@ def to_html(
 
 
 def shared_warnings(attributions: Sequence[Attribution]) -> list[str]:
-    """The warnings that all ``attributions`` have: they are about the text, or there is only one map."""
+    """Return the warnings that all ``attributions`` have: they are about the text, or there is only one map."""
     first, *others = [attribution.warnings for attribution in attributions]
     return [warning for warning in first if all(warning in other for other in others)]
 
 
 def token_words(attribution: Attribution) -> str:
-    """How many tokens the model read, a prompt's counted apart."""
+    """Return the number of tokens that the model read, those of a prompt apart."""
     prompt = sum(len(feature.ids) for feature in attribution.features if feature.prompt)
     own = sum(len(feature.ids) for feature in attribution.features) - prompt
     words = f"{own:,} token{'' if own == 1 else 's'}"
@@ -118,13 +116,13 @@ def token_words(attribution: Attribution) -> str:
 
 
 def label_share_words(attribution: Attribution) -> str:
-    """How much the label words hold together; empty for a model without a prompt."""
+    """Return the probability of all label words together; empty for a model without a prompt."""
     share = attribution.label_share
     return "" if share is None else f"{share_words(share)} of the next token"
 
 
 def to_csv(*attributions: Attribution, top_k: int = 0) -> str:
-    """A table with a row for every feature of every attribution; numbers in full precision.
+    """Return a table with a row for every feature of every attribution; numbers have full precision.
 
     With ``top_k``, the column ``top`` has the places of the features of highest score, 1 for the highest.
     A text that a spreadsheet would read as a formula gets a leading apostrophe.
@@ -146,7 +144,7 @@ def to_csv(*attributions: Attribution, top_k: int = 0) -> str:
 
 
 def to_json(attributions: Sequence[Attribution], verdict: str = "", top_k: int = 0) -> str:
-    """``{"verdict": ..., "attributions": [...]}``, each in the form of :meth:`Attribution.to_json`.
+    """Return ``{"verdict": ..., "attributions": [...]}``, each in the form of :meth:`Attribution.to_json`.
 
     ``verdict`` is the answer in words; an empty one is left out. With ``top_k``, ``top`` holds for each attribution the
     indices of its features of highest score, the highest first. Raises ``ValueError`` for scores that are not finite.
@@ -157,18 +155,51 @@ def to_json(attributions: Sequence[Attribution], verdict: str = "", top_k: int =
     return json.dumps(body, ensure_ascii=False, allow_nan=False, indent=2)
 
 
-def render(template: str, styles: Sequence[str], folder: Path = COMPONENTS, **values: Any) -> str:
-    """A standalone document from ``assets/templates``, with these components' styles; whatever enters is escaped.
+def python_code(result: Attribution) -> str:
+    """Return Python code that reproduces ``result``; all values are literals."""
+    request = result.request
+    arguments = {
+        "method": request.question,
+        **({"text_pair": request.text_pair} if request.text_pair is not None else {}),
+        "target": result.target.label,
+        "output": request.output,
+        "unit": request.unit,
+        "seed": request.seed,
+        **_parameters(request),
+    }
+    written = "\n".join(f"    {name}={value!r}," for name, value in arguments.items())
+    dtype = "" if request.dtype == "float32" else f", dtype={request.dtype!r}"
+    return (
+        "import explainlab\n\n"
+        f"classifier = explainlab.load_model({request.model!r}{dtype})\n"
+        f"result = explainlab.explain(\n    classifier,\n    {request.text!r},\n{written}\n)\n"
+        "print(result.to_frame())\n"
+    )
 
-    Styles are found as by :func:`component_file`.
-    """
-    style = "\n".join(component_file(f"{name}.css", folder) for name in styles)
+
+def command_line(result: Attribution) -> str:
+    """Return a POSIX shell command that reproduces ``result``."""
+    request = result.request
+    words = ["python", "-m", "explainlab", "explain", "--model", request.model, "--text", request.single_text]
+    if request.text_pair is not None:
+        words += ["--text-pair", request.text_pair]
+    words += ["--method", request.question]
+    for name, value in _parameters(request).items():
+        words += ["--set", f"{name}={value}"]
+    words += ["--target", result.target.label, "--output", request.output, "--unit", request.unit]
+    words += ["--seed", str(request.seed), "--dtype", request.dtype, "--json"]
+    return shlex.join(words)
+
+
+def render(template: str, styles: Sequence[str], **values: Any) -> str:
+    """Return a standalone document from ``assets/templates`` with these components' styles; all values are escaped."""
+    style = "\n".join(component_file(f"{name}.css") for name in styles)
     return _environment().get_template(template).render(style=style, **values)
 
 
 @cache
 def _environment() -> jinja2.Environment:
-    """What keeps each template that was read once."""
+    """Return the Jinja environment, which caches templates."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(ASSETS / "templates"),
         autoescape=True,
@@ -180,12 +211,16 @@ def _environment() -> jinja2.Environment:
     return environment
 
 
-def component_file(name: str, folder: Path = COMPONENTS) -> str:
-    """A script or style of ``folder``, or else of those that pages share."""
-    path = folder / name
-    return (path if path.is_file() else COMPONENTS / name).read_text(encoding="utf-8")
+def component_file(name: str) -> str:
+    """Return a script or style of ``assets/components``."""
+    return (ASSETS / "components" / name).read_text(encoding="utf-8")
 
 
 def inert(text: str) -> str:
-    """``text`` for a table cell; what a spreadsheet would read as a formula gets a leading apostrophe."""
+    """Return ``text`` for a table cell, with an apostrophe before a text that a spreadsheet would read as a formula."""
     return f"'{text}" if text.startswith(_FORMULA_STARTS) else text
+
+
+def _parameters(request: Request) -> dict[str, Any]:
+    """Return the parameters without empty texts, which are defaults."""
+    return {name: value for name, value in request.parameters.items() if value != ""}

@@ -19,19 +19,19 @@ from typing import Any
 import numpy as np
 import regex
 import scipy.stats
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from explainlab.attribution.records import Attribution
-from explainlab.attribution.registry import request_label
+from explainlab.attribution.registry import methods, request_label
+from explainlab.declared import parse
 from explainlab.errors import RequestError
-from explainlab.figures.frames import FrameToken, Record
 from explainlab.figures.palette import DEFAULT, PALETTES
 from explainlab.models.reading_warnings import cut_words
 from explainlab.request import digest
 from explainlab.text.units import Feature, words
 
 CLEAR = 0.1  # signs conflict where both scores are at least this share of their limits
-LEAST_SHARE = 0.005  # of the total |score|, below which the special tokens' share is not told
+LEAST_SHARE = 0.005  # the smallest share of the total |score| that a heatmap names for its special tokens
 PLACEHOLDER = "◌"  # drawn for a token without visible characters
 SPREAD = "bar under a token: spread over members (a full bar is {})"
 _BIDI_CONTROLS = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
@@ -39,14 +39,42 @@ _JOINING = regex.compile(r"(?<=[\p{Extended_Pictographic}\p{Emoji_Modifier}\ufe0
 _BLANKS = {" ": "·", "\u00a0": "·", "\t": "⇥", "\n": "⏎\n", "\r": "␍"}
 
 
+class Record(BaseModel):
+    """A frozen payload; numbers must be finite, as in JSON."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class FrameToken(Record):
+    """The fields of a drawn token that differ between frames, which draw the same text with other scores.
+
+    ``share`` and ``rank`` are None for special tokens; ``strength`` is |score| / limit, at most 1; ``clipped``: it was
+    more than 1; ``value`` and ``error_value`` are score and error as text.
+    """
+
+    score: float
+    error: float | None
+    value: str
+    error_value: str | None
+    share: float | None
+    rank: int | None
+    strength: float
+    clipped: bool = False
+
+    @classmethod
+    def of(cls, token: FrameToken) -> FrameToken:
+        """Return these fields of ``token``."""
+        return cls(**token.model_dump(include=set(cls.model_fields)))
+
+
 class Token(FrameToken):
-    """A feature as it is drawn.
+    """A drawn feature.
 
     ``before``: the plain text between the previous feature and this one; ``shown``: the text to draw; ``name``: the
     same with invisible characters spelled out; ``joined``: it continues the word of the previous token; ``isolated``:
     it has characters that would change the text direction of its neighbours; ``part``: its paragraph (0 the text, 1
     the second text); ``prompt``: it belongs to a template around the text (such tokens are special too). ``conflict``:
-    what the mark ≠ on it means, such as "KernelSHAP gives the opposite sign" (empty: no mark); ``spread_value``: how
+    the meaning of its mark ≠, such as "KernelSHAP gives the opposite sign" (empty: no mark); ``spread_value``: how
     far the members of an ensemble differ in it, and ``band``, its share of the limit, at most 1 (None: no ensemble);
     ``top``: its place among the features of highest score that are marked, 1 for the highest (0: not marked);
     ``told``: pairs of name and value that the token's card shows instead of score, share and rank.
@@ -82,16 +110,16 @@ class Paragraph(Record):
 
 
 class Heatmap(Record):
-    """An attribution as it is drawn.
+    """A drawn attribution.
 
     ``key``: a digest of the features, equal for heatmaps of the same tokens; ``limit``: the score of full colour;
     ``limit_value``: the same as text; ``explained``: which output of the model the scores explain, in words (empty:
     none); ``shared``: other heatmaps use this limit too; ``cut`` says how much did not fit (empty: all did);
     ``special_share``: the special tokens' share of the total |score| (None if a total means nothing or it is about 0)
-    and ``special_name``, what they are called; ``colors``: the hues by theme; ``mark``: what its marks ≠ mean;
-    ``scale_label``: the label of a scale without signs; ``spread_label``: what the bars under its tokens mean (empty:
-    there are none); ``top_label``: which tokens are marked as the highest (empty: none are); ``contradiction``: says
-    that the scores together speak against the predicted class (empty: they do not).
+    and ``special_name``, their name; ``colors``: the hues by theme; ``mark``: the meaning of its marks ≠;
+    ``scale_label``: the label of a scale without signs; ``spread_label``: the meaning of the bars under its tokens
+    (empty: there are none); ``top_label``: which tokens are marked as the highest (empty: none are); ``contradiction``:
+    says that the scores together speak against the predicted class (empty: they do not).
     """
 
     key: str
@@ -124,7 +152,7 @@ class Heatmap(Record):
 
     @property
     def has_conflicts(self) -> bool:
-        """Whether any token has a mark ≠."""
+        """Return True if any token has a mark ≠."""
         return any(token.conflict for token in self.tokens)
 
 
@@ -150,11 +178,11 @@ def heatmap(
     mark: str = "",
     top_k: int = 0,
 ) -> Heatmap:
-    """The heatmap of an attribution; ``scale`` is the score of full colour if heatmaps share it (None: the largest).
+    """Return the heatmap of an attribution; ``scale`` is the score of full colour (None: the largest score).
 
-    ``conflicts`` says of each feature marked ≠, by its index, what the mark means; ``mark`` says it of all (empty: as
-    of the first). The ``top_k`` features of highest score are framed. Raises ``ValueError`` for scores that are not
-    finite.
+    ``conflicts`` maps the index of each feature with a mark ≠ to the meaning of the mark; ``mark`` is the meaning for
+    all of them (empty: that of the first). The ``top_k`` features of highest score are framed. Raises ``ValueError``
+    for scores that are not finite.
     """
     if not np.isfinite(attribution.scores).all():
         raise ValueError("An attribution with scores that are not finite cannot be drawn.")
@@ -192,7 +220,7 @@ def heatmap(
 def heatmaps(
     attributions: Sequence[Attribution], palette: str = DEFAULT, shared: bool = False, top_k: int = 0
 ) -> list[Heatmap]:
-    """The heatmaps of several attributions; if all have the same features, clear conflicts of sign are marked.
+    """Return the heatmaps of several attributions; if all have the same features, clear conflicts of sign are marked.
 
     A feature of a map is marked where another map has the other sign, with the names of the methods that contradict.
     With ``shared``, heatmaps of the same output share a scale, those with signs and those without; otherwise each has
@@ -219,29 +247,29 @@ def heatmaps(
 
 
 def opposite(names: Sequence[str], word: str = "and") -> str:
-    """``A, B and C give the opposite sign``; repeated ``names`` once; empty for none."""
+    """Return ``A, B and C give the opposite sign``, each of ``names`` once; an empty text for none."""
     *most, last = dict.fromkeys(names) or [""]
     whole = f"{', '.join(most)} {word} {last}" if most else last
     return f"{whole} {'give' if most and word == 'and' else 'gives'} the opposite sign" if last else ""
 
 
 def limit(attributions: Sequence[Attribution]) -> float:
-    """The largest |score| of any content feature; 0 if there is none."""
+    """Return the largest |score| of any content feature; 0 if there is none."""
     return max((float(np.abs(_content_scores(a)).max(initial=0.0)) for a in attributions), default=0.0)
 
 
 def comparable(attributions: Sequence[Attribution]) -> bool:
-    """Whether all attributions score the same features."""
+    """Return True if all attributions score the same features."""
     return len({a.features for a in attributions}) <= 1
 
 
 def opposable(first: Attribution, second: Attribution) -> bool:
-    """Whether opposite signs of the two contradict each other: both have signs, and both explain the same class."""
+    """Return True if opposite signs of the two contradict: both have signs, and both explain the same class."""
     return first.signed and second.signed and first.target.label == second.target.label
 
 
 def agreement(attributions: Sequence[Attribution]) -> list[Agreement]:
-    """The agreement of every pair; raises :class:`RequestError` unless all have the same features."""
+    """Return the agreement of every pair; raises :class:`RequestError` unless all have the same features."""
     if not comparable(attributions):
         raise RequestError(
             "These attributions score different features.", "Compare maps of the same text, unit and tokenizer."
@@ -253,7 +281,7 @@ def agreement(attributions: Sequence[Attribution]) -> list[Agreement]:
 
 
 def number(value: float | None, signed: bool = True) -> str:
-    """``value`` with three significant figures and a true minus; with ``signed`` also a plus; a dash for None."""
+    """Return ``value`` with three significant figures and a true minus (``signed``: also a plus); a dash for None."""
     if value is None:
         return "–"
     size = abs(value)
@@ -269,9 +297,9 @@ def number(value: float | None, signed: bool = True) -> str:
 
 
 def spelled(text: str) -> str:
-    """``text`` with control, format and line-breaking characters as ``U+200B`` escapes, and a lone space named.
+    """Return ``text`` with control, format and line-breaking characters as ``U+200B`` escapes, and a lone space named.
 
-    What joins pictures to one, as in a family, is seen and stays.
+    A character that joins pictures to one, as in a family, is visible and stays.
     """
     if text and text.strip(" ") == "":
         return "space" if text == " " else f"{len(text)} spaces"
@@ -282,8 +310,26 @@ def spelled(text: str) -> str:
 
 
 def method_label(attribution: Attribution) -> str:
-    """The label of its method: see :func:`explainlab.attribution.registry.request_label`."""
+    """Return the label of its method: see :func:`explainlab.attribution.registry.request_label`."""
     return request_label(attribution.request)
+
+
+def sum_words(attribution: Attribution) -> str:
+    """Return the sum of the scores, and the promised sum where it differs; empty if the method promises none."""
+    sums = attribution.completeness
+    if sums is None:
+        return ""
+    total, expected = number(sums.sum), number(sums.expected)
+    if total == expected:
+        return f"sum {total}, as it should be"
+    return f"sum {total}, should be {expected}" + (f" (off by {sums.off})" if sums.off else "")
+
+
+def settings(attribution: Attribution) -> dict[str, Any]:
+    """Return the parameters that affected the scores; all of them if this version does not know the method."""
+    given, method = attribution.request.parameters, methods().get(attribution.request.question)
+    idle = method.ineffective_parameters(parse(method, given)) if method else frozenset()
+    return {name: value for name, value in given.items() if value != "" and name not in idle}
 
 
 def _contradiction(attribution: Attribution) -> str:
@@ -306,7 +352,7 @@ def _tokens(
     marked: Mapping[int, int],
     unread: Sequence[int],
 ) -> list[Token]:
-    """The features as they are drawn; ``unread`` has how many characters of each part come before what was read."""
+    """Return the drawn features; ``unread`` are the characters of each part before the first that the model read."""
     shares, ranks, texts = attribution.shares, attribution.ranks, _texts(attribution)
     word_starts = [{start for start, _ in words(text)} for text in texts]
     cursors = list(unread)
@@ -352,7 +398,7 @@ def _tokens(
 
 
 def _band(attribution: Attribution, i: int, top: float) -> dict[str, Any]:
-    """What is drawn of the spread of feature ``i``; nothing for special tokens, which no ensemble scores."""
+    """Return the drawn spread of feature ``i``; nothing for special tokens, which no ensemble scores."""
     if attribution.spread is None or attribution.features[i].special:
         return {}
     spread = float(attribution.spread[i])
@@ -360,7 +406,7 @@ def _band(attribution: Attribution, i: int, top: float) -> dict[str, Any]:
 
 
 def _slices(feature: Feature, text: str, cursor: int) -> tuple[str, str]:
-    """The plain text before a feature, and its own text after ``cursor`` (tokens may share a character's bytes)."""
+    """Return the text before a feature, and its own text after ``cursor`` (tokens may share a character's bytes)."""
     return text[cursor : feature.start], text[max(cursor, feature.start) : feature.end]
 
 
@@ -394,7 +440,7 @@ def _content_scores(attribution: Attribution) -> np.ndarray:
 
 
 def _special_share(attribution: Attribution) -> float | None:
-    """None where it rounds to 0%."""
+    """Return the special tokens' share of all |scores|; None if it is below 0.5%."""
     sizes = np.abs(attribution.scores)
     share = float(sizes[~attribution.content].sum() / max(sizes.sum(), np.finfo(float).tiny))
     return share if share >= LEAST_SHARE else None

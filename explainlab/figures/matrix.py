@@ -1,6 +1,8 @@
 """A matrix of coloured cells with words in them: as a chart to keep, and as cells that can be pressed.
 
-Both look the same: blue above zero, red below, and the page's own background at zero.
+Both look the same: blue above zero, red below, and the page's own background at zero. No library serves both uses:
+Plotly's heatmap reports no press to Streamlit, and its words do not shrink with the cells of a phone; Altair writes
+neither a page without the network nor a still picture unless a further renderer is installed.
 """
 
 from __future__ import annotations
@@ -20,24 +22,24 @@ from explainlab.figures.svg import INK
 
 INK_ON_DARK = "#e8eeea"
 CELL = "cell"
-"""The name of the selection that a press on a cell makes."""
+"""The name under which Streamlit reports a press on a cell."""
 FULL = 0.55
 """The opacity of a share of 1 or -1."""
 WORSE = "▾"
-"""Marks a mean that is worse than random, whose colour need not be seen then."""
+"""The mark of a mean that is worse than random, for readers who do not see its colour."""
 _BLUE, _RED = "rgba(47,128,208,{})", "rgba(214,69,80,{})"
 COLORS = ((0.0, _RED.format(FULL)), (0.5, _RED.format(0)), (0.5, _BLUE.format(0)), (1.0, _BLUE.format(FULL)))
-"""From -1 over a clear 0 to 1, for :func:`.chart.add_cells`."""
+"""The colours from -1 over a clear 0 to 1, for :func:`.chart.add_cells`."""
 _NAME_WIDTH = "windowSize()[0] < 640 ? 120 : 320"
 _HEADING_WIDTH = "bandwidth('x') - 4"
-"""In pixels: the most of a label, as expressions of Vega."""
+"""The largest widths of labels in pixels, as expressions of Vega."""
 _NARROW = 84
-"""In pixels: of a cell with only its first line in it."""
+"""A cell below this width, in pixels, has only its first line in it."""
 _LINE, _CELL_PADDING, _HEAD = 16, 16, 80
 
 
 def shade(share: float) -> str:
-    """The colour in CSS of a ``share`` from -1 to 1."""
+    """Return the colour in CSS of a ``share`` from -1 to 1."""
     return (_BLUE if share >= 0 else _RED).format(round(FULL * abs(share), 3))
 
 
@@ -70,11 +72,11 @@ class Matrix:
 
     @property
     def height(self) -> int:
-        """In pixels."""
+        """The height in pixels."""
         return _HEAD + self._row_height * len(self.rows)
 
     def figure(self) -> go.Figure:
-        """The matrix with Plotly."""
+        """Return the matrix with Plotly, to keep."""
         figure = go.Figure(layout=layout("", "", height=self.height))
         blank: list[list[Any]] = [[None] * len(self.columns) for _ in self.rows]
         values, texts, hover = ([list(row) for row in blank] for _ in range(3))
@@ -87,10 +89,10 @@ class Matrix:
         return figure.update_xaxes(side="top")
 
     def pressable(self, picked: Mapping[str, str], dark: bool = False) -> dict[str, Any]:
-        """The matrix as a Vega-Lite specification with its data: a press selects a cell's ``key`` under :data:`CELL`.
+        """Return the matrix as a Vega-Lite specification: a press selects a cell's ``key`` under :data:`CELL`.
 
-        There must be cells. The one whose key is ``picked`` is framed. On a phone they have only their first line.
-        Words have the text colour of a light page, or of a ``dark`` one.
+        The matrix must have cells. The cell of the key ``picked`` is framed. On a phone, cells have only their first
+        line. Words have the text colour of a light page, or of a ``dark`` one.
         """
         frame = pd.DataFrame([self._record(cell, picked) for cell in self.cells])
         base = alt.Chart(frame).encode(
@@ -125,7 +127,7 @@ class Matrix:
 
     @property
     def _headings(self) -> list[str]:
-        """The columns' headings, all with as many lines, so that they end above the cells."""
+        """The columns' headings, padded to the same number of lines, so that they end above the cells."""
         most = max(name.count("\n") for name in self.columns)
         return ["\u00a0\n" * (most - name.count("\n")) + name for name in self.columns]
 
@@ -149,7 +151,7 @@ class Matrix:
 
 
 def _top(lines: int) -> alt.Axis:
-    """An axis above the cells for labels of ``lines`` lines."""
+    """Return an axis above the cells for labels of ``lines`` lines."""
     return alt.Axis(
         orient="top",
         title=None,
@@ -165,13 +167,13 @@ def _top(lines: int) -> alt.Axis:
 
 
 def _left(names: Sequence[str]) -> alt.Axis:
-    """An axis beside the cells for labels of one line or, around the middle of the cell, two."""
+    """Return an axis beside the cells for labels of one line or, around the middle of the cell, two."""
     two = [i for i, name in enumerate(names) if "\n" in name]
     middle = {"condition": {"test": f"indexof({two}, datum.value) >= 0", "value": "bottom"}, "value": "middle"}
     return alt.Axis(labelLimit=alt.expr(_NAME_WIDTH), labelBaseline=middle, title=None)
 
 
 def _axis(channel: Any, field: str, names: Sequence[str], axis: alt.Axis) -> Any:
-    """An axis of places whose labels are ``names``, which may be equal and have several lines."""
+    """Return an axis of places whose labels are ``names``, which may be equal and have several lines."""
     axis.labelExpr = f"split({json.dumps(list(names))}[datum.value], '\\n')"
     return channel(f"{field}:O", scale=alt.Scale(domain=list(range(len(names)))), axis=axis)

@@ -18,10 +18,10 @@ Records = Callable[[], Iterable[list[dict[str, Any]]]]
 
 
 def write_rows(records: Records, out: Path) -> int:
-    """Write all ``records`` to the new file ``out``, whose name ends in a format; returns how many there are.
+    """Write all ``records`` to the new file ``out`` in the format of its ending, and return their number.
 
-    ``records`` gives them some at a time, whenever it is called. A value that is a list or a record becomes its JSON
-    text, but in JSON lines. Raises :class:`RequestError` for no records, another ending, and a file that exists;
+    Each call of ``records`` yields all of them in groups. A value that is a list or a record becomes its JSON text,
+    except in JSON lines. Raises :class:`RequestError` for no records, another ending, and a file that exists;
     :class:`ResourceError` where it cannot be written.
     """
     write = _FORMATS.get(out.suffix)

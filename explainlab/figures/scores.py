@@ -1,4 +1,4 @@
-"""Charts of attributions: the scores sorted, from the baseline's output to the text's, and how far several agree."""
+"""Charts of attributions: sorted scores, the waterfall from baseline to text, and the agreement of several maps."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from explainlab.figures.palette import DEFAULT, PALETTES
 
 
 def score_bars(attribution: Attribution, palette: str = DEFAULT, theme: str = "light") -> Chart:
-    """A chart of :func:`.bars.sorted_bars`."""
+    """Return a chart of :func:`.bars.sorted_bars`."""
     return _chart("scores", sorted_bars(attribution), palette, theme)
 
 
 def waterfall(attribution: Attribution, palette: str = DEFAULT, theme: str = "light") -> Chart:
-    """A chart of :func:`.bars.waterfall_bars`."""
+    """Return a chart of :func:`.bars.waterfall_bars`."""
     return _chart("from-baseline-to-output", waterfall_bars(attribution), palette, theme)
 
 
 def agreement_matrix(attributions: Sequence[Attribution]) -> Chart:
-    """Spearman's rank correlation of every two attributions of the same features, which are numbered."""
+    """Return a chart of Spearman's rank correlation of every two attributions of the same features."""
     n, names = len(attributions), [method_label(attribution) for attribution in attributions]
     values: list[list[float | None]] = [[1.0 if i == j else None for j in range(n)] for i in range(n)]
     pairs = agreement(attributions)

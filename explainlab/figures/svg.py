@@ -22,7 +22,7 @@ CELL, LINE, SIZE = 8.4, 30, 14
 BAND, TRACK = 3, "#d5ddd8"
 MARGIN, NOTE, SCALE = 24, 20, 220
 WIDEST = 0.66
-"""A cell of proportional text is at most this share of its size wide, but for runs of capitals."""
+"""The width of a character of proportional text, as a share of its size, is at most this outside capitals."""
 INK, MUTED, PAPER = "#101814", "#5c6560", "#ffffff"
 MONO = "ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace"
 SANS = "system-ui, 'DejaVu Sans', 'Helvetica Neue', Arial, sans-serif"
@@ -54,7 +54,7 @@ class _Line:
 
 
 def draw_svg(heatmap: Heatmap) -> str:
-    """The heatmap as an SVG document, without special tokens; a line below says their share of the scores."""
+    """Return the heatmap as an SVG document without special tokens; a line below says their share of the scores."""
     lines = [line for part in range(len(heatmap.paragraphs)) for line in (*_paragraph(heatmap, part), _Line(rtl=False))]
     lines.pop()
     width = 2 * MARGIN + COLUMNS * CELL
@@ -73,7 +73,7 @@ def draw_svg(heatmap: Heatmap) -> str:
 
 
 def _head(heatmap: Heatmap, title: str) -> tuple[float, list[str]]:
-    """The title, what is explained, and the legend; with them the y at which the text may begin."""
+    """Return the y at which the text may begin, and the title, the explained output and the legend above it."""
     rows = [(row, SIZE + 2, INK, 600) for row in _wrapped(title, SIZE + 2)]
     words = [heatmap.explained, heatmap.model, f"one score for each {heatmap.unit}"]
     rows += [(row, SIZE - 2, MUTED, 400) for row in _wrapped(", ".join(filter(None, words)), SIZE - 2)]
@@ -88,14 +88,14 @@ def _head(heatmap: Heatmap, title: str) -> tuple[float, list[str]]:
 
 
 def _wrapped(text: str, size: float, width: float = COLUMNS * CELL) -> list[str]:
-    """``text`` in lines that fit ``width`` in any usual font of ``size``."""
+    """Return ``text`` in lines that fit ``width`` in any usual font of ``size``."""
     lines = _filled(list(_split(text, None)), rtl=False, columns=int(width / (WIDEST * size)))
     return ["".join(glyph.text for glyph in line.glyphs) for line in lines]
 
 
 @lru_cache(maxsize=4096)
 def cells(grapheme: str) -> int:
-    """Width of a user-perceived character in cells: 2 if any code point is wide, 0 if none is visible, else 1."""
+    """Return the cells of a user-perceived character: 2 if any code point is wide, 0 if none is visible, else 1."""
     if any(unicodedata.east_asian_width(c) in "WF" for c in grapheme) or "\ufe0f" in grapheme:
         return 2
     return int(any(unicodedata.category(c) not in {"Mn", "Me", "Cf", "Cc"} for c in grapheme))
@@ -107,7 +107,7 @@ def _paragraph(heatmap: Heatmap, part: int) -> list[_Line]:
 
 
 def _filled(glyphs: list[_Glyph], rtl: bool, columns: int) -> list[_Line]:
-    """Lines of at most ``columns`` cells."""
+    """Return the glyphs in lines of at most ``columns`` cells."""
     lines = [_Line(rtl)]
     for word in _words(glyphs):
         if word[-1].text == "\n":
@@ -128,7 +128,7 @@ def _filled(glyphs: list[_Glyph], rtl: bool, columns: int) -> list[_Line]:
 
 
 def _glyphs(heatmap: Heatmap, part: int) -> Iterator[_Glyph]:
-    """The glyphs of a paragraph, in the order of the text."""
+    """Yield the glyphs of a paragraph, in the order of the text."""
     if heatmap.paragraphs[part].unread:
         yield from _split("✂ ", None)
     for index, token in enumerate(heatmap.tokens):
@@ -147,7 +147,7 @@ def _split(text: str, token: int | None) -> Iterator[_Glyph]:
 
 
 def _words(glyphs: list[_Glyph]) -> Iterator[list[_Glyph]]:
-    """Groups of glyphs between which a line may break: after blanks, line breaks and wide characters."""
+    """Yield groups of glyphs; a line may break between groups: after blanks, line breaks and wide characters."""
     word: list[_Glyph] = []
     for glyph in glyphs:
         word.append(glyph)
@@ -159,12 +159,12 @@ def _words(glyphs: list[_Glyph]) -> Iterator[list[_Glyph]]:
 
 
 def _is_rtl(text: str) -> bool | None:
-    """Whether the first character with a direction runs right to left; None if no character has a direction."""
+    """Return True if the first character with a direction runs right to left; None if no character has one."""
     return next((d != "L" for d in map(unicodedata.bidirectional, text) if d in {"L", "R", "AL"}), None)
 
 
 def _visual(runs: list[list[_Glyph]], rtl: bool) -> list[list[_Glyph]]:
-    """The runs of a line from left to right; stretches against the line's direction are reversed.
+    """Return the runs of a line from left to right; stretches against the line's direction are reversed.
 
     A run without a direction, such as a blank, has that of its neighbours if they agree, else that of the line.
     """
@@ -241,7 +241,7 @@ def _sign_line(kind: str, x: float, y: float, width: float, opacity: float) -> s
 
 
 def _legend(heatmap: Heatmap, top: float) -> Iterator[str]:
-    """The scale with its limits, from ``top`` down."""
+    """Yield the scale with its limits, from ``top`` down."""
     hues = heatmap.colors["light"]
     if heatmap.signed:
         negative, positive = hues["negative"], hues["positive"]

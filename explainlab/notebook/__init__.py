@@ -1,1 +1,1 @@
-"""The library where its users work: what it asks, with progress, and how results look in a notebook."""
+"""The library in a notebook or a program: its calls, with progress, and the HTML of results."""

@@ -1,15 +1,15 @@
-"""What the library asks: as the rooms below, with progress, a word before what takes long, and a memory of what ended.
+"""The calls of the library, with a progress bar, a line before a long run, and a cache of finished work.
 
-All is computed in our own modes of torch (:mod:`explainlab.models.modes`), as methods compute between passes too.
+Every call runs in our own modes of torch (:mod:`explainlab.models.modes`), as methods compute between passes too.
 
-Ctrl-C ends a call within one batch. What it has finished of a data set is kept until the next study ends: the same call
-goes on from there.
+Ctrl-C ends a call within one batch. The finished part of a data set stays until the next study ends: the same call
+continues from there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
@@ -17,48 +17,42 @@ from explainlab.analyses import run
 from explainlab.attribution.explain import explain as explain_text
 from explainlab.models.context import RunContext
 from explainlab.models.modes import own_modes
-from explainlab.notebook.keeping import Kept
-from explainlab.notebook.telling import Told
+from explainlab.notebook.keeping import DiskCache
+from explainlab.notebook.telling import ProgressBarContext
 from explainlab.reporting import Reporter, in_sight
 from explainlab.training.train import train_files
 
 P = ParamSpec("P")
 T = TypeVar("T")
-_stopped: list[Kept] = []
-"""What the last study has finished, if it was stopped."""
+_stopped: list[DiskCache] = []
+"""The cache of the last study, if a reader stopped it."""
 
 
-def _told(ask: Callable[P, T], memory: Callable[[], Any]) -> Callable[P, T]:
-    """``ask`` in a context that tells how far it is, around the caller's own or that of ``memory``."""
+def _with_progress(ask: Callable[P, T], cache: Callable[[], Any]) -> Callable[P, T]:
+    """Return ``ask`` with a progress bar around the caller's context, or by default around that of ``cache``."""
 
     @wraps(ask)
     def asked(*args: P.args, **named: P.kwargs) -> T:
         own: Any = named.pop("context", None)
-        with memory() if own is None else _as_it_is(own) as context:
-            told = Told(context)
+        with cache() if own is None else nullcontext(own) as context:
+            progress = ProgressBarContext(context)
             try:
                 with own_modes():
-                    return ask(*args, **{**named, "context": told})  # type: ignore[arg-type]
+                    return ask(*args, **{**named, "context": progress})  # type: ignore[arg-type]
             finally:
-                told.close()
+                progress.close()
 
     return asked
 
 
-@contextmanager
-def _as_it_is(context: RunContext) -> Iterator[RunContext]:
-    yield context
+def _in_memory() -> AbstractContextManager[RunContext]:
+    return nullcontext(RunContext())
 
 
 @contextmanager
-def _forgetful() -> Iterator[RunContext]:
-    yield RunContext()
-
-
-@contextmanager
-def _kept() -> Iterator[RunContext]:
-    """A memory on disk, that of the study which was stopped last, if any; it is kept where this one is stopped too."""
-    context = _stopped.pop() if _stopped else Kept()
+def _on_disk() -> Iterator[RunContext]:
+    """Yield the cache of the study that was stopped last, or a new one; Ctrl-C keeps it for the next study."""
+    context = _stopped.pop() if _stopped else DiskCache()
     try:
         yield context
     except KeyboardInterrupt:
@@ -67,14 +61,14 @@ def _kept() -> Iterator[RunContext]:
     context.close()
 
 
-explain = _told(explain_text, _forgetful)
-study = _told(run.study, _kept)
-evaluate = _told(run.evaluate, _kept)
+explain = _with_progress(explain_text, _in_memory)
+study = _with_progress(run.study, _on_disk)
+evaluate = _with_progress(run.evaluate, _on_disk)
 
 
 @wraps(train_files)
 def train(*args: Any, **named: Any) -> Any:
-    """As :func:`explainlab.training.train.train_files`, with progress."""
+    """Call :func:`explainlab.training.train.train_files` with a progress bar."""
     report = Reporter(in_sight())
     try:
         return train_files(*args, **{"report": report, **named})

@@ -1,4 +1,4 @@
-"""The memory of a study on disk, so that one that was stopped goes on, and memory does not grow with its texts."""
+"""A cache of a study on disk: a stopped study continues, and memory does not grow with the number of its texts."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from itertools import islice
 from explainlab.models.context import Body, RunContext
 
 _AT_ONCE = 500
-"""Keys that are looked up together."""
+"""The number of keys in one look-up."""
 
 
-class Kept(RunContext):
-    """Remembers notes and results in a file without a name, which is gone with this object."""
+class DiskCache(RunContext):
+    """A cache of notes and results in a file without a name, which SQLite deletes with this object."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -38,5 +38,5 @@ class Kept(RunContext):
         self._file.executemany(f"INSERT OR {clash} INTO notes VALUES (?, ?)", rows)
 
     def close(self) -> None:
-        """Forget everything."""
+        """Delete the file."""
         self._file.close()

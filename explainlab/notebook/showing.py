@@ -1,6 +1,6 @@
-"""How results look in a notebook: static HTML that runs nothing, and the pages' components where they are asked for.
+"""Results in a notebook: static HTML without scripts, or the component of a page.
 
-All text is escaped; what is drawn brings its own colours and needs no network.
+All text is escaped; pictures bring their own colours and need no network.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from explainlab.files import write_file
 from explainlab.result import Result
 
 _HEIGHT = 720
-"""Pixels of a component in a notebook; its lower edge can be dragged."""
+"""The height of a component in a notebook, in pixels; a reader can drag its lower edge."""
 
 
 @dataclass(frozen=True)
 class Shown:
-    """HTML that a notebook shows; ``document`` is a page of its own with the same in it."""
+    """HTML that a notebook shows; ``document`` is a whole page with the same contents."""
 
     html: str
     document: str
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
+        """Return the HTML that a notebook shows."""
         return self.html
 
     def save(self, path: str | Path) -> None:
@@ -41,13 +41,13 @@ class Shown:
 
 
 def show(what: Result | Iterable[Attribution], palette: str = DEFAULT, interactive: bool = True) -> Shown:
-    """What a notebook shows of ``what``; as the last line of a cell it is drawn.
+    """Return a picture of ``what`` for a notebook, which draws it as the last line of a cell.
 
     * Attributions, in a list: their maps side by side. Those that explain the same output share a scale; where two give
       clearly opposite signs to a word, it has the mark ≠.
-    * The study of a text with a component on its page (``activation``, ``integration_error``,
-      ``layer_randomisation``; of a data set ``roar``): that component, in a frame of its own. It runs a script of ours
-      and loads nothing. ``interactive=False`` shows the picture in its place.
+    * A study of a text with a component on its page (``activation``, ``integration_error``, ``layer_randomisation``),
+      or ``roar`` of a data set: that component in a frame. It runs a script of ours and loads nothing.
+      ``interactive=False`` shows a picture in its place.
     * Any other study: its main figure as a picture, under its answer in words.
 
     ``palette``: green_red, blue_orange, teal_magenta or greyscale. Raises :class:`RequestError` for anything else.
@@ -64,7 +64,7 @@ def show(what: Result | Iterable[Attribution], palette: str = DEFAULT, interacti
 
 
 def static(result: Result) -> str:
-    """The static HTML of a ``result``, which notebooks show by themselves."""
+    """Return the static HTML of a ``result``, which notebooks show by default."""
     return show(result, interactive=False).html
 
 
@@ -80,7 +80,7 @@ def _maps(attributions: Sequence[Attribution], palette: str) -> dict[str, Any]:
 
 
 def _study(result: AnalysisResult[Any]) -> dict[str, Any]:
-    """Headline and main figure: the first chart, or else the maps."""
+    """Return headline and main figure: the first chart, or else the maps."""
     said = {"verdict": get_analysis(result.request.question).headline(result), "warnings": result.warnings}
     try:
         from explainlab.analyses.figures import figures_of
@@ -101,7 +101,7 @@ def _others(names: Sequence[str]) -> str:
 
 
 def _component(result: AnalysisResult[Any], palette: str) -> str:
-    """The document of the component of a page, if there is one for this ``result``; else empty."""
+    """Return the document of a page's component for this ``result``; empty if its page has none."""
     try:
         from explainlab.analyses.figures import declared_figures
     except ModuleNotFoundError as error:

@@ -1,4 +1,4 @@
-"""A context that tells a reader how far a run is, and how long it will take where that is long."""
+"""A context with a progress bar, and with a line of text before a long run."""
 
 from __future__ import annotations
 
@@ -11,42 +11,42 @@ from explainlab.reporting import Reporter, in_sight
 from explainlab.service.estimate import Measured, Pace
 
 LONG = 60.0
-"""Seconds: of a run that takes longer this is said as soon as it is known."""
+"""An estimate above this many seconds is printed as soon as it is known."""
 
 
 def _words(seconds: float) -> str:
     return f"{takes(seconds)}. Ctrl-C ends it."
 
 
-class Foretelling:
-    """Says once, in ``words``, how long something takes, if that is more than ``least`` seconds. Call it with them."""
+class EstimateLine:
+    """A line of ``words`` about an estimate: a call with seconds prints it once, if they exceed ``least``."""
 
     def __init__(self, reporter: Reporter, words: Callable[[float], str] = _words, least: float = LONG) -> None:
         self._reporter, self._words, self._least = reporter, words, least
-        self._said = False
+        self._printed = False
 
     def __call__(self, seconds: float) -> None:
-        if not self._said and seconds > self._least:
-            self._said = True
+        if not self._printed and seconds > self._least:
+            self._printed = True
             self._reporter.say(self._words(seconds))
 
 
-class Told(Measured):
-    """Does what ``context`` does, with a bar; ``foretell`` is told how long it takes, again and again.
+class ProgressBarContext(Measured):
+    """A context around ``context`` with a progress bar; passes each new estimate, in seconds, to ``on_estimate``.
 
-    ``pace``: that of earlier runs, if known; else it is known when the first batches have been timed.
+    ``pace`` is that of earlier runs (None: unknown until the first batches have been timed).
     """
 
     def __init__(
         self,
         context: RunContext,
         reporter: Reporter | None = None,
-        foretell: Foretelling | None = None,
+        on_estimate: EstimateLine | None = None,
         pace: Pace | None = None,
     ) -> None:
         super().__init__(context, pace)
         self._reporter = reporter or Reporter(in_sight())
-        self._foretell = foretell or Foretelling(self._reporter)
+        self._on_estimate = on_estimate or EstimateLine(self._reporter)
 
     def report(self, done: int, total: int, phase: str) -> None:
         super().report(done, total, phase)
@@ -65,9 +65,9 @@ class Told(Measured):
         self._renew()
 
     def close(self) -> None:
-        """Take the bar away."""
+        """Remove the bar."""
         self._reporter.close()
 
     def _renew(self) -> None:
         if self.estimate.seconds_left is not None:
-            self._foretell(self.estimate.whole(time.monotonic()))
+            self._on_estimate(self.estimate.whole(time.monotonic()))

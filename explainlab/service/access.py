@@ -16,16 +16,16 @@ from explainlab.request import Request, digest
 from explainlab.result import Result
 from explainlab.service.imports import read_results
 from explainlab.service.jobs import Job
-from explainlab.service.limits import require_allowed, require_named
+from explainlab.service.limits import require_named
 from explainlab.service.looks import about
 from explainlab.service.memory import StoredContext
-from explainlab.service.questions import about_key, asked_by, job_key, kind_of, request_json, result_key
+from explainlab.service.resolved import ResolvedRequest, kind_of, request_json, subject_key
 from explainlab.service.store.late import Late
 from explainlab.service.store.made import own_made
 from explainlab.service.store.retention import delete_about, uploads_of
 from explainlab.service.store.runs import Choices, Filters, Run, RunPage, Visibility
 from explainlab.service.store.store import Store
-from explainlab.service.uploads import reader_of, touch
+from explainlab.service.uploads import touch
 from explainlab.service.users import User
 
 _NO_FILTER = Filters()
@@ -66,43 +66,40 @@ class Access:
         self.store = store
         self.late = Late()
 
-    def record(self, request: Request, result: Result, user: User) -> None:
-        """Make ``result`` a run of ``user``; equal requests share a run. Where the store is away, when it is back.
+    def record(self, asked: ResolvedRequest, result: Result) -> None:
+        """Make ``result`` a run of the user; equal requests share a run. Where the store is away, when it is back.
 
         A result that was deleted meanwhile is stored again.
         """
-        self.keep(request, result, user)
+        self.keep(asked, result)
         with suppress(ExplainLabError):
-            request = asked_by(request, user)
-            for upload in uploads_of(request):
-                touch(upload, user)
-            run = _run_of(request, result, user, result_key(request, result.versions["model"]))
+            for upload in uploads_of(asked.request):
+                touch(upload, asked.user)
+            run = _run_of(asked.request, result, asked.user, asked.result_key(result.versions["model"]))
             self.late.write(partial(_record, self.store, run))
 
-    def keep(self, request: Request, result: Result, user: User) -> None:
-        """Store ``result`` for ``user``. Does nothing where the store fails."""
+    def keep(self, asked: ResolvedRequest, result: Result) -> None:
+        """Store ``result`` for the user. Do nothing where the store fails."""
         self.late.flush()  # what waits has no warning that it is not stored
         with suppress(ExplainLabError):
-            request = asked_by(request, user)
-            key = result_key(request, result.versions["model"])
+            key = asked.result_key(result.versions["model"])
             self.store.put(key, result)
-            self.store.held.hold(user.id, about_key(request), [key])
-            own_made(result, user.id)
+            self.store.held.hold(asked.user.id, asked.subject, [key])
+            own_made(result, asked.user.id)
 
-    def so_far(self, request: Request, user: User) -> Result | None:
-        """What is there of an answer that was stopped, made without computing; None where nothing is.
+    def so_far(self, asked: ResolvedRequest) -> Result | None:
+        """Return what is there of an answer that was stopped, made without computing; None where nothing is.
 
-        Raises :class:`RequestError` for what is not served here; nothing is known where the store fails.
+        Nothing is known where the store fails.
         """
-        request = asked_by(request, user)
-        require_allowed(request)
-        memory = StoredContext(RunContext(reader_of(request)), self.store, about_key(request), lambda: ())
-        return get_analysis(request.question).so_far(request, memory)
+        memory = StoredContext(RunContext(asked.reader), self.store, asked.subject, lambda: ())
+        return get_analysis(asked.request.question).so_far(asked.request, memory)
 
-    def remember(self, key: str, request: Request, user: User) -> None:
-        """Write down that ``user`` waits for the job ``key``, in case the server stops first."""
+    def remember(self, asked: ResolvedRequest) -> None:
+        """Write down that the user waits for the request's job, in case the server stops first."""
         with suppress(ResourceError):
-            self.store.unfinished.begin(key, user.id, kind_of(request), request_json(request))
+            request = asked.request
+            self.store.unfinished.begin(asked.key, asked.user.id, kind_of(request), request_json(request))
 
     def unanswered(self, user: User) -> list[Unanswered]:
         """The requests of ``user`` that earlier servers left unanswered, or that are paused, oldest first."""
@@ -119,7 +116,7 @@ class Access:
     def set_aside(self, key: str, job: Job | None, user: User) -> None:
         """``user`` stops the ``job`` with this ``key``: what is left of it is paused if it can go on later."""
         if job and get_analysis(job.request.question).pauses:
-            self.store.unfinished.pause(user.id, map(job_key, job.requests[len(job.outcomes) :]))
+            self.store.unfinished.pause(user.id, [one.key for one in job.all_asked[len(job.outcomes) :]])
         else:
             self.forget([key], user)
 
@@ -179,7 +176,7 @@ class Access:
 
         It is deleted with the last run about what one of its ``requests`` is about.
         """
-        return self.store.save_view(view, user.id, {about_key(request) for request in requests} or {""})
+        return self.store.save_view(view, user.id, {subject_key(request) for request in requests} or {""})
 
     def view(self, view_id: str, user: User) -> dict[str, Any] | None:
         """The view under this id if ``user`` may read it, else None."""
@@ -216,7 +213,7 @@ class Access:
     def _keep_imported(self, result: Result, user: User) -> Run:
         key = digest(["imported", user.id, result.to_json()])
         self.store.put(key, result)
-        self.store.held.hold(user.id, about_key(result.request), [key])
+        self.store.held.hold(user.id, subject_key(result.request), [key])
         run = replace(_run_of(result.request, result, user, key), imported=True)
         return replace(run, id=self.store.runs.record(run, key))
 
@@ -240,7 +237,7 @@ def _run_of(request: Request, result: Result, user: User, key: str) -> Run:
         backward=result.cost.backward,
         key=key,
         request=request_json(request),
-        about=about_key(request),
+        about=subject_key(request),
     )
 
 

@@ -11,12 +11,12 @@ from contextlib import contextmanager, suppress
 from itertools import chain
 
 from explainlab.errors import Cancelled, ExplainLabError, ResourceError
-from explainlab.request import CompleteRequest
 from explainlab.service.engine import HELD_SECONDS, Ended, Help, Work
 from explainlab.service.jobs import HelpContext, Job, JobContext, Status
 from explainlab.service.logs import log_end
+from explainlab.service.resolved import ResolvedRequest
 from explainlab.service.scheduler import Scheduler
-from explainlab.service.users import LOCAL, User
+from explainlab.service.users import User
 from explainlab.settings import settings
 from explainlab.workers.worker import MOST_TRIES, Elsewhere, ended_too_often
 
@@ -71,20 +71,20 @@ class Dispatcher:
     def submit(
         self,
         key: str,
-        request: CompleteRequest,
-        user: User = LOCAL,
+        asked: ResolvedRequest,
         urgent: bool = True,
         record: bool = True,
-        more: Sequence[CompleteRequest] = (),
+        more: Sequence[ResolvedRequest] = (),
     ) -> Job:
         """See :meth:`explainlab.service.engine.Engine.submit`."""
+        user = asked.user
         with self._changed:
             if self._closed:
                 raise ResourceError("This service is closed.", "Open another one.")
             job = self._jobs.get(key)
             if job is None or job.progress.finished or job.stop.is_set():
                 self._require_room(user)
-                job = self._jobs[key] = Job(key, request, [], urgent, more=tuple(more))
+                job = self._jobs[key] = Job(key, asked, [], urgent, more=tuple(more))
                 self._jobs.move_to_end(key)
                 self._scheduler.add(job)
                 self._forget()
@@ -292,7 +292,7 @@ class Dispatcher:
             if main.place == place or main.alone or not main.parts.waiting or not main.context:
                 continue
             if any(place in group for group in self._prefer(main)):
-                return Job(main.key, main.context.request, list(main.users), helps=main)
+                return Job(main.key, main.context.asked, list(main.users), helps=main)
         return None
 
     def _work(self) -> None:
@@ -351,7 +351,7 @@ class Dispatcher:
     def _assist(self, job: Job, main: Job) -> None:
         """Do parts of ``main``; where that fails, it does them itself and tells why."""
         try:
-            self._help(job.request, HelpContext(job, main, lambda: self._make_way(job)))
+            self._help(job.asked, HelpContext(job, main, lambda: self._make_way(job)))
         except (Cancelled, Elsewhere):
             pass
         except BaseException:
@@ -367,17 +367,17 @@ class Dispatcher:
         """
         hands = sum(map(len, self._prefer(job)))
         context = job.context = JobContext(job, lambda: self._make_way(job), hands)
-        for request in job.requests[len(job.outcomes) :]:
-            status, error = self._answered(job, request, context)
+        for asked in job.all_asked[len(job.outcomes) :]:
+            status, error = self._answered(job, asked, context)
             if status in ("cancelled", "queued") or not job.more:
                 return status, error
         return "done", ""
 
-    def _answered(self, job: Job, request: CompleteRequest, context: JobContext) -> tuple[Status, str]:
+    def _answered(self, job: Job, asked: ResolvedRequest, context: JobContext) -> tuple[Status, str]:
         """Compute the result of a request of ``job``; the status of that, and what went wrong."""
         try:
-            context.begin_request(request)  # the job may have waited long for its turn
-            result = self._answer(request, context)
+            context.begin_request(asked)  # the job may have waited long for its turn
+            result = self._answer(asked, context)
         except Cancelled:
             return "cancelled", "" if job.stop.is_set() else _forsaken()
         except Elsewhere as gone:

@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
-from explainlab.request import CompleteRequest
 from explainlab.result import Result
 from explainlab.service.jobs import HelpContext, Job, JobContext
+from explainlab.service.resolved import ResolvedRequest
 from explainlab.service.users import User
 
-Work = Callable[[CompleteRequest, JobContext], Result]
+Work = Callable[[ResolvedRequest, JobContext], Result]
 """Computes the result of one request."""
-Help = Callable[[CompleteRequest, HelpContext], None]
+Help = Callable[[ResolvedRequest, HelpContext], None]
 """Computes parts of a request that another job answers, and stores them."""
 HELD_SECONDS = 5.0
 """An urgent job waits no longer than this for the end of one turn: a spare worker takes it."""
@@ -30,18 +30,17 @@ class Engine(Protocol):
     def submit(
         self,
         key: str,
-        request: CompleteRequest,
-        user: User,
+        asked: ResolvedRequest,
         urgent: bool,
         record: bool = True,
-        more: Sequence[CompleteRequest] = (),
+        more: Sequence[ResolvedRequest] = (),
     ) -> Job:
-        """Queue ``request`` of ``user`` under ``key``, or join the job that already has this key.
+        """Queue a request of a user under ``key``, or join the job that already has this key.
 
         ``more`` are answered by the same job, one after another; one that fails stops no other.
 
-        ``urgent`` jobs run before others, unless they turn out to be long. ``record``: the result becomes a run of
-        ``user``. Raises :class:`explainlab.errors.ResourceError` on a full queue; half of it is open to other users.
+        ``urgent`` jobs run before others, unless they turn out to be long. ``record``: the result becomes a run of the
+        user. Raises :class:`explainlab.errors.ResourceError` on a full queue; half of it is open to other users.
         """
 
     def job(self, key: str) -> Job | None:

@@ -15,7 +15,7 @@ from explainlab.models.context import Momentary
 from explainlab.request import CompleteRequest
 from explainlab.result import Result
 from explainlab.service.estimate import Estimate
-from explainlab.service.uploads import reader_of
+from explainlab.service.resolved import ResolvedRequest
 from explainlab.service.users import User
 from explainlab.settings import settings
 from explainlab.workers.parts import Parts
@@ -53,9 +53,9 @@ class Progress:
 
 @dataclass(eq=False)
 class Job:
-    """The ``request`` of ``users``; it is cancelled when the last of them cancels.
+    """A request that ``users`` share, as the first of them ``asked``; it is cancelled when the last of them cancels.
 
-    Of a set of requests ``request`` is the first and ``more`` are the others; they run one after another, and
+    Of a set of requests ``asked`` is the first and ``more`` are the others; they run one after another, and
     ``outcomes`` are the results so far, or the reasons why there is none, in their order. ``result`` is that of a
     single request.
     ``awaited``: somebody waits for one text. ``long``: its passes are expected to take longer than the settings allow
@@ -73,7 +73,7 @@ class Job:
     """
 
     key: str
-    request: CompleteRequest
+    asked: ResolvedRequest
     users: list[User]
     awaited: bool = True
     readers: set[User] = field(default_factory=set)
@@ -81,7 +81,7 @@ class Job:
     progress: Progress = field(default_factory=Progress)
     prediction: Prediction | None = None
     result: Result | None = None
-    more: tuple[CompleteRequest, ...] = ()
+    more: tuple[ResolvedRequest, ...] = ()
     outcomes: list[Result | str] = field(default_factory=list)
     long: bool = False
     so_far: Callable[[], Any] | None = None
@@ -98,9 +98,19 @@ class Job:
     seen: float = field(default_factory=time.monotonic)
 
     @property
-    def requests(self) -> tuple[CompleteRequest, ...]:
+    def all_asked(self) -> tuple[ResolvedRequest, ...]:
         """All that it answers."""
-        return (self.request, *self.more)
+        return (self.asked, *self.more)
+
+    @property
+    def request(self) -> CompleteRequest:
+        """The request, or the first of a set."""
+        return self.asked.request
+
+    @property
+    def requests(self) -> tuple[CompleteRequest, ...]:
+        """The requests that it answers."""
+        return tuple(one.request for one in self.all_asked)
 
     @property
     def urgent(self) -> bool:
@@ -146,14 +156,14 @@ class JobContext(Momentary):
     """Reports a run's progress to its job, and stops it when it is cancelled or has run as long as the settings allow.
 
     ``pause`` is called before every batch and returns the seconds that it took, which do not count. ``estimate`` knows
-    how far the ``request`` is that is answered now; those of a set after it are taken to be as long.
+    how far the request is that was ``asked`` and is answered now; those of a set after it are taken to be as long.
     """
 
     def __init__(self, job: Job, pause: Callable[[], float] = no_pause, workers: int = 1) -> None:
-        super().__init__(replace(reader_of(job.request), watch=self._reading))
+        super().__init__(replace(job.asked.reader, watch=self._reading))
         self.workers = workers
         self.helpers: set[str] = set()
-        self.request = job.request
+        self.asked = job.asked
         self.estimate = Estimate()
         self._job = job
         self._pause = pause
@@ -163,18 +173,18 @@ class JobContext(Momentary):
         self._telling = threading.RLock()
 
     @property
-    def key(self) -> str:
-        """The job's key."""
-        return self._job.key
+    def again(self) -> bool:
+        """Tell if the job computes its request anew, stored or not."""
+        return self._job.key == self._job.asked.again_key
 
     @property
     def place(self) -> int:
         """Where its worker is, among those of the engine."""
         return self._job.place
 
-    def begin_request(self, request: CompleteRequest) -> None:
-        """The next of the job's requests is answered from here on."""
-        self.request = request
+    def begin_request(self, asked: ResolvedRequest) -> None:
+        """Begin the next of the job's requests."""
+        self.asked = asked
         self.helpers = set()
         self.estimate = Estimate()
         self._tell()
@@ -290,7 +300,7 @@ class HelpContext(Momentary):
 
     def __init__(self, job: Job, main: Job, pause: Callable[[], float]) -> None:
         assert main.context is not None
-        super().__init__(replace(reader_of(job.request), watch=lambda _: self.check_cancelled()))
+        super().__init__(replace(job.asked.reader, watch=lambda _: self.check_cancelled()))
         self.place, self.workers = job.place, main.context.workers
         self._job, self._main, self._context, self._pause = job, main, main.context, pause
         self._of = main.parts.of

@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 
 from explainlab.service.jobs import Job, Status
-from explainlab.service.questions import kind_of
+from explainlab.service.resolved import kind_of
 from explainlab.service.users import User
 
 log = logging.getLogger(__name__)

@@ -22,14 +22,13 @@ from explainlab.service.engine import Engine, MakeEngine
 from explainlab.service.estimate import Measured
 from explainlab.service.fleet.told import told_of_devices, workers_json
 from explainlab.service.jobs import HelpContext, Job, JobContext
-from explainlab.service.limits import require_allowed, require_answerable, require_bounded, require_model, require_named
+from explainlab.service.limits import require_answerable, require_bounded, require_model, require_named
 from explainlab.service.memory import StoredContext
 from explainlab.service.paces import Paces
-from explainlab.service.questions import about_key, again_key, asked_by, is_batch, job_key, result_key, set_key
+from explainlab.service.resolved import ResolvedRequest, resolve, set_key
 from explainlab.service.store.made import called, delete_made, is_there, makes, own_made
 from explainlab.service.store.retention import sweep_hourly
 from explainlab.service.store.store import Store
-from explainlab.service.uploads import reader_of
 from explainlab.service.users import LOCAL, User, is_administrator
 from explainlab.settings import settings
 from explainlab.workers.choice import able, has_larger
@@ -89,74 +88,56 @@ class Service(Access):
         """Return the problem that every page shows: the one of the start, or the loss of the database; else nothing."""
         return self._notice or self.store.loss
 
-    def find(self, request: Request, user: User = LOCAL) -> Result | None:
-        """The stored result, or None; uploads are those of ``user``. Never loads a model, never waits for the network.
-
-        Raises :class:`explainlab.errors.RequestError` for an invalid request, and as
-        :func:`explainlab.service.limits.require_allowed` for what is not served here.
-        """
-        request = _allowed(request, user)
-        model = known_digest(request)
+    def find(self, asked: ResolvedRequest) -> Result | None:
+        """Return the stored result, or None. It never loads a model and never waits for the network."""
+        model = known_digest(asked.request)
         if model is None:
             return None
-        key = result_key(request, model)
-        return self._finished(request, model) or self._remembered(request, key) or self._stored(request, key)
+        key = asked.result_key(model)
+        return self._finished(asked, model) or self._remembered(asked, key) or self._stored(asked, key)
 
-    def has(self, request: Request, user: User = LOCAL) -> bool:
-        """Whether :meth:`find` gives a result, which is not read; raises as that."""
-        request = _allowed(request, user)
-        model = known_digest(request)
+    def has(self, asked: ResolvedRequest) -> bool:
+        """Tell if :meth:`find` gives a result, without reading it."""
+        model = known_digest(asked.request)
         if model is None:
             return False
-        if makes(request):
-            return self.find(request, user) is not None
+        if makes(asked.request):
+            return self.find(asked) is not None
         try:
-            key = result_key(request, model)
-            known = self._finished(request, model) or self._remembered(request, key)
+            key = asked.result_key(model)
+            known = self._finished(asked, model) or self._remembered(asked, key)
             return known is not None or self.store.has(key)
         except ResourceError:
             return False
 
-    def ask(
-        self, request: Request, user: User = LOCAL, ahead: bool = False, record: bool = True, store: bool = True
-    ) -> Result | Job:
-        """The stored result, recorded as a run of ``user``, else the job of :meth:`submit`; raises as that."""
-        result = self.find(request, user)
+    def ask(self, asked: ResolvedRequest, ahead: bool = False, record: bool = True, store: bool = True) -> Result | Job:
+        """Return the stored result, recorded as a run of the user, else the job of :meth:`submit`; raise as that."""
+        result = self.find(asked)
         if result is None:
-            return self.submit(request, user, ahead, record, store)
+            return self.submit(asked, ahead, record, store)
         if record and not ahead:
-            self.record(request, result, user)
+            self.record(asked, result)
         elif store:
-            self.keep(request, result, user)
+            self.keep(asked, result)
         return result
 
-    def require(self, request: Request, user: User = LOCAL) -> None:
-        """Raise for what is never queued: as :meth:`find`, and as the checks of :mod:`explainlab.service.limits`."""
-        require_answerable(_allowed(request, user))
-
-    def submit(
-        self, request: Request, user: User = LOCAL, ahead: bool = False, record: bool = True, store: bool = True
-    ) -> Job:
-        """A job that computes ``request`` for ``user``, shared by equal requests.
+    def submit(self, asked: ResolvedRequest, ahead: bool = False, record: bool = True, store: bool = True) -> Job:
+        """Return a job that computes the request, shared by equal requests.
 
         ``ahead``: nobody waits for it yet, so it is not urgent, as jobs of data sets are not. Its result becomes a run
-        of ``user``, unless it is computed ahead or not to be recorded; without ``store`` it is only there while the
-        job is. Raises as :meth:`require`, and where the queue is full.
+        of the user, unless it is computed ahead or not to be recorded; without ``store`` it is only there while the
+        job is. Raises as :func:`explainlab.service.limits.require_answerable`, and where the queue is full.
         """
-        request = _allowed(request, user)
-        urgent = not (ahead or is_batch(request))
-        return self._submit(job_key(request), [request], user, urgent, record and not ahead, store)
+        urgent = not (ahead or asked.is_batch)
+        return self._submit(asked.key, [asked], urgent, record and not ahead, store)
 
-    def submit_set(
-        self, requests: Sequence[Request], user: User = LOCAL, record: bool = True, store: bool = True
-    ) -> Job:
-        """One job that answers ``requests`` about data sets, one after another, each as if it was asked alone.
+    def submit_set(self, asked: Sequence[ResolvedRequest], record: bool = True, store: bool = True) -> Job:
+        """Return one job that answers requests of a user about data sets, in their order, each as if asked alone.
 
         What is stored already is not computed again, and what fails stops no other: :attr:`Job.outcomes` says why.
         Otherwise as :meth:`submit`.
         """
-        allowed = [_allowed(request, user) for request in requests]
-        return self._submit(set_key(allowed), allowed, user, False, record, store)
+        return self._submit(set_key(asked), asked, False, record, store)
 
     def cancel(self, key: str, user: User = LOCAL) -> None:
         """``user`` no longer waits for a job: see :meth:`explainlab.service.engine.Engine.cancel`."""
@@ -170,7 +151,7 @@ class Service(Access):
         A job of one text is cancelled for ``user``, unless another page of theirs waits for it; one of a data set goes
         on.
         """
-        if not (job.leave(user, page) or is_batch(job.request)):
+        if not (job.leave(user, page) or job.asked.is_batch):
             self.cancel(job.key, user)
 
     def withdraw(self, jobs: Sequence[Job], user: User) -> None:
@@ -197,37 +178,29 @@ class Service(Access):
         if user in job.users or is_administrator(user):
             self.engine.move(job.key, by)
 
-    def compute_again(self, request: Request, user: User = LOCAL) -> Job:
-        """A job that computes ``request`` anew; what is stored stays as it is. Raises as :meth:`submit`."""
-        request = _allowed(request, user)
-        require_bounded(request)
-        return self.engine.submit(again_key(request), request, user, not is_batch(request), record=False)
+    def compute_again(self, asked: ResolvedRequest) -> Job:
+        """Return a job that computes the request anew; what is stored stays as it is. Raises as :meth:`submit`."""
+        require_bounded(asked.request)
+        return self.engine.submit(asked.again_key, asked, not asked.is_batch, record=False)
 
-    def computed_again(self, request: Request, user: User = LOCAL) -> Job | None:
-        """The job of :meth:`compute_again` for this request, also if lately ended; or None."""
-        return self.engine.job(again_key(_allowed(request, user)))
+    def computed_again(self, asked: ResolvedRequest) -> Job | None:
+        """Return the job of :meth:`compute_again`, also if lately ended; or None."""
+        return self.engine.job(asked.again_key)
 
-    def job(self, request: Request, user: User = LOCAL) -> Job | None:
-        """The job of this request, also if lately ended; or None."""
-        return self.engine.job(self.key(request, user))
+    def job(self, asked: ResolvedRequest) -> Job | None:
+        """Return the job of this request, also if lately ended; or None."""
+        return self.engine.job(asked.key)
 
-    def key(self, request: Request, user: User = LOCAL) -> str:
-        """The job key of this request, complete or not."""
-        return job_key(_allowed(request, user))
+    def run(
+        self, asked: ResolvedRequest, watch: Callable[[RunContext], RunContext] = lambda context: context
+    ) -> Result:
+        """Return the result, stored or computed on the caller's thread, not while the engine runs jobs.
 
-    def set_key(self, requests: Sequence[Request], user: User = LOCAL) -> str:
-        """The key of the job of :meth:`submit_set`; raises as :meth:`find`."""
-        return set_key([_allowed(request, user) for request in requests])
-
-    def run(self, request: Request, watch: Callable[[RunContext], RunContext] = lambda context: context) -> Result:
-        """The result of ``request``, stored or computed on the caller's thread, not while the engine runs jobs.
-
-        For users with a shell on this machine: nothing is refused. ``watch`` puts a context around that of the run.
+        ``watch`` puts a context around that of the run.
         """
-        request = asked_by(request, LOCAL)
-        context = Measured(watch(RunContext(reader_of(request))))
-        result = self._answer(request, context, lambda: (LOCAL.id,))
-        self.paces.learn_from(request, context.estimate)
+        context = Measured(watch(RunContext(asked.reader)))
+        result = self._answer(asked, context, lambda: (asked.user.id,))
+        self.paces.learn_from(asked.request, context.estimate)
         return result
 
     def cut_short(self, user: User) -> list[Unanswered]:
@@ -245,35 +218,35 @@ class Service(Access):
                     require_model(model, LOCAL.id)
                     loading.known_digest(model, read=True)
 
-    def _submit(
-        self, key: str, requests: Sequence[CompleteRequest], user: User, urgent: bool, record: bool, store: bool
-    ) -> Job:
-        """The job ``key`` of ``requests``, written down where its results become runs."""
-        for request in requests:
-            require_answerable(request)
+    def _submit(self, key: str, asked: Sequence[ResolvedRequest], urgent: bool, record: bool, store: bool) -> Job:
+        """Return the job ``key`` of these requests of a user, written down where its results become runs."""
+        for one in asked:
+            require_answerable(one.request)
         with self.engine.together():
-            job = self.engine.submit(key, requests[0], user, urgent, record, requests[1:])
+            job = self.engine.submit(key, asked[0], urgent, record, asked[1:])
             if store:
-                job.keepers.add(user.id)
+                job.keepers.add(asked[0].user.id)
         if record:
-            for request in requests:
-                self.remember(job_key(request), request, user)
+            for one in asked:
+                self.remember(one)
             if job.progress.finished:  # it ended before it was written down
                 self._ended(job)
         return job
 
-    def _work(self, request: CompleteRequest, context: JobContext) -> Result:
+    def _work(self, asked: ResolvedRequest, context: JobContext) -> Result:
         """Answer a request of a job: the result becomes a run of all its readers."""
+        asked = asked.as_of_now()  # the job may have waited long for its turn
+        request = asked.request
         context.begin("loading the model")
         if known_digest(request) is None:
             locate(request.model)
         require_named(request)  # an adapter of the hub names the model that it changes only now
         context.estimate.pace = self.paces.of(request)
         try:
-            if context.key == again_key(request):
-                result = self._compute(request, context, context.place)
+            if context.again:
+                result = self._compute(asked, context, context.place)
             else:
-                result = self._answer(request, context, context.keepers, context.place)
+                result = self._answer(asked, context, context.keepers, context.place)
         except MemoryShortage:
             if not has_larger(self.workers, context.place):
                 raise
@@ -282,15 +255,15 @@ class Service(Access):
         if context.keepers():
             self.paces.learn_from(request, context.estimate)
         for user in context.readers:
-            self.record(request, result, user)
+            self.record(asked.of(user), result)
         return result
 
-    def _help(self, request: CompleteRequest, context: HelpContext) -> None:
-        """Do parts of what the job of ``request`` hands out; they are stored for its keepers."""
-        memory = StoredContext(context, self.store, about_key(request), context.keepers)
+    def _help(self, asked: ResolvedRequest, context: HelpContext) -> None:
+        """Do parts of what the job of the request hands out; they are stored for its keepers."""
+        memory = StoredContext(context, self.store, asked.subject, context.keepers)
         context.begin_on(self.workers[context.place].device)
         try:
-            self.workers[context.place].answer([request], memory)
+            self.workers[context.place].answer([asked.request], memory)
         finally:
             memory.hold()
 
@@ -299,34 +272,34 @@ class Service(Access):
         return able(self.workers, job.request.model, job.urgent, job.too_few_bytes, self.engine.held)
 
     def _ended(self, job: Job) -> None:
-        for key in map(job_key, job.requests) if job.more else [job.key]:
+        for key in [one.key for one in job.all_asked] if job.more else [job.key]:
             self.late.write(partial(self.store.unfinished.end, key))
 
     def _is_answered(self, unanswered: Unanswered, user: User) -> bool:
         with suppress(RequestError, ModelError):  # reported when it is requested again
-            return self.find(unanswered.request, user) is not None
+            return self.find(resolve(unanswered.request, user)) is not None
         return False
 
     def _answer(
-        self, request: CompleteRequest, context: RunContext, owners: Callable[[], Collection[str]], place: int = 0
+        self, asked: ResolvedRequest, context: RunContext, owners: Callable[[], Collection[str]], place: int = 0
     ) -> Result:
-        """The result, by the worker at ``place``, stored for the users with the ids that ``owners`` gives."""
-        key = result_key(request, model_digest(request))
-        memory = StoredContext(context, self.store, about_key(request), owners)
+        """Return the result, by the worker at ``place``, stored for the users with the ids that ``owners`` gives."""
+        key = asked.result_key(model_digest(asked.request))
+        memory = StoredContext(context, self.store, asked.subject, owners)
         try:
-            stored = self._stored(request, key)
-            result = stored or self._remembered(request, key) or self._compute(request, memory, place)
+            stored = self._stored(asked, key)
+            result = stored or self._remembered(asked, key) or self._compute(asked, memory, place)
             for owner in owners():
                 own_made(result, owner)
             if owners():
                 self._unstored.pop(key, None)
             elif stored is None:
                 self._remember(key, result)
-            return self._kept(request, result, key, memory)
+            return self._kept(asked, result, key, memory)
         finally:
             memory.hold()
 
-    def _kept(self, request: CompleteRequest, result: Result, key: str, memory: StoredContext) -> Result:
+    def _kept(self, asked: ResolvedRequest, result: Result, key: str, memory: StoredContext) -> Result:
         """``result`` once it is stored; with a warning where it will be when the store is back."""
 
         stored = result
@@ -335,7 +308,7 @@ class Service(Access):
             nonlocal stored
             stored = memory.keep_answer(key, result)
             memory.hold()
-            job = self.engine.job(job_key(request))
+            job = self.engine.job(asked.key)
             if job is not None and job.result is not None:
                 job.result = stored  # without the warning
 
@@ -343,55 +316,52 @@ class Service(Access):
             return stored
         return result.with_warning(f"{UNSTORED} It will be when the store is back, unless the server stops. {error}")
 
-    def _compute(self, request: CompleteRequest, context: RunContext, place: int = 0) -> Result:
-        """The result, by the worker at ``place``; those for other targets that wait are remembered."""
-        requests, worker = [request, *self._waiting_targets(request)], self.workers[place]
-        result, *others = worker.answer(requests, context)
-        for other, own in zip(requests[1:], others, strict=True):
-            self._remember(result_key(other, own.versions["model"]), own)
+    def _compute(self, asked: ResolvedRequest, context: RunContext, place: int = 0) -> Result:
+        """Return the result, by the worker at ``place``; those for other targets that wait are remembered."""
+        together, worker = [asked, *self._waiting_targets(asked.request)], self.workers[place]
+        result, *others = worker.answer([one.request for one in together], context)
+        for other, own in zip(together[1:], others, strict=True):
+            self._remember(other.result_key(own.versions["model"]), own)
         return told_of_devices(result, worker.device, context.helpers)
 
-    def _waiting_targets(self, request: CompleteRequest) -> list[CompleteRequest]:
-        """The requests of waiting jobs that differ from ``request`` in their target alone, if a batch answers all."""
+    def _waiting_targets(self, request: CompleteRequest) -> list[ResolvedRequest]:
+        """Return the waiting requests that differ from ``request`` in their target alone, if a batch answers all."""
         if not targets_together(request):
             return []
-        waiting = [job.request for job in self.engine.unfinished() if job.progress.status == "queued"]
-        return [other for other in waiting if other != request and _with_target(other, request.target) == request]
+        waiting = [job.asked for job in self.engine.unfinished() if job.progress.status == "queued"]
+        return [
+            other
+            for other in waiting
+            if other.request != request and _with_target(other.request, request.target) == request
+        ]
 
-    def _finished(self, request: CompleteRequest, model: str) -> Result | None:
-        """The result of a job of this server by the model with the digest ``model``."""
-        job = self.engine.job(job_key(request))
+    def _finished(self, asked: ResolvedRequest, model: str) -> Result | None:
+        """Return the result of a job of this server by the model with the digest ``model``."""
+        job = self.engine.job(asked.key)
         result = None if job is None else job.result
         return result if result is not None and result.versions["model"] == model and is_there(result) else None
 
     def _remember(self, key: str, result: Result) -> None:
-        """Have a ``result`` that nobody has in the store for who asks for it next, as long as the server runs."""
+        """Cache a ``result`` that no user owns in memory, so that the next request for it is not recomputed."""
         self._unstored[key] = result
         for oldest in list(self._unstored)[:-_MOST_UNSTORED]:
             self._unstored.pop(oldest, None)
 
-    def _remembered(self, request: CompleteRequest, key: str) -> Result | None:
-        """The result of :meth:`_remember`, with the model named as in ``request``."""
+    def _remembered(self, asked: ResolvedRequest, key: str) -> Result | None:
+        """Return the result of :meth:`_remember`, with the model named as in the request."""
         result = self._unstored.get(key)
-        return result.answering(request) if result and is_there(result) else None
+        return result.answering(asked.request) if result and is_there(result) else None
 
-    def _stored(self, request: CompleteRequest, key: str) -> Result | None:
-        """The stored result, with the model named as in ``request``; None also where the store fails."""
+    def _stored(self, asked: ResolvedRequest, key: str) -> Result | None:
+        """Return the stored result, with the model named as in the request; None also where the store fails."""
         with suppress(ResourceError):
             result = self.store.get(key)
-            return result.answering(request) if result and is_there(result) else None
+            return result.answering(asked.request) if result and is_there(result) else None
         return None
 
 
 def _with_target(request: CompleteRequest, target: str) -> CompleteRequest:
     return request.model_copy(update={"target": target})
-
-
-def _allowed(request: Request, user: User) -> CompleteRequest:
-    """The same request, complete and allowed here; its files are not opened before."""
-    complete_request = asked_by(request, user)
-    require_allowed(complete_request)
-    return complete_request
 
 
 def open_service(device: str | None = None, workers: Sequence[Worker] = (), notice: str = "") -> Service:

@@ -43,18 +43,18 @@ class AnalysisRun:
     parameters: dict[str, Any]
 
     def __call__(self, context: RunContext | None = None) -> Result:
-        """The result, computed in ``context``."""
+        """Return the result, computed in ``context``."""
         return self.analysis.answer(self.classifier, self.request(), context or RunContext())
 
     @cached_property
     def usual(self) -> tuple[Result, Recorder]:
-        """A result with the progress that was told, computed once; it leaves the model as it was."""
+        """A result with its reports of progress, computed once; the model stays as it was."""
         progress = Recorder()
         with unchanged(self.classifier, "a run"):
             return self(progress), progress
 
     def request(self, **fields: Any) -> CompleteRequest:
-        """The request; ``fields`` differ from it."""
+        """Return the request with other values of ``fields``."""
         source = {"text": self.text, "data": self.data}
         output = self.analysis.default_output(self.parameters)
         model = "" if self.text is None and self.data is None else self.classifier.id
@@ -62,7 +62,7 @@ class AnalysisRun:
         return self.analysis.complete(Request(question=self.analysis.id, **{**shared, **source, **fields}))
 
     def key(self, model_digest: str = "", **fields: Any) -> str:
-        """The key of a request that differs in ``fields``, or in its model."""
+        """Return the key of a request with other values of ``fields``, or of another model."""
         return self.analysis.key(self.request(**fields), model_digest or self.classifier.digest, ANYBODY)
 
 
@@ -104,11 +104,11 @@ def _run_check(check: Check, run: AnalysisRun) -> None:
         raise AssertionError(f"{run.analysis.id} of {of}, {check.__name__}: {error}") from error
 
 
-# What is declared ----------------------------------------------------------------------------------------------------
+# The declaration -----------------------------------------------------------------------------------------------------
 
 
 def declares(run: AnalysisRun) -> None:
-    """The declarations are there, and every parameter is described."""
+    """Check that the declarations are there, and every parameter is described."""
     analysis = run.analysis
     assert re.fullmatch(r"[a-z][a-z0-9_]*", analysis.id), f"the id {analysis.id!r} is no lower-case name"
     for name in ("label", "source", "definition"):
@@ -120,7 +120,7 @@ def declares(run: AnalysisRun) -> None:
 
 
 def refuses(run: AnalysisRun) -> None:
-    """A request that the analysis does not take is refused before any pass, with a remedy."""
+    """Check that the analysis refuses an unfit request before any pass, with a remedy."""
     with watched(run.classifier) as passes:
         try:
             run()
@@ -132,11 +132,11 @@ def refuses(run: AnalysisRun) -> None:
     assert remedy, "the refusal does not say what to do"
 
 
-# What it answers -----------------------------------------------------------------------------------------------------
+# The answers ---------------------------------------------------------------------------------------------------------
 
 
 def answers(run: AnalysisRun) -> None:
-    """A result is typed, plain finite JSON, and the same when it is read again and when it is computed again."""
+    """Check that a result is typed, plain finite JSON, and the same after a second reading or computation."""
     result, _ = run.usual
     request = run.request()
     assert result.request == request, "the result is of another request"
@@ -165,7 +165,7 @@ def answers(run: AnalysisRun) -> None:
 
 
 def _plain(result: Result) -> dict[str, Any]:
-    """Its JSON after a round trip through text."""
+    """Return the JSON of a result after a round trip through text."""
     try:
         plain: dict[str, Any] = json.loads(json.dumps(result.to_json(), allow_nan=False))
     except (TypeError, ValueError) as error:
@@ -174,7 +174,7 @@ def _plain(result: Result) -> dict[str, Any]:
 
 
 def _answer(result: Result) -> dict[str, Any]:
-    """The JSON without the times that it took."""
+    """Return the JSON of a result without its times."""
     record = _without_seconds(_plain(result))
     assert isinstance(record, dict)
     return record
@@ -187,7 +187,7 @@ def _without_seconds(value: Any) -> Any:
 
 
 def _says_the_same(run: AnalysisRun, result: Result, back: Result) -> None:
-    """The headline is a sentence with a number; headline, lines and headline numbers depend on the record alone."""
+    """Check that the headline is a sentence with a number, and that all words depend on the record alone."""
     headline = run.analysis.headline(result)
     assert headline.strip(), "it has no headline"
     assert len(headline.splitlines()) == 1, "the headline has several lines"
@@ -205,7 +205,7 @@ def _says_the_same(run: AnalysisRun, result: Result, back: Result) -> None:
 
 
 def draws(run: AnalysisRun) -> None:
-    """Charts have a title, a description, numbers and a figure; or there is a reason for no chart."""
+    """Check that charts have a title, a description, numbers and a figure, or that there is a reason for no chart."""
     if run.analysis.kind == "attribution":  # drawn by its features and scores
         return
     try:
@@ -235,7 +235,7 @@ def _pictures(figures: Figures) -> list[Any]:
 
 
 def keys(run: AnalysisRun) -> None:
-    """Equal requests have equal keys, however they are written; what decides the numbers changes the key."""
+    """Check that equal requests have equal keys in every spelling, and that each field behind the numbers counts."""
     key, request = run.key(), run.request()
     assert re.fullmatch(r"[0-9a-f]{64}", key), f"the key {key!r} is not 64 hexadecimal digits"
     assert run.key(parameters=request.parameters) == key, "a request written out in full has another key"
@@ -251,7 +251,7 @@ def keys(run: AnalysisRun) -> None:
 
 
 def _other_parameters(run: AnalysisRun) -> Iterator[dict[str, Any]]:
-    """The parameters with one of them changed, for each that can be; which rows has no effect on a text."""
+    """Yield the parameters with a change in one of them, for each that can change; ``rows`` has no effect on a text."""
     parameters = run.request().parameters
     for spec in specs(run.analysis.Parameters):
         for value in _other_values(spec, parameters[spec.name]):
@@ -280,7 +280,7 @@ def _other_values(spec: ParameterSpec, value: Any) -> list[Any]:
 
 
 def progress(run: AnalysisRun) -> None:
-    """Progress is reported and reaches its total; a cancelled run stops before its next pass and leaves nothing."""
+    """Check that progress reaches its total, and that a cancelled run stops before its next pass without a trace."""
     _, context = run.usual
     assert context.seen, "no progress is reported"
     assert all(0 <= done <= total and phase for done, total, phase in context.seen), "the progress is out of range"
@@ -293,7 +293,7 @@ def progress(run: AnalysisRun) -> None:
 
 
 def goes_on(run: AnalysisRun) -> None:
-    """A stopped run of a data set continues where it was; stored results are not run again (in float64)."""
+    """Check that a stopped run of a data set continues, and does not repeat stored results (in float64)."""
     with exact(run.classifier) as classifier:
         run = replace(run, classifier=classifier)
         with watched(classifier) as whole:
@@ -312,7 +312,7 @@ def goes_on(run: AnalysisRun) -> None:
 
 
 def _alike(value: Any, other: Any) -> bool:
-    """Whether two records are equal but for float64 rounding and costs: stored results cost nothing."""
+    """Return True if two records are equal except for float64 rounding and costs: stored results cost nothing."""
     if isinstance(value, dict) and isinstance(other, dict):
         names = (value.keys() | other.keys()) - {"cost"}
         return all(name in value and name in other and _alike(value[name], other[name]) for name in names)

@@ -30,9 +30,9 @@ _float32 = torch.float32
 
 @contextmanager
 def _no_float32() -> Iterator[None]:
-    """Whoever names float32, or no type, gets float64: also models that normalise in float32, and other threads.
+    """Give float64 to all code that names float32, or no type: also to models that normalise in float32, in any thread.
 
-    Only the files of models that are loaded inside are read as usual.
+    Only the weights of models that load inside keep their type.
     """
     usual = torch.get_default_dtype()
     with (
@@ -74,7 +74,7 @@ def _float64(model: Model) -> Model:
 
 @contextmanager
 def exact(classifier: Classifier) -> Iterator[Classifier]:
-    """A copy of ``classifier`` in float64; inside the block no torch operation rounds to float32.
+    """Yield a copy of ``classifier`` in float64; inside the block no torch operation rounds to float32.
 
     The copy takes twice the memory of the classifier's weights, and stays while the classifier's model does. Compare
     only quantities computed inside the block.

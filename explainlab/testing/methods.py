@@ -32,7 +32,7 @@ FEWEST = 2
 
 @dataclass(frozen=True)
 class Observed:
-    """An attribution with the passes that were made for it and the progress that was told."""
+    """An attribution with its passes and its reports of progress."""
 
     result: Attribution
     passes: Passes
@@ -55,7 +55,7 @@ class MethodRun:
 
     @cached_property
     def exact(self) -> Observed:
-        """As :attr:`usual`, in float64."""
+        """The same as :attr:`usual`, in float64."""
         with exact(self.classifier) as classifier:
             return self._observed(classifier)
 
@@ -65,7 +65,7 @@ class MethodRun:
             return Observed(self.on(classifier, context=progress), passes, progress)
 
     def __call__(self, text: str = TEXT, **options: Any) -> Attribution:
-        """The attribution of ``text``; see :meth:`on`."""
+        """Return the attribution of ``text``; see :meth:`on`."""
         return self.on(self.classifier, text, **options)
 
     def on(
@@ -77,7 +77,7 @@ class MethodRun:
         context: RunContext | None = None,
         **options: Any,
     ) -> Attribution:
-        """The attribution of ``text`` by another ``classifier``, with ``padding`` more tokens.
+        """Return the attribution of ``text`` by another ``classifier``, with ``padding`` more tokens.
 
         ``options`` are fields of the request.
         """
@@ -90,13 +90,13 @@ class MethodRun:
     def together(
         self, classifier: Classifier, texts: Sequence[str], context: RunContext | None = None
     ) -> list[Attribution]:
-        """The attributions of ``texts`` by ``classifier``, in one call."""
+        """Return the attributions of ``texts`` by ``classifier``, in one call."""
         encodings = [classifier.encode(text) for text in texts]
         requests = [self.request(classifier, text) for text in texts]
         return attribute_many(classifier, encodings, self.method, requests, context)
 
     def request(self, classifier: Classifier, text: str, **options: Any) -> CompleteRequest:
-        """The request of ``text``; ``options`` are its other fields."""
+        """Return the request of ``text``; ``options`` are its other fields."""
         parameters = parse(self.method, self.parameters)
         fields = {"output": self.method.default_output(parameters.model_dump(mode="json")), **options}
         return Request(model=classifier.id, text=text, question=self.method.id, **fields).completed(parameters)
@@ -119,7 +119,7 @@ def check_method(method: Method, classifier: Classifier, **parameters: Any) -> N
 
 
 def check_method_on_model(method: Method, classifier: Classifier, **parameters: Any) -> None:
-    """The checks of :func:`check_method` that depend on the model: run them for every pair of method and model."""
+    """Run the checks of :func:`check_method` that depend on the model: for every pair of method and model."""
     run = MethodRun(method, classifier, parameters)
     for check in ON_EVERY_MODEL if not method.unsupported(classifier.architecture) else (refuses,):
         _run_check(check, run)
@@ -136,7 +136,7 @@ def _run_check(check: Check, run: MethodRun) -> None:
 
 
 def refuses(run: MethodRun) -> None:
-    """A method refuses a model that lacks a needed capability, before any pass, with all reasons."""
+    """Check that a method refuses a model that lacks a needed capability, before any pass, with all reasons."""
     capabilities = run.classifier.architecture.capabilities
     with watched(run.classifier) as passes:
         try:
@@ -151,7 +151,7 @@ def refuses(run: MethodRun) -> None:
 
 
 def answers(run: MethodRun) -> None:
-    """There is a finite score for each token; target and sum are right; the model is unchanged; runs are repeatable."""
+    """Check a finite score for each token, target and sum, the unchanged model, and an equal second run."""
     result = run.usual.result
     _has_its_shape(run, result)
     again = run(seed=0 if run.method.random else 1)
@@ -182,7 +182,7 @@ def _has_its_shape(run: MethodRun, result: Attribution) -> None:
 
 
 def costs(run: MethodRun) -> None:
-    """The cost is the number of texts that passed the model, forward and backward.
+    """Check that the cost is the number of texts that passed the model, forward and backward.
 
     If a method replaces the attention of a lower layer, a pass may have two parts, which count as two. The cached pass
     over a prompt that texts share does not count.
@@ -195,7 +195,7 @@ def costs(run: MethodRun) -> None:
 
 
 def batches(run: MethodRun) -> None:
-    """Neither padding nor the batch size changes a score (compared in float64); smaller batches give a warning."""
+    """Check that neither padding nor batch size changes a score (in float64); smaller batches give a warning."""
     expected, limit = run.exact.result, _smaller(run.exact.passes)
     with exact(run.classifier) as classifier, watched(classifier, limit):
         result = run.on(classifier, padding=3)
@@ -209,7 +209,7 @@ def batches(run: MethodRun) -> None:
 
 
 def together(run: MethodRun) -> None:
-    """Texts attributed in one call and alone agree in float64 scores, costs, warnings and targets."""
+    """Check that texts attributed in one call and alone agree in float64 scores, costs, warnings and targets."""
     progress = Recorder()
     with exact(run.classifier) as classifier:
         alone = [run.exact.result if text == TEXT else run.on(classifier, text) for text in TOGETHER]
@@ -237,7 +237,7 @@ def together(run: MethodRun) -> None:
 
 
 def _smaller(passes: Passes) -> int | None:
-    """A size of batches under which these ``passes`` do not fit; None: no method could make them smaller."""
+    """Return a size of batches under which these ``passes`` do not fit; None: no method could make them smaller."""
     return max(FEWEST, passes.widest // 3) if passes.widest > FEWEST else None
 
 
@@ -246,13 +246,13 @@ def _passes(result: Attribution) -> tuple[int, int]:
 
 
 def _terms(classifier: Classifier) -> float:
-    """The size of the largest logit of :data:`TEXT`, but at least 1."""
+    """Return the size of the largest logit of :data:`TEXT`, but at least 1."""
     logits = classifier.logits(classifier.inputs([classifier.encode(TEXT)]))
     return max(1.0, float(np.abs(classifier.finite(logits)).max()))
 
 
 def _counts_up(run: MethodRun, context: Recorder) -> None:
-    """The progress of several texts reaches its total; a cancelled run stops before its second batch."""
+    """Check that the progress of several texts reaches its total; a cancelled run stops before its second batch."""
     _in_range(context)
     if context.checks > 1:
         try:
@@ -266,7 +266,7 @@ def _counts_up(run: MethodRun, context: Recorder) -> None:
 
 
 def stores(run: MethodRun) -> None:
-    """A result survives a round trip through JSON."""
+    """Check that a result survives a round trip through JSON."""
     result = run.usual.result
     body = json.loads(json.dumps(result.to_json(), allow_nan=False))
     back = Attribution.from_json(body)
@@ -275,7 +275,7 @@ def stores(run: MethodRun) -> None:
 
 
 def units(run: MethodRun) -> None:
-    """Each word or sentence has a score; methods that score tokens sum them."""
+    """Check that each word or sentence has a score; methods that score tokens sum them."""
     adds_up = run.method.family in ("Gradients", "Paths", "Attention", "Decomposition")
     tokens = run.usual.result
     for unit in ("word", "sentence"):
@@ -294,7 +294,7 @@ def units(run: MethodRun) -> None:
 
 
 def texts(run: MethodRun) -> None:
-    """Pairs of texts, a text of a single token and a text that is too long can be explained."""
+    """Check that pairs of texts, a text of a single token and a text that is too long can be explained."""
     assert np.isfinite(run("a").scores).all(), "the score of a text of one token is not finite"
     if not run.classifier.prompt:
         pair = run(PAIR[0], text_pair=PAIR[1])
@@ -309,7 +309,7 @@ def texts(run: MethodRun) -> None:
 
 
 def targets(run: MethodRun) -> None:
-    """Every class can be explained, also by its logit."""
+    """Check that every class can be explained, also by its logit."""
     prediction = run.usual.result.prediction
     for label in run.classifier.labels:
         result = run(target=label, output="logit")
@@ -319,7 +319,7 @@ def targets(run: MethodRun) -> None:
 
 
 def progress(run: MethodRun) -> None:
-    """Progress reaches its total, and a cancelled run stops before its next batch."""
+    """Check that progress reaches its total, and a cancelled run stops before its next batch."""
     _in_range(run.usual.progress)
     if run.usual.progress.checks < 2:
         return
@@ -341,7 +341,7 @@ def _in_range(context: Recorder) -> None:
 
 
 def memory(run: MethodRun) -> None:
-    """If the smallest batch does not fit, the error says so; the model is unchanged."""
+    """Check that the error says so if the smallest batch does not fit, and that the model is unchanged."""
     with unchanged(run.classifier, "a run without memory"), watched(run.classifier, limit=0):
         try:
             run()

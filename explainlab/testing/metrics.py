@@ -24,9 +24,9 @@ from explainlab.text.units import Absence, group, marked_features
 
 TEXTS = ("I did not like this film at all. It isn't funny!", "a good film", "film")
 METHODS = ("occlusion", "random", "occlusion")
-"""What explains again, for metrics that ask for it: the methods of three attributions, which run on any model."""
+"""The methods of three attributions, for metrics that explain again; they run on any model."""
 ALONE = (0, 2, 0)
-"""Which attribution of each of the texts is also alone; these have the method of the first."""
+"""The attribution of each text that is also explained alone; these have the method of the first."""
 _NO_VALUE = -2.0
 """Stands for a value that is not defined, where values are compared."""
 
@@ -60,7 +60,7 @@ def _check(request: MetricSpec, metric: AnyMetric, classifier: Classifier) -> No
 
 
 def _case(classifier: Classifier, text: str, padding: int = 0) -> Case:
-    """A text with three random attributions, the first with many ties, and its first word as the rationale."""
+    """Return a text with three random attributions, the first with many ties, and its first word as the rationale."""
     encoding = classifier.encode(text)
     logits = classifier.finite(classifier.logits(classifier.inputs([encoding])))[0]
     encoding = encoding.padded(len(encoding) + padding, classifier.pad_id)
@@ -72,7 +72,7 @@ def _case(classifier: Classifier, text: str, padding: int = 0) -> Case:
 
 
 def _results(classifier: Classifier, request: MetricSpec, cases: list[Case]) -> list[list[MetricResult]]:
-    """Results by text and attribution."""
+    """Return the results by text and attribution."""
     batcher = Batcher(classifier, RunContext())
     subjects = [Subject(classifier, case.encoding, batcher=batcher) for case in cases]
     places = range(len(cases[0].scores) if cases else 0)
@@ -116,7 +116,7 @@ def _has_its_shape(
 
 
 def _is_independent_of_batches(request: MetricSpec, classifier: Classifier) -> None:
-    """Values are the same for a text and an attribution alone, and for padded texts one by one (in float64)."""
+    """Check that values are the same for a text and an attribution alone, and for padded texts (in float64)."""
     with exact(classifier) as twin:
         cases = [_case(twin, text) for text in TEXTS]
         together = _values(_results(twin, request, cases))
@@ -129,7 +129,7 @@ def _is_independent_of_batches(request: MetricSpec, classifier: Classifier) -> N
 
 
 def _compares(request: MetricSpec, metric: AnyMetric, classifier: Classifier, cases: list[Case]) -> None:
-    """The rationale is better ranked first than last; a text without one has no value, and the reason is told."""
+    """Check that ranking the rationale first beats ranking it last; a text without one has no value, with a reason."""
     ideal = [case.rationale.astype(float) for case in cases[:2] if not isinstance(case.rationale, str)]
     ranked = [replace(case, scores=np.stack([own, 1 - own])) for case, own in zip(cases[:2], ideal, strict=True)]
     values = _values(_results(classifier, request, ranked))

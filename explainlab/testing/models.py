@@ -43,7 +43,7 @@ def _closely(classifier: Classifier, actual: np.ndarray, expected: np.ndarray, w
 
 
 def _refused(run: Callable[[], object], what: str) -> None:
-    """``run`` raises :class:`UnsupportedError`, as the architecture says."""
+    """Check that ``run`` raises :class:`UnsupportedError`, as the architecture says."""
     try:
         run()
     except UnsupportedError:
@@ -52,7 +52,7 @@ def _refused(run: Callable[[], object], what: str) -> None:
 
 
 def facts(classifier: Classifier) -> None:
-    """It has at least two labels and is in evaluation mode; no parameter requires gradients."""
+    """Check that the model has at least two labels and is in evaluation mode; no parameter requires gradients."""
     assert len(set(classifier.labels)) == len(classifier.labels) >= 2, f"the labels are {classifier.labels}"
     assert not classifier.model.network.training, "the model is in training mode"
     asking = [name for name, parameter in classifier.model.network.named_parameters() if parameter.requires_grad]
@@ -65,7 +65,7 @@ def facts(classifier: Classifier) -> None:
 
 
 def encodings(classifier: Classifier) -> None:
-    """Offsets cover the text; only tokens added around it are special; a short text is not cut."""
+    """Check that offsets cover the text; only tokens added around it are special; a short text is not cut."""
     for text, pair in ((LONG, None), (SHORT, None if classifier.prompt else "the plot")):
         encoding = classifier.encode(text, pair)
         lengths = {len(array) for array in (encoding.ids, encoding.special, encoding.offsets, encoding.pieces)}
@@ -81,7 +81,7 @@ def encodings(classifier: Classifier) -> None:
 
 
 def predictions(classifier: Classifier) -> None:
-    """Probabilities add up to 1, and the predicted class has the highest."""
+    """Check that probabilities add up to 1, and the predicted class has the highest."""
     prediction = classifier.predict(classifier.encode(SHORT))
     assert tuple(prediction.probabilities) == classifier.labels, "the probabilities are not those of the labels"
     assert abs(sum(prediction.probabilities.values()) - 1) < 1e-12, "the probabilities do not add up to 1"
@@ -90,7 +90,7 @@ def predictions(classifier: Classifier) -> None:
 
 
 def batches(classifier: Classifier) -> None:
-    """A text has the same logits alone, padded and in a batch."""
+    """Check that a text has the same logits alone, padded and in a batch."""
     with exact(classifier) as twin:
         short, long = twin.encode(SHORT), twin.encode(LONG)
         alone = np.concatenate([_logits(twin, short), _logits(twin, long)])
@@ -101,7 +101,7 @@ def batches(classifier: Classifier) -> None:
 
 
 def embeddings(classifier: Classifier) -> None:
-    """The logits from a text's own word embeddings are those of the text; other embeddings change them."""
+    """Check that a text's word embeddings give the logits of the text, and that other embeddings change them."""
     with exact(classifier) as twin:
         short, long = twin.encode(SHORT), twin.encode(LONG)
         inputs = twin.inputs([short, long])
@@ -115,7 +115,7 @@ def embeddings(classifier: Classifier) -> None:
 
 
 def gradients(classifier: Classifier) -> None:
-    """Gradients flow to the embeddings, agree with finite differences, and are zero on padding."""
+    """Check that gradients flow to the embeddings, agree with finite differences, and are zero on padding."""
     if classifier.architecture.capabilities["gradients"]:
         return
     with exact(classifier) as twin:
@@ -133,7 +133,7 @@ def gradients(classifier: Classifier) -> None:
 
 
 def attention(classifier: Classifier) -> None:
-    """Every row of attention is a distribution over the real tokens; the weights of the head's rows sum to 1."""
+    """Check that every row of attention is a distribution over the real tokens, and the head's weights sum to 1."""
     encoding = classifier.encode(SHORT)
     padded = encoding.padded(len(encoding) + 2, classifier.pad_id)
     weights = classifier.head_rows(padded)
@@ -156,7 +156,7 @@ def attention(classifier: Classifier) -> None:
 
 
 def replacing(classifier: Classifier) -> None:
-    """Replacing attention by itself changes nothing; other probabilities change the logits."""
+    """Check that replacing attention by itself changes nothing; other probabilities change the logits."""
 
     def same(_: int, __: nn.Module, probabilities: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
         return probabilities, values
@@ -176,7 +176,7 @@ def replacing(classifier: Classifier) -> None:
 
 
 def positions(classifier: Classifier) -> None:
-    """A causal decoder predicts at every position from the text so far; other models refuse."""
+    """Check that a causal decoder predicts at every position from the text up to there; other models refuse."""
     if classifier.architecture.capabilities["causal decoder"]:
         inputs = classifier.inputs([classifier.encode(SHORT)])
         _refused(lambda: classifier.position_logits(inputs), "makes intermediate predictions")
@@ -194,7 +194,7 @@ def positions(classifier: Classifier) -> None:
 
 
 def repeatable(classifier: Classifier) -> None:
-    """Two passes of the same batch give the same logits, bit by bit."""
+    """Check that two passes of the same batch give the same logits, bit by bit."""
     texts = classifier.encode(SHORT), classifier.encode(LONG)
     assert np.array_equal(_logits(classifier, *texts), _logits(classifier, *texts)), "a second pass gives other logits"
     assert traces(classifier)["grad mode"] == torch.is_grad_enabled()

@@ -60,7 +60,7 @@ def watched(classifier: Classifier, limit: int | None = None) -> Iterator[Passes
 
 
 def _tensors(value: Any) -> Iterator[Tensor]:
-    """The tensors in ``value``, in the order of nested sequences and mappings."""
+    """Yield the tensors in ``value``, in the order of nested sequences and mappings."""
     if isinstance(value, Tensor):
         yield value
     elif isinstance(value, Mapping):
@@ -71,7 +71,7 @@ def _tensors(value: Any) -> Iterator[Tensor]:
 
 
 def traces(classifier: Classifier) -> dict[str, object]:
-    """The state of a model that a computation must not change: hooks, attributes, modes, weights, gradients."""
+    """Return the state of a model that a computation must not change: hooks, attributes, modes, weights, gradients."""
     state: dict[str, object] = {"grad mode": torch.is_grad_enabled()}
     state["global hooks"] = [
         len(v) for k, v in vars(torch_module).items() if k.startswith("_global") and k.endswith("hooks")

@@ -15,7 +15,7 @@ from explainlab.analyses.activation.scrubber import activation_scrubber
 from explainlab.analyses.attributions import text_seed
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.figures import figures_of
-from explainlab.app.runs.bundle import study_bundle
+from explainlab.app.pages.runs.bundle import study_bundle
 from explainlab.attribution.registry import label_of
 from explainlab.attribution.subject import Subject
 from explainlab.models.classifier import Classifier

@@ -21,7 +21,7 @@ from explainlab import study
 from explainlab.analyses.base import AnalysisResult, ModelFree
 from explainlab.analyses.figures import figures_of
 from explainlab.analyses.registry import read_result, studies
-from explainlab.app.runs.bundle import study_bundle
+from explainlab.app.pages.runs.bundle import study_bundle
 from explainlab.attribution.registry import methods
 from explainlab.errors import RequestError
 from explainlab.figures.declared import Figures

@@ -12,6 +12,7 @@ from explainlab.errors import RequestError
 from explainlab.models.context import RunContext
 from explainlab.reader import Reader
 from explainlab.request import Request
+from explainlab.service.resolved import resolve
 from explainlab.service.service import Service
 from explainlab.service.store.store import Store
 
@@ -38,26 +39,26 @@ def request(model: str, **fields) -> Request:
 def test_a_study_is_stored_and_found_again(model: str, tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'store.sqlite'}"
     service, asked = Service(Store(url)), request(model, text=TEXT)
-    assert service.find(asked) is None
-    job = service.submit(asked)
+    assert service.find(resolve(asked)) is None
+    job = service.submit(resolve(asked))
     assert service.engine.wait(job, 60)
     assert job.progress.status == "done", job.progress.error
     restarted = Service(Store(url))
-    again = restarted.find(request(model, text=TEXT, parameters={"steps": [2, 5]}))
-    assert restarted.find(asked) is again, "what is drawn of it need not be drawn again"
+    again = restarted.find(resolve(request(model, text=TEXT, parameters={"steps": [2, 5]})))
+    assert restarted.find(resolve(asked)) is again, "what is drawn of it need not be drawn again"
     assert again.body == job.result.body
     assert again.cost == job.result.cost
-    assert service.find(request(model, text=TEXT, parameters={"steps": [2]})) is None
+    assert service.find(resolve(request(model, text=TEXT, parameters={"steps": [2]}))) is None
 
 
 def test_the_texts_of_a_data_set_are_there_to_be_opened(model: str, data: Path) -> None:
     service = Service(Store("sqlite://"))
-    whole = service.run(request(model, data=str(data)))
-    alone = service.find(request(model, text=TEXT))
+    whole = service.run(resolve(request(model, data=str(data))))
+    alone = service.find(resolve(request(model, text=TEXT)))
     assert alone is not None
     assert alone.body.ideal_steps == whole.body.texts[0].ideal_steps
     data.write_text("text\nanother one\n", encoding="utf-8")
-    assert service.find(request(model, data=str(data))) is None
+    assert service.find(resolve(request(model, data=str(data)))) is None
 
 
 def run(monkeypatch, capsys, *arguments: str) -> tuple[int, str, str]:
@@ -111,13 +112,13 @@ def test_bad_input_is_one_line(monkeypatch, capsys, model: str, options: list[st
 
 def test_a_text_of_a_data_set_is_not_run_again_alone_or_among_more_rows(model: str, data: Path) -> None:
     service = Service(Store("sqlite://"))
-    first = service.run(request(model, data=str(data), parameters={"rows": 1}))
-    assert service.find(request(model, text=TEXT)).cost == first.cost
-    assert service.find(request(model, text="not good at all")) is None
-    both = service.run(request(model, data=str(data), parameters={"rows": 2}))
+    first = service.run(resolve(request(model, data=str(data), parameters={"rows": 1})))
+    assert service.find(resolve(request(model, text=TEXT))).cost == first.cost
+    assert service.find(resolve(request(model, text="not good at all"))) is None
+    both = service.run(resolve(request(model, data=str(data), parameters={"rows": 2})))
     assert both.body.texts[0] == first.body.texts[0]
     assert both.cost.seconds > first.cost.seconds
-    assert service.find(request(model, text="not good at all")) is not None
+    assert service.find(resolve(request(model, text="not good at all"))) is not None
 
 
 def test_a_base_in_place_of_a_model(data: Path, tmp_path: Path) -> None:

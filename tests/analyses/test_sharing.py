@@ -20,6 +20,7 @@ from explainlab.errors import ResourceError
 from explainlab.models.classifier import Classifier
 from explainlab.request import Request
 from explainlab.result import Result
+from explainlab.service.resolved import resolve
 from explainlab.service.service import Service
 from explainlab.service.store.store import Store
 from explainlab.service.users import LOCAL, User
@@ -54,7 +55,7 @@ def ask(service: Service, classifier: Classifier) -> Iterator[Ask]:
 
         def result(question: str, user: User = LOCAL, **fields: Any) -> tuple[Result, int]:
             before = len(seen)
-            job = service.submit(Request(question=question, model=classifier.id, **fields), user)
+            job = service.submit(resolve(Request(question=question, model=classifier.id, **fields), user))
             assert service.engine.wait(job, 60)
             assert job.result is not None, job.progress.error
             return job.result, len(seen) - before
@@ -79,7 +80,7 @@ def test_another_method_runs_alone(ask: Ask, data: str) -> None:
         question="evaluation", model=both.request.model, data=data, parameters=evaluation(["input_x_gradient"])
     )
     with runs(alone.workers[0].pool.get(request.model, "float32")) as seen:
-        alone.engine.wait(alone.submit(request), 60)
+        alone.engine.wait(alone.submit(resolve(request)), 60)
     assert 0 < added < len(seen)  # the random attributions and the texts themselves are known
     for row, old in zip(values(both), values(first), strict=True):
         assert {name: row[name] for name in old} == old
@@ -120,7 +121,7 @@ def test_explain_and_the_studies_share_the_attribution_of_a_text(
 ) -> None:
     ask("evaluation", data=data, parameters=evaluation(["occlusion"]))
     seed = text_seed(Subject(classifier, classifier.encode(TEXTS[1])))
-    explained = service.find(Request(question="occlusion", model=classifier.id, text=TEXTS[1], seed=seed))
+    explained = service.find(resolve(Request(question="occlusion", model=classifier.id, text=TEXTS[1], seed=seed)))
     assert explained is not None
     assert explained.request.text == TEXTS[1]
     text = "a story of a funny mess"
@@ -170,7 +171,7 @@ def test_a_run_without_a_store_remembers_for_itself(
     request = complete(
         Request(question="evaluation", model=classifier.id, data=data, parameters=evaluation(["occlusion"]))
     )
-    whole = service.run(request)
+    whole = service.run(resolve(request))
 
     def fail(*_: object, **__: object) -> None:
         raise ResourceError("The store is away.", "Wait.")
@@ -178,7 +179,7 @@ def test_a_run_without_a_store_remembers_for_itself(
     away = Service(Store("sqlite://"), "cpu")
     for name in ("records", "notes", "keep_notes", "put_records"):
         monkeypatch.setattr(away.store, name, fail)
-    alone = away.run(request)
+    alone = away.run(resolve(request))
     assert values(alone) == values(whole)
 
 

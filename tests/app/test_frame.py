@@ -7,17 +7,17 @@ import ast
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explainlab.app.frame import PAGES
+from explainlab.app.entries import entries
 from explainlab.settings import ROOT
 
 
 def test_every_file_under_pages_is_declared_once():
-    declared = [entry.file for entry in PAGES]
+    declared = [entry.file for entry in entries()]
     assert sorted(declared) == sorted(path.name for path in (ROOT / "pages").glob("*.py"))
-    assert len({entry.url for entry in PAGES}) == len({entry.title for entry in PAGES}) == len(PAGES)
+    assert len({entry.url for entry in entries()}) == len({entry.title for entry in entries()}) == len(entries())
 
 
-@pytest.mark.parametrize("entry", PAGES, ids=lambda entry: entry.url)
+@pytest.mark.parametrize("entry", entries(), ids=lambda entry: entry.url)
 def test_a_page_calls_the_guard_before_anything_else(entry):
     body = ast.parse((ROOT / "pages" / entry.file).read_text(encoding="utf-8")).body
     first = next(node for node in body[1:] if not isinstance(node, ast.Import | ast.ImportFrom))

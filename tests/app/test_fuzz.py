@@ -12,13 +12,13 @@ from typing import Any, TypeVar
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from explainlab.analyses.activation.page import view as activation_view
-from explainlab.analyses.candidates.page import view as candidates_view
-from explainlab.analyses.errors.page import view as errors_view
-from explainlab.analyses.explain.page import view as explain_view
-from explainlab.analyses.integration.page import view as integration_view
 from explainlab.analyses.registry import analyses, complete, get_analysis, new_request
-from explainlab.app.runs.opening import page_of
+from explainlab.app.entries import page_of
+from explainlab.app.pages.activation import form as activation_view
+from explainlab.app.pages.candidates import form as candidates_view
+from explainlab.app.pages.errors import form as errors_view
+from explainlab.app.pages.explain import form as explain_view
+from explainlab.app.pages.integration import form as integration_view
 from explainlab.app.view import AnalysisView
 from explainlab.attribution.registry import methods, parse_spec
 from explainlab.declared import ParameterSpec, specs
@@ -26,7 +26,7 @@ from explainlab.errors import ExplainLabError
 from explainlab.metrics.registry import evaluation_passes, metrics, parse_metric
 from explainlab.request import Request, validated
 from explainlab.service.limits import named_files, require_allowed, require_bounded
-from explainlab.service.questions import about_key, job_key, request_json
+from explainlab.service.resolved import request_json, resolve, subject_key
 from explainlab.settings import settings
 from tests.fuzz import bounded, changed, inputs, steps, values
 
@@ -118,7 +118,7 @@ def records(draw: Any) -> dict[str, Any]:
 
 
 def accepted(read: Callable[[], T]) -> T:
-    """What ``read`` returns, which may not be refused."""
+    """Return the result of ``read``, which must accept its input."""
     try:
         return read()
     except ExplainLabError as error:
@@ -132,7 +132,7 @@ def ask(request: Request) -> None:
     require_bounded(whole)
     list(named_files(whole))
     json.dumps(request_json(whole), allow_nan=False)
-    about_key(whole)
+    subject_key(whole)
     analysis = get_analysis(whole.question)
     parameters = analysis.parameters(whole)
     assert analysis.evaluations(parameters) <= settings().max_evaluations
@@ -142,14 +142,14 @@ def ask(request: Request) -> None:
         assert accepted(lambda: parse_spec(method.name)) == method  # noqa: B023 (called at once)
         assert len(method.label) < 1_000
     if whole.data is None or whole.data.startswith("embedded:"):
-        job_key(whole)
+        assert resolve(whole).key == resolve(whole).key
     shown = page_of(whole)
     if shown:
         look(shown.view)
 
 
 def look(view: AnalysisView) -> None:
-    """What a page does with a view, and its link."""
+    """Use a view as a page does, and make its link."""
     body = json.loads(json.dumps(view.model_dump(mode="json"), allow_nan=False))
     assert accepted(lambda: validated(type(view), **body)) == view
     view.line()

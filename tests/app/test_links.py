@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explainlab.analyses.explain.page.view import View
 from explainlab.app import links, session
+from explainlab.app.pages.explain.form import View
 from explainlab.service.service import service
 from explainlab.service.users import LOCAL, User
 
@@ -14,19 +14,19 @@ from explainlab.service.users import LOCAL, User
 def _script() -> None:
     import streamlit as st
 
-    from explainlab.analyses.explain.page.view import View
     from explainlab.app import links
-    from explainlab.app.place import Place
+    from explainlab.app.pages.explain.form import View
+    from explainlab.app.place import PageState
     from explainlab.service.service import service
 
-    followed = links.follow(service(), Place("explain"), View)
+    followed = links.follow(service(), PageState("explain"), View)
     view = followed or st.session_state.get("view")
     if "next" in st.session_state:
         view = View(model="embedded:bert-mini-sst2", text=st.session_state.pop("next"))
     st.session_state["view"] = view
-    links.share(service(), Place("explain"), view)
+    links.share(service(), PageState("explain"), view)
     st.write(view.text)
-    older = st.session_state.pop("older", "")  # what a fragment's request carries
+    older = st.session_state.pop("older", "")  # the parameter that a fragment's request sends
     if older:
         st.query_params["r"] = older
         links.rerun()
@@ -75,12 +75,12 @@ def test_a_fragment_asked_at_an_older_address_keeps_the_one_shown(app: AppTest, 
 def _asking() -> None:
     import streamlit as st
 
-    from explainlab.analyses.explain.page.view import View
     from explainlab.app import links
-    from explainlab.app.place import Place
+    from explainlab.app.pages.explain.form import View
+    from explainlab.app.place import PageState
     from explainlab.service.service import service
 
-    place = Place("explain")
+    place = PageState("explain")
     if "next" in st.session_state:
         place.ask(service(), View(model="embedded:bert-mini-sst2", text=st.session_state.pop("next")))
     links.follow(service(), place, View)
@@ -101,13 +101,15 @@ def test_what_is_wrong_with_a_link_is_told_until_something_else_is_asked() -> No
 
 
 def _shown() -> None:
-    from explainlab.analyses.explain.page.view import View
     from explainlab.app import links
-    from explainlab.app.place import Place
+    from explainlab.app.pages.explain.form import View
+    from explainlab.app.place import PageState
     from explainlab.service.service import service
 
-    followed = links.follow(service(), Place("explain"), View)
-    links.draw(links.share(service(), Place("explain"), followed or View(model="embedded:bert-mini-sst2", text="mine")))
+    followed = links.follow(service(), PageState("explain"), View)
+    links.draw(
+        links.share(service(), PageState("explain"), followed or View(model="embedded:bert-mini-sst2", text="mine"))
+    )
 
 
 def test_a_view_is_opened_by_others_once_its_owner_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

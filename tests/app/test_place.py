@@ -11,8 +11,8 @@ import pytest
 from sqlalchemy import Engine, event
 from streamlit.testing.v1 import AppTest
 
-from explainlab.analyses.explain.page.trust import ASK
 from explainlab.app.links import FIRST
+from explainlab.app.pages.explain.sections import ASK_TRUST
 from explainlab.request import Request
 from explainlab.service.service import Service
 from explainlab.service.users import LOCAL
@@ -39,7 +39,7 @@ def writes() -> Iterator[list[str]]:
 
 
 def recorded(statements: list[str]) -> int:
-    """How many runs were recorded: each begins by renewing the one that is there."""
+    """Return the number of recorded runs: each begins with a renewal of the existing one."""
     return sum(statement.startswith("UPDATE runs") for statement in statements)
 
 
@@ -98,7 +98,7 @@ def test_a_run_is_recorded_once_when_its_job_ends_and_once_when_a_stored_answer_
 def test_a_section_records_what_was_pressed_for_once(service: Service) -> None:
     app = opened("explain")
     with writes() as written:
-        press(app, ASK).run()
+        press(app, ASK_TRUST).run()
     assert recorded(written) == 1
     assert service.runs(LOCAL).runs[0].question == "trust"
     with writes() as written:
@@ -117,7 +117,7 @@ def test_a_link_is_saved_when_what_it_shows_changes(service: Service) -> None:
     assert app.query_params["r"] != before
 
 
-# Who waits for a job -------------------------------------------------------------------------------------------------
+# Waiting for a job ---------------------------------------------------------------------------------------------------
 
 ENDLESS = Request(
     model="embedded:bert-mini-sst2",
@@ -131,11 +131,11 @@ def _section() -> None:
     """A section with a button."""
     import streamlit as st
 
-    from explainlab.app.place import Place, Requests
+    from explainlab.app.place import PageState, Requests
     from explainlab.service.service import service
     from tests.app.test_place import ENDLESS
 
-    place = Place("section")
+    place = PageState("section")
     st.button("Ask", on_click=place.ask, args=(service(), Requests((ENDLESS,))))
     moved = st.button("Move on", on_click=place.ask, args=(service(), Requests()))
     answer = None if moved else place.answer_if_requested(service(), ENDLESS)

@@ -9,6 +9,7 @@ from explainlab.app import progress
 from explainlab.app.progress import finished_so_far, state, stop_word
 from explainlab.request import Request
 from explainlab.service.jobs import Job
+from explainlab.service.resolved import resolve
 from explainlab.service.service import Service
 from explainlab.service.store.store import Store
 from explainlab.service.users import LOCAL
@@ -18,17 +19,22 @@ from explainlab.workers.local import here
 def _script() -> None:
     import streamlit as st
 
-    from explainlab.app.place import Place, Requests
+    from explainlab.app.place import PageState, Requests
     from explainlab.app.progress import draw_jobs
     from explainlab.request import Request
     from explainlab.service.jobs import Job
+    from explainlab.service.resolved import resolve
     from explainlab.service.service import service
     from explainlab.service.users import LOCAL
 
     runs = st.session_state["runs"] = st.session_state.get("runs", 0) + 1
-    job = Job("key", Request(model="embedded:bert-mini-sst2", text="a", question="occlusion"), [LOCAL])
+    job = Job(
+        "key",
+        resolve(Request(model="embedded:bert-mini-sst2", text="a", question="occlusion")),
+        [LOCAL],
+    )
     job.update(status=st.session_state["status"], error="It broke.")
-    place = Place("explain")
+    place = PageState("explain")
     place.ask(service(), Requests())
     if st.session_state["queued"]:
         st.session_state["explain.place"].requested.add(job.key)
@@ -64,7 +70,7 @@ def test_a_job_to_be_run_again_makes_the_page_look_again() -> None:
 def _several() -> None:
     import streamlit as st
 
-    from explainlab.app.place import Place, Requests
+    from explainlab.app.place import PageState, Requests
     from explainlab.app.progress import draw_jobs
     from explainlab.request import Request
     from explainlab.service.service import service
@@ -73,7 +79,7 @@ def _several() -> None:
     texts = ("a long film " * 9, "another long film " * 9)
     shared = {"model": "embedded:bert-mini-sst2", "question": "integrated_gradients", "parameters": steps}
     requests = [Request(**shared, text=text) for text in texts]
-    place = Place("several")
+    place = PageState("several")
     if place.view is None:
         place.ask(service(), Requests(tuple(requests)))
     jobs = [place.answer(service(), request).job for request in requests]
@@ -90,21 +96,26 @@ def test_several_jobs_are_cancelled_by_one_button() -> None:
 
 
 def test_what_goes_on_later_is_paused() -> None:
-    text, grid = (Job(name, Request(model="m", question=name, text="a film"), [LOCAL]) for name in ("trust", "roar"))
+    text, grid = (
+        Job(
+            name, resolve(Request(model="bert_mini", question=name, data="embedded:sentiment", parameters=own)), [LOCAL]
+        )
+        for name, own in (("trust", {}), ("roar", {"test": "embedded:sentiment"}))
+    )
     assert [stop_word([text]), stop_word([grid]), stop_word([grid, text])] == ["Cancel", "Pause", "Cancel"]
 
 
 def test_a_large_job_tells_how_many_workers_have_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    data = Job("key", Request(model="m", question="trust", data="embedded:sentiment"), [LOCAL])
+    data = Job("key", resolve(Request(model="m", question="trust", data="embedded:sentiment")), [LOCAL])
     data.update(status="running", done=3, total=9, phase="texts", seconds_left=12.0)
-    text = Job("text", Request(model="m", question="trust", text="a film"), [LOCAL])
+    text = Job("text", resolve(Request(model="m", question="trust", text="a film")), [LOCAL])
     text.update(status="running", phase="gradients")
     several, one = (Service(Store("sqlite://"), workers=[here("cpu")] * count) for count in (2, 1))
     turns = [data, None]
     for service in (several, one):
         monkeypatch.setattr(service.engine, "at", turns.__getitem__)
     assert state(several, data) == "3 of 9 texts on 1 worker, about 12 s left"
-    turns[1] = Job("key", data.request, [LOCAL], helps=data)
+    turns[1] = Job("key", data.asked, [LOCAL], helps=data)
     assert state(several, data) == "3 of 9 texts on 2 workers, about 12 s left"
     turns[:] = [text, data]
     assert state(several, text) == "gradients"
@@ -115,7 +126,10 @@ def test_a_large_job_tells_how_many_workers_have_it(monkeypatch: pytest.MonkeyPa
 def test_what_is_finished_is_made_in_a_twentieth_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
     monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
-    job, made = Job("key", Request(model="m", question="roar", text="a film"), [LOCAL]), list[object]()
+    job, made = (
+        Job("key", resolve(Request(model="m", question="trust", data="embedded:sentiment")), [LOCAL]),
+        list[object](),
+    )
 
     def make() -> object:
         now[0] += 2

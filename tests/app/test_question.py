@@ -1,4 +1,4 @@
-"""What controls show of a request with options."""
+"""Controls for a request with options."""
 
 from __future__ import annotations
 

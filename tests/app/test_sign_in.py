@@ -1,4 +1,4 @@
-"""Who is served, by what the settings and the session say; pages run for nobody else, however they are opened."""
+"""The door of a server: settings and session decide who enters; pages run for no other reader, by any way."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from explainlab.app import sign_in
-from explainlab.app.frame import PAGES
+from explainlab.app.entries import entries
 from explainlab.service.service import Service
 from explainlab.settings import ROOT, settings
 
@@ -90,7 +90,7 @@ def test_a_proxys_user_is_what_its_header_says(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize("auth", ["oidc", "proxy"])
-@pytest.mark.parametrize("entry", PAGES, ids=lambda entry: entry.url)
+@pytest.mark.parametrize("entry", entries(), ids=lambda entry: entry.url)
 def test_no_page_runs_for_nobody(monkeypatch: pytest.MonkeyPatch, auth: str, entry) -> None:
     monkeypatch.setattr(settings(), "auth", auth)
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).run()

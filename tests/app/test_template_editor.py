@@ -1,4 +1,4 @@
-"""The prompt editor's fields and rows: a template goes out and comes back, and what cannot be one is told."""
+"""The prompt editor's fields and rows: a template survives the round trip, and an impossible one gives an error."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ JOINER = "\u2060"
 
 
 def visible(markdown: str) -> str:
-    """What a reader sees of ``markdown``; fails if it holds anything but text."""
+    """Return the visible text of ``markdown``; fail if it has anything but text."""
     shown = ""
     for block in _parser.parse(markdown):
         assert block.type in ("paragraph_open", "inline", "paragraph_close"), block.type
@@ -82,7 +82,7 @@ STREAMLITS = {
     "web address": r"https?://[-.\w]|www\.[-.\w]",
     "mail address": r"[-.\w+]+@[-\w]+\.",
 }
-"""What Streamlit's page looks for in the text that is left when Markdown has been read and the escapes are gone."""
+"""The patterns that Streamlit's page replaces in the text after Markdown and its escapes."""
 
 
 @pytest.mark.parametrize("reading", STREAMLITS)

@@ -1,4 +1,4 @@
-"""What a view asks for: which rows, and every model on every data set, each file read by its own columns."""
+"""The requests of a view: the right rows, every model on every data set, each file with its own columns."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from explainlab.analyses.errors.page.view import first_view as errors_view
-from explainlab.analyses.evaluation.page.view import first_view as benchmark_view
 from explainlab.analyses.registry import complete
-from explainlab.app.runs.opening import page_of
+from explainlab.app.entries import page_of
+from explainlab.app.pages.benchmark.form import first_view as benchmark_view
+from explainlab.app.pages.errors.form import first_view as errors_view
 from explainlab.request import validated
 
 DATA: dict[str, Any] = {"source": "embedded:sentiment", "rows": 3}
@@ -19,7 +19,7 @@ READING: dict[str, Any] = {"columns": {"text": "review"}, "classes": {"good": "p
 
 @pytest.mark.parametrize("page", ["activation", "candidates", "integration"])
 def test_a_link_without_a_sample_asks_for_the_first_rows(page: str) -> None:
-    first = import_module(f"explainlab.analyses.{page}.page.view").first_view()
+    first = import_module(f"explainlab.app.pages.{page}.form").first_view()
     body = first.model_dump(mode="json")
     older = validated(type(first), **{**body, "data": DATA}).data_request()
     assert complete(older).parameters["sample"] == "first"
@@ -39,7 +39,7 @@ def test_a_page_of_a_data_set_asks_for_random_rows_unless_its_link_is_older(view
 
 @pytest.mark.parametrize("page", ["activation", "candidates", "integration", "errors"])
 def test_every_model_is_asked_about_every_data_set_read_by_its_own_columns(page: str) -> None:
-    first = import_module(f"explainlab.analyses.{page}.page.view").first_view()
+    first = import_module(f"explainlab.app.pages.{page}.form").first_view()
     more = {**DATA, "models": ("other",), "sources": ("b.csv", "embedded:sentiment"), "readings": {"b.csv": READING}}
     body = {**first.model_dump(mode="json"), **(more if page == "errors" else {"data": more})}
     view = validated(type(first), **body)

@@ -1,4 +1,4 @@
-"""What every page is held to: no violation that axe-core knows."""
+"""The accessibility check of every page: no violation that axe-core knows."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ COLOURS: dict[str, Any] = {**WHOLE, "runOnly": {"type": "rule", "values": ["colo
 
 
 def has_no_violation(page: Page, context: dict[str, Any] | None = None) -> None:
-    """Neither in the theme that the page has nor in the other one, in which it is left: another theme draws all anew.
+    """Check both themes for violations, first the one that the page does not have: a change of theme redraws the page.
 
-    ``context`` is for axe, which tells why.
+    ``context`` is for axe, whose report names the reasons.
     """
     dark = page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
     for theme, rules in zip(("dark", "light") if dark else ("light", "dark"), (WHOLE, COLOURS), strict=True):

@@ -211,6 +211,6 @@ def wait_for_run(page: Page) -> None:
 
 
 def is_at_rest(page: Page) -> None:
-    """Wait for the plan of the data set, the last for which the page runs again by itself."""
+    """Wait for the plan of the data set, the last run that the page starts by itself."""
     expect(page.get_by_text(re.compile("^Takes .* through the model for")).first).to_be_visible()
     wait_for_run(page)

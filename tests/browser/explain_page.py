@@ -11,8 +11,8 @@ from pathlib import Path
 from playwright.sync_api import Locator, Page, TimeoutError, expect
 from pydantic import BaseModel
 
-from explainlab.analyses.explain.page.view import Choice, View
-from explainlab.app.frame import PAGES
+from explainlab.app.entries import entries
+from explainlab.app.pages.explain.form import Choice, View
 from explainlab.service.store.runs import Filters, Run
 from explainlab.service.store.store import Store
 from explainlab.settings import Settings
@@ -30,7 +30,7 @@ def view(text: str, *methods: str | Choice, model: str = SENTIMENT, **fields) ->
 
 
 def integrated_gradients(steps: int) -> Choice:
-    """As slow as one likes: at 10,000 steps it runs for as long as a test needs."""
+    """Return a choice of a slow method: at 10,000 steps it runs for as long as a test needs."""
     return Choice(method="integrated_gradients", parameters={"rule": "midpoint", "steps": steps})
 
 
@@ -47,14 +47,14 @@ class App:
         return Store(Settings(home=self.home).store_url)
 
     def link(self, asked: BaseModel, page: str = "") -> str:
-        """A link that opens this view on a page, the first one unless told, for whoever has it."""
+        """Return a link to this view on a page, by default the first one, for any reader."""
         view_id = self.store.save_view(asked.model_dump(mode="json"))
         self.store.share_view(view_id, "link")
         return f"{self.url}/{page}?r={view_id}"
 
 
 def recorded(app: App, filters: Filters, count: int) -> list[Run]:
-    """The newest ``count`` runs, once there are so many: a press becomes runs when its page has been drawn."""
+    """Wait for ``count`` runs and return the newest ones: a press becomes a run after the page is drawn."""
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         found = app.store.runs.page("local", filters, 0, count).runs
@@ -104,7 +104,7 @@ def has_the_frame(page: Page) -> None:
     """The title that app.py sets, and in the navigation the declared pages only: without it, files would be listed."""
     expect(page.get_by_text("Page not found")).to_have_count(0)
     expect(page).to_have_title(re.compile("ExplainLab$"))
-    expect(page.get_by_test_id("stSidebarNavLink")).to_contain_text([entry.title for entry in PAGES])
+    expect(page.get_by_test_id("stSidebarNavLink")).to_contain_text([entry.title for entry in entries()])
 
 
 def heatmaps(page: Page) -> Locator:

@@ -4,11 +4,11 @@ import streamlit as st
 
 from explainlab.analyses.integration import data_figures as integration_data
 from explainlab.analyses.integration import figures as integration
-from explainlab.analyses.integration.page.component import step_morph as draw_morph
 from explainlab.analyses.integration.step_morph import step_morph
 from explainlab.analyses.path_gradients.figures import gradient_curves, path_maps, token_strip
 from explainlab.app.chart import draw_chart
 from explainlab.app.heatmap import token_heatmap
+from explainlab.app.pages.integration.page import draw_step_morph as draw_morph
 from explainlab.request import Request
 from tests.analyses.bodies import WORDS, data_body, integration_body, path_body
 

@@ -27,7 +27,7 @@ HOP = 65_536
 
 
 class Provider:
-    """Signs in whoever presses a button with a name; checks client, secret, code and PKCE as a provider does."""
+    """A provider that signs in any reader by a button with a name; it checks client, secret, code and PKCE."""
 
     def __init__(self, url: str) -> None:
         self.url = url

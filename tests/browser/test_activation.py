@@ -11,8 +11,8 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Locator, Page, expect
 
 from explainlab import load_model, study
-from explainlab.analyses.activation.page.view import ActivationView, DataChoice
 from explainlab.analyses.activation.scrubber import activation_scrubber
+from explainlab.app.pages.activation.form import ActivationView, DataChoice
 from tests.browser.access import has_no_violation
 from tests.browser.conftest import is_at_rest, wait_for_run
 from tests.browser.explain_page import NEWS, text_box
@@ -21,7 +21,7 @@ from tests.zoo import build
 
 TEXT = "The champion sued the phone maker."
 MILLISECONDS = 50
-"""What one move may take."""
+"""The time limit of one move."""
 
 
 def view(text: str = TEXT, **fields) -> ActivationView:

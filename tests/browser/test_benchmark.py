@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from explainlab.analyses.evaluation.page.view import BenchmarkView
+from explainlab.app.pages.benchmark.form import BenchmarkView
 from explainlab.metrics.registry import parse_metric
 from tests.browser.access import has_no_violation
 from tests.browser.conftest import unfold, wait_for_run
@@ -39,7 +39,7 @@ def written(path: Path, rows: list[dict]) -> str:
 
 @pytest.fixture
 def source(tmp_path: Path) -> str:
-    """Texts whose first words are marked, but for those of the last."""
+    """Return a file of texts whose first words are marked, except in the last text."""
     rows = [{"text": text, "label": label} for text, label in TEXTS]
     return written(tmp_path / "rows.jsonl", [{**row, "rationale": [[0, 6]]} for row in rows[:-1]] + rows[-1:])
 

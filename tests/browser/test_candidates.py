@@ -6,7 +6,7 @@ import re
 
 from playwright.sync_api import Page, expect
 
-from explainlab.analyses.candidates.page.view import CandidatesView
+from explainlab.app.pages.candidates.form import CandidatesView
 from tests.browser.access import has_no_violation
 from tests.browser.conftest import wait_for_run
 from tests.browser.explain_page import SENTIMENT, text_box

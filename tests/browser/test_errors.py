@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from explainlab.analyses.errors.page.view import ErrorsView
+from explainlab.app.pages.errors.form import ErrorsView
 from tests.browser.access import has_no_violation
 from tests.browser.conftest import unfold, wait_for_run
 from tests.browser.explain_page import SENTIMENT, map_shows, press, text_box

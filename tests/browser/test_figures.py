@@ -65,7 +65,7 @@ SAVED = """async () => {
 
 FILLED = """() => [...document.querySelectorAll(".js-plotly-plot")].every(chart =>
   Math.abs(chart.querySelector(".main-svg").getBoundingClientRect().width - chart.clientWidth) < 2)"""
-"""Whether every chart is as wide as its place, a moment after the window has changed."""
+"""True if every chart is as wide as its place, a moment after the window has changed."""
 
 Pictures = tuple[dict[str, Chart], dict[str, Heatmap]]
 
@@ -177,5 +177,5 @@ def few_rows(directory: Path, model: Classifier) -> str:
 
 
 def cut(page: Page, pictures: str) -> list[str]:
-    """What of the ``pictures``' text is cut."""
+    """Return the texts in ``pictures`` that are cut off."""
     return page.locator(pictures).evaluate_all(CUT)

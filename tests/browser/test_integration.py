@@ -7,7 +7,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from explainlab.analyses.integration.page.view import DataChoice, IntegrationView
+from explainlab.app.pages.integration.form import DataChoice, IntegrationView
 from tests.browser.access import has_no_violation
 from tests.browser.conftest import is_at_rest, unfold, wait_for_run
 from tests.browser.explain_page import SENTIMENT, text_box

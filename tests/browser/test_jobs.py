@@ -10,8 +10,8 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import expect
 
-from explainlab.analyses.explain.page.view import Choice
 from explainlab.analyses.registry import request_key
+from explainlab.app.pages.explain.form import Choice
 from explainlab.attribution.records import Attribution
 from explainlab.models.loading import model_digest
 from tests.browser.conftest import wait_for_run
@@ -31,7 +31,7 @@ def stored(app: App, asked) -> Callable[[], Attribution | None]:
 
 
 def written_down(app: App) -> bool:
-    """Whether the server has noted a job, in case it stops first."""
+    """Return True if the server has noted a job, in case it stops first."""
     with sqlite3.connect(app.home / "explainlab.sqlite") as database:
         return bool(database.execute("SELECT key FROM unfinished").fetchall())
 

@@ -8,7 +8,7 @@ import zipfile
 import pytest
 from playwright.sync_api import expect
 
-from explainlab.analyses.training.page.view import ModelsView
+from explainlab.app.pages.models.form import ModelsView
 from tests.browser.access import has_no_violation
 from tests.browser.conftest import unfold, wait_for_run
 from tests.browser.explain_page import press, select

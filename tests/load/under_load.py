@@ -11,8 +11,8 @@ from itertools import cycle, islice
 from pathlib import Path
 from random import Random
 
-from explainlab.analyses.activation.page.view import ActivationView, DataChoice
-from explainlab.analyses.explain.page.view import Choice, View
+from explainlab.app.pages.activation.form import ActivationView, DataChoice
+from explainlab.app.pages.explain.form import Choice, View
 from explainlab.app.view import AnalysisView
 from explainlab.service.store.store import Store
 from explainlab.settings import ROOT, Settings

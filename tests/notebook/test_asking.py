@@ -1,4 +1,4 @@
-"""Asking from a notebook: progress, a word before what is long, and what is kept of what was stopped."""
+"""Calls from a notebook: progress, a line before a long run, and the cache of a stopped study."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from explainlab.analyses.run import study as plain_study
 from explainlab.errors import DataError, RequestError
 from explainlab.models.context import RunContext
 from explainlab.notebook import asking
-from explainlab.notebook.keeping import Kept
-from explainlab.notebook.telling import LONG, Told
+from explainlab.notebook.keeping import DiskCache
+from explainlab.notebook.telling import LONG, ProgressBarContext
 from explainlab.reporting import Reporter
 from tests.conftest import Zoo
 
 
-class Stopping(Told):
-    """Presses Ctrl-C once some work has been done."""
+class Stopping(ProgressBarContext):
+    """A context that presses Ctrl-C after some work."""
 
     after = 0
 
@@ -34,7 +34,7 @@ def test_what_was_finished_is_kept_and_the_same_call_goes_on(zoo: Zoo, monkeypat
     model = zoo("bert")
     asked: dict[str, Any] = {"data": "embedded:sentiment", "rows": 4, "methods": ["occlusion"], "sample": "first"}
     whole = plain_study(model, "activation", **asked)
-    monkeypatch.setattr(asking, "Told", Stopping)
+    monkeypatch.setattr(asking, "ProgressBarContext", Stopping)
     Stopping.after = 10
     with pytest.raises(KeyboardInterrupt):
         explainlab.study(model, "activation", **asked)
@@ -66,16 +66,16 @@ def test_a_long_run_says_so_before_and_a_short_one_is_silent(capsys: pytest.Capt
     seconds = [0.0]
     monkeypatch.setattr(time, "monotonic", lambda: seconds[-1])
     for pace in (0.9 * LONG / 100, 3 * LONG / 100):
-        told = Told(RunContext(), Reporter(False))
-        told.expect(100.0)
+        context = ProgressBarContext(RunContext(), Reporter(False))
+        context.expect(100.0)
         for _ in range(4):
             seconds.append(seconds[-1] + pace)
-            told.spend(1.0)
+            context.spend(1.0)
     assert capsys.readouterr().err == "Takes about 3 min. Ctrl-C ends it.\n"
 
 
 def test_the_memory_on_disk_does_what_the_other_does() -> None:
-    kept = Kept()
+    kept = DiskCache()
     keys = [f"{i}" for i in range(1_200)]
     kept.keep_all({key: {"a": [1.0, "ü", None]} for key in keys})
     kept.keep_all({"0": {"a": 2}})

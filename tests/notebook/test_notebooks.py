@@ -36,7 +36,7 @@ def test_they_are_stored_as_they_ran(path: Path) -> None:
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_they_run(path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """As a kernel does: the last expression of a cell is shown, by its HTML if it has one."""
+    """Run each cell as a kernel does, and show its last expression, by its HTML if it has one."""
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}
     shown = 0

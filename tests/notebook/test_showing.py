@@ -1,4 +1,4 @@
-"""What a notebook shows: static, inert, and the page's component where it is asked for."""
+"""Results in a notebook: static, inert, and on request the page's component."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_an_attribution_shows_its_map_and_runs_nothing(model: Classifier) -> Non
 
 
 def test_its_colours_survive_where_styles_are_taken_away(model: Classifier) -> None:
-    """As in a notebook that is not trusted: what is left are the elements' own styles, on paper of their own."""
+    """Remove styles as an untrusted notebook does: the elements' inline styles remain, on their white paper."""
     result = explain(model, "a stirring, funny film")
     bare = re.sub(r"<style>.*?</style>", "", result._repr_html_(), flags=re.DOTALL)
     top = int(np.argmax(np.abs(np.where(result.content, result.scores, 0))))

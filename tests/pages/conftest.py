@@ -1,4 +1,4 @@
-"""What the tests of pages share."""
+"""Fixtures that the tests of pages share."""
 
 from __future__ import annotations
 

@@ -13,9 +13,9 @@ import pytest
 from pydantic import BaseModel
 from streamlit.testing.v1 import AppTest
 
-from explainlab.analyses.evaluation.page.main import PAGE as BENCHMARK
-from explainlab.analyses.integration.page.main import PAGE as INTEGRATION
-from explainlab.analyses.layer_randomisation.page.main import PAGE as SANITY
+from explainlab.app.pages.benchmark.form import PAGE as BENCHMARK
+from explainlab.app.pages.integration.form import PAGE as INTEGRATION
+from explainlab.app.pages.sanity.form import PAGE as SANITY
 from explainlab.service.service import service
 from explainlab.settings import ROOT
 
@@ -73,7 +73,7 @@ def planned(app: AppTest) -> list[str]:
 
 
 def await_plan(app: AppTest, lines: int = 1) -> list[str]:
-    """As :func:`planned`, once so many are there."""
+    """Return the lines of :func:`planned` once there are ``lines`` of them."""
     await_page(app, lambda: len(planned(app)) >= lines)
     return planned(app)
 
@@ -109,7 +109,7 @@ def press(app: AppTest, label: str) -> AppTest:
 
 
 def charts(app: AppTest) -> list[str]:
-    """What each chart says to those who do not see it."""
+    """Return the alternative text of each chart."""
     return [chart.proto.alt for chart in app.get("plotly_chart")]
 
 
@@ -119,7 +119,7 @@ def words(elements: Iterable[Any]) -> str:
 
 
 def stored(home: Path) -> dict[str, int]:
-    """How many rows each table has that is not empty."""
+    """Return the number of rows of each table that is not empty."""
     with sqlite3.connect(home / "explainlab.sqlite") as database:
         tables = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
         counts = {name: database.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in tables}

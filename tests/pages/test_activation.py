@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explainlab.analyses.activation.page.view import ActivationView, DataChoice, first_view
+from explainlab.app.pages.activation.form import ActivationView, DataChoice, first_view
 from explainlab.service.service import service
 from tests.pages.scripted import answered, await_plan, charts, following, linked, opened, press, words
 

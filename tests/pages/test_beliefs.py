@@ -1,4 +1,4 @@
-"""What the model believed on the way, on the Explain page run without a browser: asked, answered, explained."""
+"""The model's beliefs on the way, on the Explain page without a browser: request, answer, attribution."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explainlab.analyses.explain.page.beliefs import ASK
-from explainlab.analyses.explain.page.view import Choice, View
-from explainlab.app.beliefs import beliefs_request
+from explainlab.app.pages.explain.form import Choice, View
+from explainlab.app.pages.explain.sections import ASK_BELIEFS
+from explainlab.app.sections import beliefs_request
 from explainlab.request import Request
 from explainlab.service.service import service
 from explainlab.settings import ROOT
@@ -35,7 +35,7 @@ def unfolded(app: AppTest) -> AppTest:
 
 
 def drawn(app: AppTest) -> bool:
-    """Whether the map is on the page."""
+    """Return True if the map is on the page."""
     return any(element.proto.id.endswith("beliefs_map") for element in app.get("bidi_component"))
 
 
@@ -52,7 +52,7 @@ def test_a_decoder_is_asked_when_the_heading_is_unfolded(unit: str) -> None:
     text = f"Oil prices rose on Monday, one {unit} at a time."
     app = asked(NEWS, text, unit)
     request = beliefs_request(Request(model=NEWS, text=text, question="gradient", unit=unit))
-    assert ASK in [expander.label for expander in app.expander]
+    assert ASK_BELIEFS in [expander.label for expander in app.expander]
     assert service().find(request) is None
     assert not drawn(app)
     unfolded(app)
@@ -71,8 +71,8 @@ def test_output_and_seed_make_no_other_question() -> None:
 
 def test_an_encoder_says_why_not() -> None:
     app = asked("embedded:bert-mini-sst2", "A good film.")
-    assert ASK not in [expander.label for expander in app.expander]
-    assert f"{ASK}: this BERT model cannot tell" in captions(app)
+    assert ASK_BELIEFS not in [expander.label for expander in app.expander]
+    assert f"{ASK_BELIEFS}: this BERT model cannot tell" in captions(app)
 
 
 def test_a_prompt_is_told_to_ask_at_its_end(speaker_path: Callable[[str], Path]) -> None:

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explainlab.analyses.candidates.page.view import DataChoice, first_view
 from explainlab.analyses.registry import complete
+from explainlab.app.pages.candidates.form import DataChoice, first_view
 from explainlab.models.model_types import MODEL_TYPES
+from explainlab.service.resolved import resolve
 from explainlab.service.service import service
 from explainlab.service.store.runs import Filters
 from explainlab.service.users import LOCAL
@@ -91,7 +92,7 @@ def test_methods_without_layers_are_asked_for_none() -> None:
 def test_a_seed_of_a_link_is_asked_though_no_control_shows_it() -> None:
     app = linked("candidates", CHEAP, seed=3)
     assert "controls have changed" not in words(app.caption)
-    body = service().find(CHEAP.model_copy(update={"seed": 3}).text_request()).body
+    body = service().find(resolve(CHEAP.model_copy(update={"seed": 3}).text_request())).body
     assert app.dataframe[0].value["timestep"].tolist() == [
         body.candidates[i].timestep for i in app.dataframe[0].value["candidate"]
     ]
@@ -121,10 +122,10 @@ def test_the_texts_behind_the_open_map_are_made_on_request() -> None:
     app = linked("candidates", CHEAP, picked=1)
     assert "Map 1:" in words(app.markdown)
     request = CHEAP.model_copy(update={"picked": 1})
-    body = service().find(request.text_request()).body
+    body = service().find(resolve(request.text_request())).body
     behind = request.metric_result(body, 1)
-    assert service().find(behind) is None
-    values = {metric.key: metric.value for metric in service().run(behind).body.metrics}
+    assert service().find(resolve(behind)) is None
+    values = {metric.key: metric.value for metric in service().run(resolve(behind)).body.metrics}
     assert values == pytest.approx(body.candidates[1].metrics, abs=1e-6)
 
 
@@ -165,7 +166,7 @@ def test_other_methods_are_asked_once_they_are_unfolded() -> None:
     app.session_state["candidates_one_ablation"] = True
     answered(app.run())
     assert any("equal budgets" in alt for alt in charts(app))
-    maps = {method.method: method.maps for method in service().find(complete(request)).body.methods}
+    maps = {method.method: method.maps for method in service().find(resolve(complete(request))).body.methods}
     assert (maps["rpi_ig"], maps["integrated_gradients"], maps["random"]) == (2, 1, 2)
 
 

@@ -10,13 +10,13 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from explainlab import explain, load_model
-from explainlab.analyses.errors.page import rows as list_of_rows
-from explainlab.analyses.errors.page.controls import of_row
-from explainlab.analyses.errors.page.row import carried
-from explainlab.analyses.errors.page.view import ErrorsView, first_view
 from explainlab.app.page import views_elsewhere
+from explainlab.app.pages.errors import page as list_of_rows
+from explainlab.app.pages.errors.form import ErrorsView, first_view, of_row
+from explainlab.app.pages.errors.row import row_inputs
 from explainlab.attribution.registry import get_method
 from explainlab.data import read_dataset, source_digest
+from explainlab.service.resolved import resolve
 from explainlab.service.service import service
 from explainlab.service.store.remarks import Remark
 from tests.pages.scripted import answered, following, linked, opened, press, words
@@ -67,7 +67,7 @@ def rows(app: AppTest) -> list[int]:
 def test_the_page_opens_with_its_examples_answered(first: AppTest) -> None:
     assert first.title[0].value == "Errors"
     assert not first.error
-    body = service().find(first_view().request()).body
+    body = service().find(resolve(first_view().request())).body
     wrong = [row for row in body.rows if row["label"] != row["predicted"]]
     metrics = {metric.label: metric.value for metric in first.metric}
     assert metrics["Accuracy"] == f"{100 * (1 - len(wrong) / body.n):.1f}%"
@@ -130,8 +130,8 @@ def test_the_next_two_rows_are_explained_ahead(source: str) -> None:
         other = "negative" if label == "positive" else "positive"
         for target in (label, other):
             request = view.map_request(text, None, target)
-            job = service().job(request)
-            assert service().find(request) is not None or service().engine.wait(job, 30)
+            job = service().job(resolve(request))
+            assert service().find(resolve(request)) is not None or service().engine.wait(job, 30)
 
 
 def test_a_note_and_tags_are_kept_for_this_row_and_exported(source: str) -> None:
@@ -247,7 +247,7 @@ def test_another_model_brings_its_examples(app: AppTest) -> None:
 
 @pytest.mark.parametrize("other", ["Explain", "Integration", "Candidates", "Activation"])
 def test_a_row_is_carried_to_the_other_pages(other: str) -> None:
-    text = carried(first_view(), {"text": HOSTILE, "text_pair": None})
+    text = row_inputs(first_view(), {"text": HOSTILE, "text_pair": None})
     views = {entry.title: view for entry, view in views_elsewhere(text, "errors").items()}
     view = views[other].model_dump(mode="json") | ({"steps": "2,4"} if other == "Integration" else {})
     app = opened(other.lower(), r=service().store.save_view(view))

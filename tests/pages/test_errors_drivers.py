@@ -9,11 +9,12 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from explainlab import load_model, study
-from explainlab.analyses.errors.page.view import ErrorsView, first_view
 from explainlab.analyses.mistake_drivers.figures import drivers_of, places
 from explainlab.analyses.mistake_drivers.result import MistakeDriversData
+from explainlab.app.pages.errors.form import ErrorsView, first_view
 from explainlab.attribution.registry import methods
 from explainlab.models.loading import describe
+from explainlab.service.resolved import resolve
 from explainlab.service.service import service
 from tests.pages.scripted import answered, await_plan, charts, linked, opened, planned, press, words
 
@@ -64,7 +65,7 @@ def test_the_cost_is_told_before_and_is_what_it_costs(source: str) -> None:
     assert not tables(app)
     (plan,) = await_plan(app)
     press(app, ASK)
-    found = service().find(view(source).drivers_request())
+    found = service().find(resolve(view(source).drivers_request()))
     assert found.cost.backward == 3 + 2 * 2, "of misclassified rows, and of correct ones toward each of two classes"
     assert plan.endswith(f"at most {found.cost.backward} passes through the model.")
     assert not planned(app)
@@ -115,7 +116,7 @@ def clear(tmp_path: Path) -> str:
 
 
 def clear_body(source: str) -> MistakeDriversData:
-    return service().run(view(source).drivers_request()).body
+    return service().run(resolve(view(source).drivers_request())).body
 
 
 def test_what_is_unclear_is_folded_and_grammar_can_be_hidden(clear: str) -> None:

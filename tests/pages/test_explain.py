@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explainlab.analyses.explain.page.trust import ASK
-from explainlab.analyses.explain.page.view import Choice, View, first_view, trust_request
+from explainlab.app.pages.explain.form import Choice, View, first_view, trust_request
+from explainlab.app.pages.explain.sections import ASK_TRUST
 from explainlab.app.text import plain
 from explainlab.attribution.registry import complete, get_method
 from explainlab.models.loading import load_model
 from explainlab.request import Request
+from explainlab.service.resolved import resolve
 from explainlab.service.service import service
 from explainlab.service.store.runs import Filters
 from explainlab.service.users import LOCAL
@@ -170,9 +171,9 @@ def trust(app: AppTest, method: str) -> AppTest:
 
 def test_nothing_is_judged_before_it_is_asked(app: AppTest) -> None:
     answered(ask_about(app, "Nobody has asked about this one yet, and nobody will."))
-    assert [button.label for button in app.button].count(ASK) == 2
+    assert [button.label for button in app.button].count(ASK_TRUST) == 2
     asked = [trust_request(request) for request in first_view().model_copy(update={"text": shown(app)}).requests()]
-    assert [service().job(one) or service().find(one) for one in asked] == [None, None]
+    assert [service().job(resolve(one)) or service().find(resolve(one)) for one in asked] == [None, None]
 
 
 def shown(app: AppTest) -> str:
@@ -186,14 +187,14 @@ def test_a_map_is_held_against_random_ones_when_asked_and_shown_at_once_later(ap
     for told in ("Comprehensiveness (RPI)", "Sufficiency (RPI)", "of 100 random maps."):
         assert told in words(app)
     assert sum("5–95%" in caption.value for caption in app.caption) == 2
-    assert [button.label for button in app.button].count(ASK) == 1
+    assert [button.label for button in app.button].count(ASK_TRUST) == 1
     app.session_state["trust_texts_kernel_shap"] = True
     (table,) = [table.value.set_index("By") for table in app.run().table if "By" in table.value]
     assert len(table.columns) == 2
     assert all("CLS" in text for text in table.loc["What is left"])
     again = answered(opened())
     assert "Remove its top 20%" in words(again)
-    assert [button.label for button in again.button].count(ASK) == 1
+    assert [button.label for button in again.button].count(ASK_TRUST) == 1
 
 
 def test_a_map_that_cost_more_is_compared_by_itself(app: AppTest) -> None:
@@ -204,13 +205,13 @@ def test_a_map_that_cost_more_is_compared_by_itself(app: AppTest) -> None:
     next(button for button in app.button if button.label == "Explain").click().run()
     answered(app)
     assert "Remove its top 20%" in words(app)
-    assert [button.label for button in app.button].count(ASK) == 1, "under KernelSHAP's, which takes fewer passes"
+    assert [button.label for button in app.button].count(ASK_TRUST) == 1, "under KernelSHAP's, which takes fewer passes"
     assert "Without its top 3 tokens it " in words(app), "and the answer says what came of it"
     assert service().runs(LOCAL, Filters(words=subject, question="trust")).total == 0, "nobody pressed"
     next(button for button in app.button if button.label == "Compare with random maps").click().run()
     answered(app)
     assert service().runs(LOCAL, Filters(words=subject, question="trust")).total == 1
-    assert ASK not in [button.label for button in app.button]
+    assert ASK_TRUST not in [button.label for button in app.button]
     assert any(chart.proto.alt.startswith("Random maps that do worse") for chart in app.get("plotly_chart"))
 
 
@@ -242,16 +243,16 @@ def test_a_view_that_moves_on_gives_the_question_up(app: AppTest, monkeypatch: p
     endless = complete(
         Request(model=first_view().model, text=" ".join([text] * 9), question="integrated_gradients", parameters=steps)
     )
-    service().submit(endless)
+    service().submit(resolve(endless))
     trust(app, "integrated_gradients")
     asked = trust_request(first_view().model_copy(update={"text": text}).requests()[0])
-    assert service().job(asked).progress.status == "queued"
+    assert service().job(resolve(asked)).progress.status == "queued"
     ask_about(app, "Another text.")
-    assert service().job(asked).progress.status == "cancelled"
-    service().cancel(service().job(endless).key)
+    assert service().job(resolve(asked)).progress.status == "cancelled"
+    service().cancel(service().job(resolve(endless)).key)
     answered(app)
     answered(ask_about(app, text))
-    assert [button.label for button in app.button].count(ASK) == 2
+    assert [button.label for button in app.button].count(ASK_TRUST) == 2
 
 
 def test_a_page_run_without_the_app_says_how_to_start_it() -> None:
@@ -270,7 +271,7 @@ def test_a_preset_brings_the_parameters_that_hang_on_it(app: AppTest) -> None:
 
 
 def test_two_settings_of_one_method_have_a_map_each() -> None:
-    view = first_view().carrying({"methods": ("gradient", "gradient:norm=signed_sum")})
+    view = first_view().with_shared_inputs({"methods": ("gradient", "gradient:norm=signed_sum")})
     app = answered(linked("explain", view))
     assert app.multiselect(key="explain_methods").value == ["gradient", "gradient:norm=signed_sum"]
     drawn = [component.proto for component in app.get("bidi_component")]

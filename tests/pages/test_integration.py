@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explainlab.analyses.integration.page.view import DataChoice, first_view
 from explainlab.analyses.parameters import PAPER_GRID
+from explainlab.app.pages.integration.form import DataChoice, first_view
 from explainlab.request import Request
+from explainlab.service.resolved import resolve
 from explainlab.service.service import service
 from tests.pages.scripted import answered, await_plan, charts, linked, opened, planned, press, words
 from tests.tiers import full
@@ -134,7 +135,7 @@ def test_a_seed_of_a_link_is_asked_though_no_control_shows_it() -> None:
     view = FEW.model_copy(update={"seed": 3, "baseline": "mask"})
     app = linked("integration", view)
     assert "controls have changed" not in words(app.caption)
-    assert service().find(view.error_request()) is not None
+    assert service().find(resolve(view.error_request())) is not None
 
 
 def test_a_data_set_that_is_not_there_is_told() -> None:
@@ -160,4 +161,4 @@ def test_the_service_finds_what_the_page_asked(first: AppTest) -> None:
         text=first.text_area(key="integration_text").value,
         parameters={"steps": "5,40"},
     )
-    assert service().find(request) is not None
+    assert service().find(resolve(request)) is not None

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explainlab.analyses.training.page.view import ModelsView, first_view, shows
-from explainlab.app.runs.opening import page_of
+from explainlab.app.entries import page_of
+from explainlab.app.pages.models.form import ModelsView, first_view, shows
 from explainlab.errors import RequestError
 from explainlab.service.service import service as app_service
 from explainlab.service.store.made import own_models

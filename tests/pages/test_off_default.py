@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explainlab.analyses.explain.page.view import Choice, first_view
 from explainlab.analyses.registry import complete, get_analysis
-from explainlab.app.entries import analysis_pages, entries
-from explainlab.app.runs.opening import ShownBy, page_of
+from explainlab.app.entries import ShownBy, analysis_pages, entries, page_of
+from explainlab.app.pages.explain.form import Choice, first_view
 from explainlab.attribution.registry import methods
 from explainlab.declared import ParameterSpec, specs
 from explainlab.errors import ExplainLabError

@@ -1,4 +1,4 @@
-""" "Open in ...": the text is asked about on the other page at once, but nothing becomes a run until a reader asks."""
+"""The buttons "Open in ...": the other page shows the text at once, but makes no run until a reader presses."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from explainlab.app import links
+from explainlab.app.entries import page_of
 from explainlab.app.page import views_elsewhere
-from explainlab.app.runs.opening import page_of
 from explainlab.app.view import AnalysisView, carried_by
 from explainlab.request import Request
+from explainlab.service.resolved import resolve
 from explainlab.service.service import Service
 from explainlab.service.users import LOCAL
 from tests.pages.scripted import charts, opened, press, words
@@ -20,7 +21,7 @@ ASKED = Request(model="embedded:bert-mini-sst2", text="A warm and funny film.", 
 @pytest.fixture
 def views(service: Service) -> dict[str, AnalysisView]:
     """By page the views behind the buttons of a run."""
-    assert service.engine.wait(service.submit(ASKED, LOCAL), 60)
+    assert service.engine.wait(service.submit(resolve(ASKED, LOCAL)), 60)
     shown = page_of(ASKED)
     others = {entry.url: view for entry, view in views_elsewhere(carried_by(ASKED), "explain").items()}
     return {shown.entry.url: shown.view, **others}

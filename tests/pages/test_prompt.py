@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explainlab.analyses.activation.page import view as activation_view
-from explainlab.analyses.candidates.page import view as candidates_view
-from explainlab.analyses.explain.page import view
-from explainlab.analyses.integration.page import view as integration_view
 from explainlab.app import session
+from explainlab.app.pages.activation import form as activation_view
+from explainlab.app.pages.candidates import form as candidates_view
+from explainlab.app.pages.explain import form as explain_view
+from explainlab.app.pages.integration import form as integration_view
 from explainlab.models.prompting.templates import read_template, save_template, template_ids
 from explainlab.service.service import service
 from explainlab.service.templates import own_id, readable_templates
@@ -24,12 +24,12 @@ from tests.pages.scripted import answered
 
 ANN, BOB = User("oidc#ann", "Ann"), User("oidc#bob", "Bob")
 CHEAP = {
-    "explain": view.first_view().model_copy(update={"methods": (view.Choice(method="gradient"),)}),
+    "explain": explain_view.first_view().model_copy(update={"methods": (explain_view.Choice(method="gradient"),)}),
     "integration": integration_view.first_view().model_copy(update={"steps": "2,3", "compare": (2, 3)}),
     "activation": activation_view.first_view().model_copy(update={"methods": ("occlusion",)}),
     "candidates": candidates_view.first_view().model_copy(update={"samples": 2, "steps": 2}),
 }
-"""What every page is opened with."""
+"""The first view of every page."""
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The Runs page's script: empty, one run, many; opened, compared, computed again, shared, deleted; nobody else's."""
+"""The script of the Runs page: no, one or many runs; opened, compared, repeated, shared, deleted; always private."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from streamlit.testing.v1 import AppTest
 
 from explainlab.analyses.registry import complete
 from explainlab.app import session
-from explainlab.app.runs.bundle import study_bundle
+from explainlab.app.pages.runs.bundle import study_bundle
 from explainlab.figures.export import to_json
 from explainlab.request import Request
 from explainlab.service import service as service_module
-from explainlab.service.questions import job_key, kind_of, request_json
+from explainlab.service.resolved import kind_of, request_json, resolve
 from explainlab.service.service import Service
 from explainlab.service.store.runs import Run
 from explainlab.service.store.schema import RESULTS
@@ -39,7 +39,7 @@ def computed(service: Service, method: str = "input_x_gradient", user: User = LO
 
 
 def _waited(service: Service, request: Request, user: User = LOCAL) -> Run:
-    assert service.engine.wait(service.submit(request, user), 60)
+    assert service.engine.wait(service.submit(resolve(request, user)), 60)
     return service.runs(user).runs[0]
 
 
@@ -50,7 +50,7 @@ def told(app: AppTest) -> str:
 
 
 def listed(app: AppTest) -> list[str]:
-    """What the table's rows are about."""
+    """Return the subjects of the table's rows."""
     return app.dataframe[0].value["Text or data"].tolist()
 
 
@@ -255,7 +255,7 @@ def test_many_are_filtered_and_paged(service: Service) -> None:
     assert "No run matches these filters" in told(app)
 
 
-# What a server left unanswered -------------------------------------------------------------------------------------
+# Jobs that a server left unanswered --------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -264,7 +264,7 @@ def cut_short(service: Service) -> Service:
     before = Store(settings().store_url).unfinished
     for number, user in enumerate((LOCAL, LOCAL, BOB)):
         request = complete(Request(model=MODEL, text=f"{TEXT} {number}", question="input_x_gradient"))
-        before.begin(job_key(request), user.id, kind_of(request), request_json(request))
+        before.begin(resolve(request).key, user.id, kind_of(request), request_json(request))
     return service
 
 
@@ -281,7 +281,7 @@ def test_what_a_stopped_server_left_is_told_and_run_again(cut_short: Service) ->
 def test_a_paused_grid_stands_there_to_go_on(service: Service) -> None:
     given = {"test": "0.2", "measures": ["gradient"]}
     grid = Request(model="bilstm_attention", question="roar", data="embedded:sentiment", parameters=given)
-    job = service.submit(grid)
+    job = service.submit(resolve(grid))
     service.cancel(job.key)
     assert service.engine.wait(job, 60)
     app = opened("runs")

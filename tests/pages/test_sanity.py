@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from explainlab.analyses.layer_randomisation.page.main import PAGE
-from explainlab.analyses.layer_randomisation.page.view import SanityView, first_view, shows
 from explainlab.analyses.registry import complete, get_analysis
+from explainlab.app.pages.sanity.form import PAGE, SanityView, first_view, shows
 from explainlab.request import Request
+from explainlab.service.resolved import resolve
 from explainlab.service.service import service
 from tests.pages.scripted import linked, opened, press, words
 
@@ -36,7 +36,7 @@ def test_the_page_opens_with_an_answer() -> None:
     page = opened("sanity")
     assert page.title[0].value == "Sanity"
     assert not page.error
-    result = service().find(PAGE.first().request())
+    result = service().find(resolve(PAGE.first().request()))
     assert get_analysis(result.request.question).headline(result) in page.markdown[0].value.replace("\\", "")
     assert (result.body.n, len(result.body.methods), len(result.body.rows[0].draws)) == (2, 1, 1)
     assert [header.value for header in page.header] == [
@@ -53,7 +53,7 @@ def test_one_text_has_its_maps_and_the_row_that_is_picked_is_in_the_link(source:
     assert "Row 2" in words(app.markdown)
     table = app.dataframe[0].value
     assert table["Text"].tolist() == [HOSTILE, "Fine."]
-    assert service().find(small(source).row_request("Fine.", None)) is not None
+    assert service().find(resolve(small(source).row_request("Fine.", None))) is not None
 
 
 def test_attacks_of_embeddings_and_of_words_are_asked_by_buttons_and_told(source: str) -> None:
@@ -61,13 +61,13 @@ def test_attacks_of_embeddings_and_of_words_are_asked_by_buttons_and_told(source
     view = small(source, methods=("input_x_gradient",), attacked="input_x_gradient", radii=("0",))
     app = linked("sanity", view)
     asked = view.attack_request(), view.substitution_request()
-    assert [service().find(request) for request in asked] == [None, None]
+    assert [service().find(resolve(request)) for request in asked] == [None, None]
     press(app, "Attack")
     press(app, "Replace words")
     again = opened("sanity", r="".join(app.query_params["r"]))
     told = words(again.markdown)
     for request in asked:
-        result = service().find(request)
+        result = service().find(resolve(request))
         assert (result.body.method, result.body.left_out) == ("input_x_gradient", 1)
         assert get_analysis(request.question).headline(result) in told
     assert told.count("The open text") == 2
@@ -81,10 +81,10 @@ def test_attacks_of_embeddings_and_of_words_are_asked_by_buttons_and_told(source
 def test_stability_and_axioms_are_asked_by_buttons_and_told(source: str) -> None:
     app = linked("sanity", small(source))
     press(app, "Try the axioms")
-    axioms = service().find(small(source).axioms_request())
+    axioms = service().find(resolve(small(source).axioms_request()))
     assert get_analysis("axioms").headline(axioms) in words(app.markdown)
     press(app, "Explain again")
-    body = service().find(small(source).stability_request()).body
+    body = service().find(resolve(small(source).stability_request())).body
     assert {row.metric for row in body.rows} == {"max_sensitivity", "infidelity", "edit_stability"}
     opened_cell = linked("sanity", small(source, axioms_cell=("gradient", "dummy")))
     (row,) = [row for row in axioms.body.rows if (row.method, row.axiom) == ("gradient", "dummy")]

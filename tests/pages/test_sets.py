@@ -12,11 +12,11 @@ import pytest
 from pydantic import BaseModel
 from streamlit.testing.v1 import AppTest
 
-from explainlab.analyses.activation.page import view as activation
-from explainlab.analyses.candidates.page import view as candidates
 from explainlab.analyses.errors.analysis import Predictions
-from explainlab.analyses.errors.page import view as errors
-from explainlab.analyses.integration.page import view as integration
+from explainlab.app.pages.activation import form as activation
+from explainlab.app.pages.candidates import form as candidates
+from explainlab.app.pages.errors import form as errors
+from explainlab.app.pages.integration import form as integration
 from explainlab.service.service import Service, service
 from tests.pages.scripted import SECONDS, answered, charts, link_of, linked, opened, press, words
 
@@ -203,9 +203,9 @@ def test_a_cancelled_set_stops_and_its_finished_cells_open(tmp_path: Path, monke
     assert charts(alone)
     assert asked == ["first", "second"], "what was finished is not computed again"
     after = Service(service().store, "cpu")
-    assert not any(map(after.has, job.requests)), "who has only looked stores nothing"
+    assert not any(map(after.has, job.all_asked)), "who has only looked stores nothing"
     free.set()
     press(app, "Run again")
     assert [cell["State"] for cell in cells(app)] == ["done"] * 3
     assert asked == ["first", "second", "second", "third"]
-    assert all(map(after.has, job.requests)), "who presses has asked"
+    assert all(map(after.has, job.all_asked)), "who presses has asked"

@@ -12,11 +12,12 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from explainlab.app import session
-from explainlab.app.status import page as status_page
+from explainlab.app.pages import status as status_page
 from explainlab.limits import Limits
 from explainlab.models.loading import model_name
 from explainlab.request import Request
 from explainlab.service.jobs import Job
+from explainlab.service.resolved import resolve
 from explainlab.service.service import service
 from explainlab.service.store.runs import line
 from explainlab.service.uploads import keep_upload
@@ -56,9 +57,9 @@ def always_urgent(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_it_shows_the_queue_and_keeps_others_jobs_to_themselves() -> None:
     worker, steps = service().engine, {"rule": "right", "steps": 9_999}
     running = service().submit(
-        Request(model=MODEL, text=HOSTILE, question="integrated_gradients", parameters=steps), LOCAL
+        resolve(Request(model=MODEL, text=HOSTILE, question="integrated_gradients", parameters=steps), LOCAL)
     )
-    other = service().submit(STUDY, ANN)
+    other = service().submit(resolve(STUDY, ANN))
     while running.progress.status == "queued":
         worker.wait(running, 0.01)
     try:
@@ -81,13 +82,14 @@ def test_own_jobs_are_moved_and_cancelled_and_an_administrator_does_so_with_all(
 ) -> None:
     worker, steps = service().engine, {"rule": "right", "steps": 9_999}
     endless = Request(model=MODEL, text=HOSTILE, question="integrated_gradients", parameters=steps)
-    running = service().submit(endless, LOCAL)
+    running = service().submit(resolve(endless, LOCAL))
     while running.progress.status == "queued":
         worker.wait(running, 0.01)
     waiting = [
-        service().submit(Request(model=MODEL, text=text, question="occlusion"), LOCAL) for text in ("one", "two")
+        service().submit(resolve(Request(model=MODEL, text=text, question="occlusion"), LOCAL))
+        for text in ("one", "two")
     ]
-    grid, hers = service().submit(GRID, LOCAL), service().submit(STUDY, ANN)
+    grid, hers = service().submit(resolve(GRID, LOCAL)), service().submit(resolve(STUDY, ANN))
     try:
         app = beside_jobs()
         assert app.button(key=f"status_cancel_{running.key}").label == "Cancel"
@@ -181,8 +183,8 @@ def test_workers_are_shown_and_what_is_wrong_with_one(monkeypatch: pytest.Monkey
 
 
 def test_what_a_worker_does_is_told_to_its_user_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    hers = Job("key", STUDY, [ANN])
-    help_of_mine = Job("key", STUDY, [LOCAL], helps=Job("key", STUDY, [LOCAL]))
+    hers = Job("key", resolve(STUDY), [ANN])
+    help_of_mine = Job("key", resolve(STUDY), [LOCAL], helps=Job("key", resolve(STUDY), [LOCAL]))
     monkeypatch.setattr(service(), "workers", [Told(name="1"), Told(name="2")])
     monkeypatch.setattr(service().engine, "at", [hers, help_of_mine].__getitem__)
     doing = table(opened("status"), "Sign of life")["Does"].tolist()

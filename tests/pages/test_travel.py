@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explainlab.analyses.activation.page.view import first_view as activation_view
-from explainlab.analyses.explain.page.view import trust_request
-from explainlab.analyses.integration.page.view import first_view
 from explainlab.app.page import views_elsewhere
+from explainlab.app.pages.activation.form import first_view as activation_view
+from explainlab.app.pages.explain.form import trust_request
+from explainlab.app.pages.integration.form import first_view
 from explainlab.service.service import service
 from explainlab.service.store.runs import Filters
 from explainlab.service.users import LOCAL
@@ -21,7 +21,7 @@ NEWS = "embedded:gpt2-mini-ag-news"
 
 @pytest.fixture
 def explain() -> AppTest:
-    """The Explain page, where a question of one's own was asked."""
+    """Return the Explain page after a reader's own question."""
     app = opened("explain")
     app.multiselect(key="explain_methods").set_value(["gradient"]).run()
     return answered(app.text_area(key="explain_text").set_value(TEXT).run())

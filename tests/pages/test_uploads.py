@@ -12,7 +12,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import Multiselect, Selectbox
 
-from explainlab.analyses.errors.page.view import first_view as errors_view
+from explainlab.app.pages.errors.form import first_view as errors_view
 from explainlab.data.uploads import PREFIX
 from explainlab.service.looks import Look
 from explainlab.service.service import service
@@ -176,7 +176,7 @@ def test_a_reader_leaves_labels_out(tmp_path: Path) -> None:
 def test_what_needs_no_classes_leaves_labels_out_too(tmp_path: Path) -> None:
     path = tmp_path / "near.csv"
     path.write_text(NEAR.replace("Text", "text").replace("Labels", "label"))
-    module = import_module("explainlab.analyses.integration.page.view")
+    module = import_module("explainlab.app.pages.integration.form")
     data = module.DataChoice(source=str(path), steps="2,4")
     app = unfold(linked("integration", module.first_view(), data=data, steps="2,4"), "integration")
     press(app, "Check the labels")
@@ -232,7 +232,7 @@ def test_a_conflict_that_only_the_whole_file_shows_is_mended_by_a_button(tmp_pat
 
 @pytest.mark.parametrize("page", ["activation", "integration", "candidates"])
 def test_a_page_with_a_data_set_reads_other_columns(page: str, tmp_path: Path) -> None:
-    module = import_module(f"explainlab.analyses.{page}.page.view")
+    module = import_module(f"explainlab.app.pages.{page}.form")
     path = tmp_path / "near.csv"
     path.write_text(NEAR)
     few = {"steps": "2,4"} if page == "integration" else {}

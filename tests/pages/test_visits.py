@@ -18,7 +18,7 @@ BOB = User("bob@example.org", "Bob")
 def test_opening_anothers_link_stores_nothing(
     service: Service, tmp_path: Path, page: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    view = import_module(f"explainlab.analyses.{page}.page.view").first_view()
+    view = import_module(f"explainlab.app.pages.{page}.form").first_view()
     view = view.model_copy(update={"text": "a film"} if page == "explain" else {"rows": 20})
     link = service.save_view(view.model_dump(mode="json"), BOB, view.requests())
     service.share_view(link, "link", BOB)

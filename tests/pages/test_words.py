@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from streamlit.testing.v1 import AppTest
 
-from explainlab.app.words.terms import TERMS, titles
+from explainlab.app.glossary import TERMS, titles
 from explainlab.attribution.registry import methods
 from explainlab.metrics.registry import metrics
 from tests.pages.scripted import opened, words
@@ -25,7 +25,7 @@ def test_everything_stands_at_its_anchor() -> None:
 
 def test_the_guide_names_every_method_and_where_to_start() -> None:
     def script() -> None:
-        from explainlab.app.words.guide import draw_guide
+        from explainlab.app.glossary import draw_guide
 
         draw_guide()
 

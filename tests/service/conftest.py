@@ -12,6 +12,7 @@ from explainlab.models.classifier import Classifier
 from explainlab.request import Request
 from explainlab.service.dispatcher import Dispatcher
 from explainlab.service.jobs import Job, JobContext
+from explainlab.service.resolved import ResolvedRequest, resolve
 from explainlab.service.users import LOCAL, User
 from explainlab.settings import settings
 
@@ -43,15 +44,15 @@ class Bench:
         self._gate = threading.Event()
         self.engine = Dispatcher(self._answer)
 
-    def _answer(self, request: Request, context: JobContext) -> Attribution:
-        self.ran.append(request.text)
+    def _answer(self, asked: ResolvedRequest, context: JobContext) -> Attribution:
+        self.ran.append(asked.request.text)
         self.started.release()
         self._gate.wait(SOON)
-        self.does.get(request.text, lambda _: None)(context)
+        self.does.get(asked.request.text, lambda _: None)(context)
         return self.result
 
     def submit(self, text: str, user: User = LOCAL, urgent: bool = True) -> Job:
-        return self.engine.submit(text, Request(model="m", text=text, question="random"), user, urgent)
+        return self.engine.submit(text, resolve(Request(model="m", text=text, question="random"), user), urgent)
 
     def busy(self) -> Job:
         """A job that is running now and ends with :meth:`go`."""

@@ -1,4 +1,4 @@
-"""Who may see what: every door to somebody else's private run or view is shut, and looks as if there were nothing."""
+"""Privacy: every door to another user's private run or view is shut, as if that run or view did not exist."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from explainlab.errors import RequestError
 from explainlab.figures.export import to_json
 from explainlab.request import Request
 from explainlab.result import with_verdict
+from explainlab.service.resolved import resolve
 from explainlab.service.service import Service
 from explainlab.service.store.runs import Filters, Run
 from explainlab.service.store.schema import RESULTS
@@ -46,7 +47,7 @@ def request(model: str, **chosen: Any) -> Request:
 
 def computed(service: Service, asked: Request, user: User) -> Run:
     """The run of a question that ``user`` asked and waited for."""
-    job = service.submit(asked, user)
+    job = service.submit(resolve(asked, user))
     assert service.engine.wait(job, SOON)
     assert job.progress.status == "done"
     return service.runs(user).runs[0]
@@ -62,7 +63,7 @@ def test_a_job_that_ends_well_is_a_run_of_who_asked(service: Service, model: str
     assert (run.owner, run.owner_name, run.kind, run.question) == (ANN.id, "Ann", "attribution", "input_x_gradient")
     assert (run.model, run.subject, run.visibility, run.imported) == (model, TEXT, "private", False)
     assert (run.forward, run.backward, run.seconds) == (result.cost.forward, result.cost.backward, result.cost.seconds)
-    assert result.to_json() == service.find(request(model, unit="word")).to_json()
+    assert result.to_json() == service.find(resolve(request(model, unit="word"))).to_json()
     assert opened.request.parameters == {"reduction": "sum"}, "the complete request"
     assert opened.own
     assert len(run.id) == 32
@@ -81,9 +82,9 @@ def test_the_same_question_is_the_same_run_moved_up(service: Service, model: str
 
 def test_what_is_stored_already_becomes_a_run_of_the_next_who_asks(service: Service, model: str) -> None:
     first = computed(service, request(model), ANN)
-    assert service.ask(request(model), BOB, ahead=True) is service.find(request(model))
+    assert service.ask(resolve(request(model), BOB), ahead=True) is service.find(resolve(request(model)))
     assert service.runs(BOB).total == 0, "nobody looks at it yet"
-    service.ask(request(model), BOB)
+    service.ask(resolve(request(model), BOB))
     (own,) = service.runs(BOB).runs
     assert own.id != first.id
     assert own.key == first.key, "computed once"
@@ -95,7 +96,7 @@ def test_two_who_wait_for_one_job_have_a_run_each_and_one_who_gave_up_has_none(s
     eve = User("eve", "Eve")
     with service.engine.together():
         for user in (ANN, BOB, eve):
-            job = service.submit(request(model), user)
+            job = service.submit(resolve(request(model), user))
         assert job.users == [ANN, BOB, eve]
         service.cancel(job.key, eve)
     assert service.engine.wait(job, SOON)
@@ -103,18 +104,18 @@ def test_two_who_wait_for_one_job_have_a_run_each_and_one_who_gave_up_has_none(s
 
 
 def test_jobs_that_fail_or_are_cancelled_are_no_runs(service: Service, model: str) -> None:
-    job = service.submit(request(model, target="wonderful"), ANN)
+    job = service.submit(resolve(request(model, target="wonderful"), ANN))
     assert service.engine.wait(job, SOON)
     assert job.progress.status == "failed"
     endless = request(model, question="integrated_gradients", parameters={"rule": "midpoint", "steps": 10_000})
-    job = service.submit(endless, ANN)
+    job = service.submit(resolve(endless, ANN))
     service.cancel(job.key, ANN)
     assert service.engine.wait(job, SOON)
     assert service.runs(ANN).total == 0
 
 
 def test_what_is_computed_ahead_is_no_run_before_somebody_asks(service: Service, model: str) -> None:
-    job = service.submit(request(model), ANN, ahead=True)
+    job = service.submit(resolve(request(model), ANN), ahead=True)
     assert service.engine.wait(job, SOON)
     assert service.runs(ANN).runs == []
     assert computed(service, request(model), ANN).question == "input_x_gradient"
@@ -125,7 +126,7 @@ def test_a_study_is_a_run_too(service: Service, model: str) -> None:
     run = computed(service, asked, ANN)
     opened = service.open_run(run.id, ANN)
     assert (run.kind, run.question) == ("study", "integration_error")
-    assert opened.result.body == service.find(asked).body
+    assert opened.result.body == service.find(resolve(asked)).body
 
 
 def test_a_deleted_result_and_a_model_that_is_gone_say_so(service: Service, model: str) -> None:
@@ -151,7 +152,7 @@ def test_a_damaged_result_says_so_until_it_is_computed_again(
 
 def test_a_deleted_result_that_is_asked_again_is_stored_again(service: Service, model: str) -> None:
     service.delete_run(computed(service, request(model), ANN).id, ANN)
-    result = service.ask(request(model), ANN)  # the worker still remembers it
+    result = service.ask(resolve(request(model), ANN))  # the worker still remembers it
     assert isinstance(result, Attribution)
     (run,) = service.runs(ANN).runs
     assert service.open_run(run.id, ANN).result.to_json() == result.to_json()
@@ -159,10 +160,10 @@ def test_a_deleted_result_that_is_asked_again_is_stored_again(service: Service, 
 
 def test_computing_again_leaves_what_is_stored(service: Service, model: str) -> None:
     run = computed(service, request(model), ANN)
-    stored = service.find(request(model))
-    job = service.compute_again(request(model), BOB)
+    stored = service.find(resolve(request(model)))
+    job = service.compute_again(resolve(request(model), BOB))
     assert service.engine.wait(job, SOON)
-    assert job is service.computed_again(request(model))
+    assert job is service.computed_again(resolve(request(model)))
     np.testing.assert_array_equal(job.result.scores, stored.scores)
     assert job.result.cost.seconds != stored.cost.seconds, "computed, not looked up"
     assert service.open_run(run.id, ANN).result.to_json() == stored.to_json()
@@ -234,7 +235,7 @@ def test_there_are_three_visibilities(service: Service, model: str) -> None:
 
 def test_nobody_cancels_anothers_job(service: Service, model: str) -> None:
     endless = request(model, question="integrated_gradients", parameters={"rule": "midpoint", "steps": 10_000})
-    job = service.submit(endless, ANN)
+    job = service.submit(resolve(endless, ANN))
     service.cancel(job.key, BOB)
     assert not job.stop.is_set()
     service.cancel(job.key, ANN)
@@ -266,7 +267,7 @@ def test_a_view_is_its_owners_until_shared(service: Service) -> None:
 
 
 def exported(service: Service, model: str) -> dict[str, Any]:
-    return json.loads(to_json([service.run(request(model))], "In words."))
+    return json.loads(to_json([service.run(resolve(request(model)))], "In words."))
 
 
 def test_an_exported_result_comes_back_and_answers_no_question(service: Service, model: str) -> None:
@@ -278,8 +279,8 @@ def test_an_exported_result_comes_back_and_answers_no_question(service: Service,
     assert opened.run.imported
     assert isinstance(opened.result, Attribution)
     assert opened.result.scores[1] == 123.0
-    assert elsewhere.find(request(model)) is None
-    assert elsewhere.run(request(model)).scores[1] != 123.0
+    assert elsewhere.find(resolve(request(model))) is None
+    assert elsewhere.run(resolve(request(model))).scores[1] != 123.0
     assert elsewhere.open_run(run.id, ANN).result.scores[1] == 123.0
     with pytest.raises(RequestError, match=NOTHING):
         elsewhere.open_run(run.id, BOB)
@@ -291,14 +292,16 @@ def test_an_exported_result_comes_back_and_answers_no_question(service: Service,
 
 def test_an_exported_study_comes_back(service: Service, model: str) -> None:
     asked = Request(question="integration_error", model=model, text=TEXT, parameters={"steps": [2, 4]})
-    result = service.run(asked)
+    result = service.run(resolve(asked))
     (run,) = service.import_runs(json.dumps(with_verdict(result.to_json(), "In words.")).encode(), ANN)
     assert service.open_run(run.id, ANN).result.to_json() == result.to_json()
 
 
 def test_an_evaluation_of_the_command_line_comes_back(service: Service, model: str) -> None:
     parameters = evaluation_parameters(["gradient"], ["sufficiency"], 4, "random", {}, [])
-    result = service.run(Request(question="evaluation", model=model, data="embedded:sentiment", parameters=parameters))
+    result = service.run(
+        resolve(Request(question="evaluation", model=model, data="embedded:sentiment", parameters=parameters))
+    )
     body = result.to_json()
     body |= {"skipped": len(body["skipped"]), "skipped_rows": body["skipped"]}
     (run,) = service.import_runs(json.dumps(with_verdict(body, "In words.")).encode(), ANN)

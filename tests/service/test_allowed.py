@@ -15,9 +15,10 @@ from explainlab.figures.export import to_json
 from explainlab.models.loading import describe, known_digest
 from explainlab.request import Request
 from explainlab.service.limits import require_allowed
+from explainlab.service.resolved import resolve
 from explainlab.service.service import Service
 from explainlab.service.store.store import Store
-from explainlab.service.users import LOCAL, User
+from explainlab.service.users import User
 from explainlab.settings import settings
 
 ANN = User("ann", "Ann")
@@ -107,7 +108,7 @@ def test_what_an_adapter_of_the_hub_changes_is_checked_once_it_is_fetched(
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(places / "hub"))
     service = Service(Store("sqlite://"), "cpu")
     with service.engine.together():  # nothing runs before it is fetched
-        job = service.submit(ask("owner/adapter"))
+        job = service.submit(resolve(ask("owner/adapter")))
         stored = places / "hub" / "models--owner--adapter"
         _adapter(stored / "snapshots" / ("0" * 40), str(places / "outside"))
         (stored / "refs").mkdir()
@@ -122,17 +123,16 @@ def test_a_hosted_instance_says_of_no_path_whether_it_is_there(places: Path, mon
     (places / "empty").mkdir()
     (places / "file").write_text("no model")
     names = [f"{places}/{name}" for name in ("outside", "empty", "file", "nowhere", "models/adapter out")]
-    result = service.run(ask(names[0]))
+    result = service.run(resolve(ask(names[0])))
     monkeypatch.setattr(settings(), "auth", "proxy")
     answers = set()
     for name in names:
         exported = to_json([result.answering(result.request.model_copy(update={"model": name}))], "In words.")
         (run,) = service.import_runs(exported.encode(), ANN)
         answers.add(service.open_run(run.id, ANN).gone.replace(name, "NAME"))
-        for call in (service.find, service.has, service.job, service.submit, service.computed_again):
-            with pytest.raises(ModelError) as caught:
-                call(ask(name), ANN)
-            answers.add(str(caught.value).replace(name, "NAME"))
+        with pytest.raises(ModelError) as caught:
+            resolve(ask(name), ANN)
+        answers.add(str(caught.value).replace(name, "NAME"))
     assert len(answers) == 1
     assert "is not served here" in answers.pop()
 
@@ -141,20 +141,20 @@ def test_a_page_reads_no_files_of_a_directory(places: Path) -> None:
     model, store = str(places / "models" / "inside"), Store("sqlite://")
     service = Service(store, "cpu")
     (places / "models" / "inside" / "more.json").write_text("{}")  # unlike any that another test has read
-    assert service.find(ask(model)) is None
-    assert not service.has(ask(model))
+    assert service.find(resolve(ask(model))) is None
+    assert not service.has(resolve(ask(model)))
     assert describe(model) is not None
     assert known_digest(model) is None
-    job = service.submit(ask(model))
+    job = service.submit(resolve(ask(model)))
     assert service.engine.wait(job, SOON)
-    assert service.find(ask(model)) is job.result
+    assert service.find(resolve(ask(model))) is job.result
 
 
 def test_a_server_that_starts_reads_the_models_of_runs(places: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     service = Service(Store("sqlite://"), "cpu")
     models = [str(places / "models" / "inside"), str(places / "outside")]
     for model in models:
-        service.record(ask(model), service.run(ask(model)), LOCAL)
+        service.record(resolve(ask(model)), service.run(resolve(ask(model))))
         (Path(model) / "more.json").write_text(json.dumps(str(places)))
     monkeypatch.setattr(settings(), "allowed_models", f"{places}/models/*")
     assert [known_digest(model) for model in models] == [None, None]

@@ -11,6 +11,7 @@ from explainlab.errors import ResourceError
 from explainlab.request import Request
 from explainlab.service import dispatcher as dispatcher_module
 from explainlab.service.jobs import Job, JobContext, Progress
+from explainlab.service.resolved import resolve
 from explainlab.service.users import LOCAL, User
 from explainlab.settings import settings
 from explainlab.workers.worker import Elsewhere
@@ -327,7 +328,7 @@ def test_waiting_ends_with_the_job_or_with_the_time(bench: Bench) -> None:
 
 
 def test_snapshots_tell_phase_and_time_left() -> None:
-    job = Job("key", Request(model="m", text="t", question="random"), [ANN])
+    job = Job("key", resolve(Request(model="m", text="t", question="random")), [ANN])
     context = JobContext(job)
     assert job.progress == Progress(status="queued")
     context.begin("loading the model")

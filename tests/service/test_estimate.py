@@ -19,7 +19,7 @@ RECORDED: dict[str, list[list[Any]]] = json.loads(Path(__file__).with_name("reco
 JOBS = [name for name in RECORDED if not name.endswith(" earlier")]
 DATA = [name for name in JOBS if not name.startswith("text_")]
 NOISE = 0.15
-"""The share of a whole job by which the time left may grow over its least so far."""
+"""The largest growth of the time left over its minimum, as a share of the whole job."""
 
 
 def told(name: str, pace: Pace | None = None) -> tuple[list[tuple[float, float, float | None]], Estimate]:

@@ -15,6 +15,7 @@ from explainlab.logs import JsonLines
 from explainlab.request import Request
 from explainlab.service.dispatcher import Dispatcher
 from explainlab.service.jobs import JobContext
+from explainlab.service.resolved import resolve
 from explainlab.service.users import User
 from tests.service.conftest import SOON, Bench, raising
 
@@ -86,8 +87,7 @@ def test_the_end_of_a_job_is_logged_without_its_text(bench: Bench, caplog: pytes
         bench.submit("busy"),
         bench.engine.submit(
             "0123456789abcdef",
-            Request(model="m", text="a secret text", question="random"),
-            User("bob", "Bob"),
+            resolve(Request(model="m", text="a secret text", question="random"), User("bob", "Bob")),
         ),
     )
     bench.go(*ended)

@@ -1,4 +1,4 @@
-"""What an instance refuses, at every way in: models, files of the server, and too much of anything."""
+"""The limits of an instance, at every way in: models, files of the server, and sizes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from explainlab.attribution.registry import methods
 from explainlab.errors import DataError, ModelError, RequestError, TextError
 from explainlab.request import Request
 from explainlab.service import looks
-from explainlab.service.limits import named_files, require_allowed
+from explainlab.service.limits import named_files, require_allowed, require_answerable
+from explainlab.service.resolved import resolve
 from explainlab.service.service import Service
 from explainlab.service.store.store import Store
 from explainlab.service.uploads import keep_upload
@@ -51,11 +52,10 @@ def ask_study(study: str = "path_gradients", **fields: Any) -> Request:
     return Request(**{"model": MODEL, "question": study, **source, **fields})
 
 
-def refusals(service: Service, question: Request, error: type[Exception], match: str) -> None:
-    """No way in lets ``question`` pass."""
-    for call in (service.find, service.job, service.key, lambda asked: service.submit(asked)):
-        with pytest.raises(error, match=match):
-            call(question)
+def refused(question: Request, error: type[Exception], match: str) -> None:
+    """The one way in does not let ``question`` pass."""
+    with pytest.raises(error, match=match):
+        resolve(question)
 
 
 # Models --------------------------------------------------------------------------------------------------------------
@@ -90,7 +90,7 @@ def test_a_model_is_served_if_a_pattern_matches(having: Set, patterns: str, mode
 def test_a_hosted_instance_serves_the_embedded_models_unless_told(having: Set, service: Service, file: Path) -> None:
     having(auth="oidc")
     require_allowed(ask())
-    refusals(service, ask(model=str(file.parent)), ModelError, "is not served here")
+    refused(ask(model=str(file.parent)), ModelError, "is not served here")
 
 
 # Files ---------------------------------------------------------------------------------------------------------------
@@ -99,7 +99,7 @@ WITH_DATA = [method.id for method in methods().values() if "baseline_data" in me
 
 
 def naming(path: str) -> dict[str, Request]:
-    """Every way in which a question can name a file of the server."""
+    """Return a request for every field that can name a file of the server."""
     inside = {"baseline": "max_entropy", "baseline_data": path}
     option = f"occlusion:baseline=max_entropy:baseline_data={path}"
     return {
@@ -127,7 +127,7 @@ def test_where_hosted_no_file_of_the_server_can_be_named(having: Set, service: S
         require_allowed(asked)
         for hosted in ({"auth": "oidc"}, {"auth": "proxy"}, {"auth": "none", "allow_anyone": True}):
             having(**hosted)
-            refusals(service, question, DataError, "paths on the server are not allowed")
+            refused(question, DataError, "paths on the server are not allowed")
 
 
 def test_where_hosted_no_folder_of_the_server_is_written(having: Set, service: Service, tmp_path: Path) -> None:
@@ -135,7 +135,7 @@ def test_where_hosted_no_folder_of_the_server_is_written(having: Set, service: S
     question = Request(model="bilstm_attention", question="roar", data="embedded:meals", parameters=own)
     require_allowed(complete(question))
     having(auth="oidc", allow_training=True)
-    refusals(service, question, RequestError, "Folders of the server cannot be written here")
+    refused(question, RequestError, "Folders of the server cannot be written here")
     require_allowed(complete(question.model_copy(update={"parameters": {**own, "weights_folder": ""}})))
     assert not (tmp_path / "kept").exists()
 
@@ -186,20 +186,24 @@ def test_a_file_without_a_column_that_is_needed_is_refused_before_the_queue(serv
         ("evaluation", {"columns": unnamed}),
         ("evaluation", {"parameters": metrics}),
     ):
-        question = ask_study(study, data=str(file), **how)
-        for call in (service.submit, service.require, lambda asked: service.submit_set([asked])):
+        question = resolve(ask_study(study, data=str(file), **how))
+        for call in (
+            lambda asked: service.submit(asked),
+            lambda asked: require_answerable(asked.request),
+            lambda asked: service.submit_set([asked]),
+        ):
             with pytest.raises(DataError, match=r"has no column '(words|class)'|its column 'rationale' is missing"):
                 call(question)
     assert not service.engine.unfinished()
-    service.require(ask_study("evaluation", data=str(file)))
+    require_answerable(resolve(ask_study("evaluation", data=str(file))).request)
     file.write_text("text\na stirring film\n", encoding="utf-8")
     with pytest.raises(DataError, match=r"no column 'label'; .* 'text'"):
-        service.require(ask_study("evaluation", data=str(file)))
-    service.require(ask_study("layer_randomisation", data=str(file)))
+        require_answerable(resolve(ask_study("evaluation", data=str(file))).request)
+    require_answerable(resolve(ask_study("layer_randomisation", data=str(file))).request)
     with pytest.raises(DataError, match="has no column 'label'"):
-        service.require(ask_study("layer_randomisation", data=str(file), target="gold"))
+        require_answerable(resolve(ask_study("layer_randomisation", data=str(file), target="gold")).request)
     file.write_text("", encoding="utf-8")
-    service.require(ask_study("evaluation", data=str(file)))
+    require_answerable(resolve(ask_study("evaluation", data=str(file))).request)
 
 
 # How much ------------------------------------------------------------------------------------------------------------
@@ -225,17 +229,17 @@ def test_beyond_a_limit_its_name_is_told(
 ) -> None:
     having(**{limit: value})
     with pytest.raises(error, match=f"EXPLAINLAB_{limit.upper()}") as caught:
-        service.submit(question)
+        service.submit(resolve(question))
     assert f"{value:,}" in str(caught.value)
     having(**{limit: 1_000_000})
-    job = service.submit(question)
+    job = service.submit(resolve(question))
     service.cancel(job.key)
 
 
 def test_who_can_change_a_limit_depends_on_whose_instance_it_is(having: Set, service: Service) -> None:
     having(max_characters=5)
     with pytest.raises(TextError, match="you can change it"):
-        service.submit(ask())
+        service.submit(resolve(ask()))
     having(auth="oidc")
     with pytest.raises(TextError, match="whoever runs this instance"):
-        service.submit(ask())
+        service.submit(resolve(ask()))

@@ -1,4 +1,4 @@
-"""What earlier jobs took: kept across restarts, apart by model, device, question, parameters and kind."""
+"""The paces of earlier jobs: kept across restarts, apart by model, device, question, parameters and kind."""
 
 from __future__ import annotations
 
@@ -9,33 +9,32 @@ import pytest
 from explainlab.request import Request
 from explainlab.service.estimate import Pace
 from explainlab.service.paces import Paces
-from explainlab.service.questions import asked_by
+from explainlab.service.resolved import resolve
 from explainlab.service.service import Service
 from explainlab.service.store.store import Store
-from explainlab.service.users import LOCAL
 
 MODEL = "embedded:bert-mini-sst2"
 DATA = Request(model=MODEL, question="path_gradients", data="embedded:sentiment", parameters={"rows": 6, "steps": [5]})
 
 
 def test_a_pace_survives_a_restart_and_belongs_to_jobs_of_its_kind(tmp_path: Path) -> None:
-    url, request = f"sqlite:///{tmp_path / 'results.sqlite'}", asked_by(DATA, LOCAL)
+    url, request = f"sqlite:///{tmp_path / 'results.sqlite'}", resolve(DATA).request
     Paces(Store(url), "cpu").learn(request, Pace(2.0, 1.0))
     paces = Paces(Store(url), "cpu")
     assert paces.of(request) == Pace(2.0, 1.0)
-    more_rows = asked_by(DATA.model_copy(update={"parameters": {"rows": 100, "steps": [5]}}), LOCAL)
+    more_rows = resolve(DATA.model_copy(update={"parameters": {"rows": 100, "steps": [5]}})).request
     assert paces.of(more_rows) == Pace(2.0, 1.0)
     others = (
         DATA.model_copy(update={"data": None, "text": "a film"}),
         DATA.model_copy(update={"parameters": {"steps": [7]}}),
         DATA.model_copy(update={"dtype": "bfloat16"}),
     )
-    assert [paces.of(asked_by(other, LOCAL)) for other in others] == [None, None, None]
+    assert [paces.of(resolve(other).request) for other in others] == [None, None, None]
     assert Paces(Store(url), "cuda").of(request) is None
 
 
 def test_paces_are_means_in_which_a_new_one_counts_as_an_eighth_in_the_end() -> None:
-    paces, request = Paces(Store("sqlite://"), "cpu"), asked_by(DATA, LOCAL)
+    paces, request = Paces(Store("sqlite://"), "cpu"), resolve(DATA).request
     for seconds in (2.0, 4.0, 9.0):
         paces.learn(request, Pace(seconds, 1.0, work=10 * seconds))
     assert paces.of(request) == Pace(5.0, 1.0, runs=3, work=50.0)
@@ -48,18 +47,18 @@ def test_paces_are_means_in_which_a_new_one_counts_as_an_eighth_in_the_end() -> 
 
 
 def test_a_speed_is_that_of_all_questions_to_a_model() -> None:
-    paces, request = Paces(Store("sqlite://"), "cpu"), asked_by(DATA, LOCAL)
+    paces, request = Paces(Store("sqlite://"), "cpu"), resolve(DATA).request
     paces.learn(request, Pace(2.0, 1.0))
     assert paces.speed(request) is None, "the job was too short to tell"
     paces.learn(request, Pace(2.0, 1.0), Pace(0.5, 1.0))
     other = DATA.model_copy(update={"data": None, "text": "a film", "question": "occlusion", "parameters": {}})
-    assert paces.speed(asked_by(other, LOCAL)) == Pace(0.5, 1.0)
-    assert paces.speed(asked_by(other.model_copy(update={"dtype": "bfloat16"}), LOCAL)) is None
+    assert paces.speed(resolve(other).request) == Pace(0.5, 1.0)
+    assert paces.speed(resolve(other.model_copy(update={"dtype": "bfloat16"})).request) is None
 
 
 def test_a_question_about_a_data_set_has_the_pace_of_a_text_until_it_has_its_own() -> None:
-    paces, request = Paces(Store("sqlite://"), "cpu"), asked_by(DATA, LOCAL)
-    text = asked_by(DATA.model_copy(update={"data": None, "text": "a film"}), LOCAL)
+    paces, request = Paces(Store("sqlite://"), "cpu"), resolve(DATA).request
+    text = resolve(DATA.model_copy(update={"data": None, "text": "a film"})).request
     paces.learn(text, Pace(2.0, 1.0))
     assert paces.of(request) is None
     assert paces.nearest(request) == Pace(2.0, 1.0)
@@ -69,12 +68,12 @@ def test_a_question_about_a_data_set_has_the_pace_of_a_text_until_it_has_its_own
 
 def test_a_job_leaves_its_pace_and_the_next_one_starts_with_it() -> None:
     service = Service(Store("sqlite://"), "cpu")
-    job = service.submit(DATA)
+    job = service.submit(resolve(DATA))
     assert service.engine.wait(job, 60)
     pace = service.paces.of(job.request)
     assert pace.seconds > 0
     assert pace.spent == pytest.approx(1, rel=0.5), "what path gradients take is known before"
-    more = service.submit(DATA.model_copy(update={"parameters": {"rows": 40, "steps": [5]}}))
+    more = service.submit(resolve(DATA.model_copy(update={"parameters": {"rows": 40, "steps": [5]}})))
     while more.progress.seconds_left is None and not more.progress.finished:
         service.engine.wait(more, 0.005)
     assert more.progress.seconds_left is not None

@@ -23,9 +23,9 @@ def waiting(asked: list[tuple[set[User], bool]]) -> list[Job]:
 
 
 def slowly(jobs: list[Job]) -> list[Job]:
-    """The next one is the first job of the user served longest ago, among the urgent jobs while there are any.
+    """Return the order of jobs by a slow loop: urgent jobs first, then the user with the oldest turn.
 
-    Users never served come first, in the order in which they first asked for anything of that rank.
+    New users come first, in the order of their first job of that rank.
     """
     left, served, order = list(jobs), {}, []
     came = {(rank, user): i for i, job in reversed([*enumerate(jobs)]) for rank in [job.urgent] for user in job.users}
@@ -40,7 +40,7 @@ def slowly(jobs: list[Job]) -> list[Job]:
 
 
 def to_their_ends(turns: Scheduler) -> list[Job]:
-    """The jobs in the order in which they end, if each takes one turn."""
+    """Return the jobs in the order of their ends, with one turn each."""
     order = []
     while (job := turns.turn()) is not None:
         turns.discard(job)

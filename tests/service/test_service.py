@@ -25,6 +25,7 @@ from explainlab.attribution.methods.control import Random
 from explainlab.errors import ModelError, RequestError, ResourceError
 from explainlab.request import Request
 from explainlab.service.jobs import Job, JobContext
+from explainlab.service.resolved import resolve
 from explainlab.service.service import Service, open_service
 from explainlab.service.store.store import Store
 from explainlab.settings import settings
@@ -58,7 +59,7 @@ def serve(url: str = "sqlite://") -> Service:
 
 
 def finished(service: Service, request: Request) -> Job:
-    job = service.submit(request)
+    job = service.submit(resolve(request))
     assert service.engine.wait(job, SOON)
     return job
 
@@ -74,30 +75,30 @@ def change_weight(folder: Path, value: float) -> None:
 
 def test_an_answer_is_found_after_its_job_and_after_a_restart(url: str, ask: Ask) -> None:
     service = serve(url)
-    assert service.find(ask()) is None
-    assert not service.has(ask())
-    assert service.job(ask()) is None
+    assert service.find(resolve(ask())) is None
+    assert not service.has(resolve(ask()))
+    assert service.job(resolve(ask())) is None
     job = finished(service, ask())
     assert job.progress.status == "done"
-    assert service.job(ask()) is job
-    assert service.find(ask()) is job.result
+    assert service.job(resolve(ask())) is job
+    assert service.find(resolve(ask())) is job.result
 
     restarted = serve(url)
-    assert service.has(ask())
-    assert restarted.has(ask())
-    found = restarted.find(ask())
+    assert service.has(resolve(ask()))
+    assert restarted.has(resolve(ask()))
+    found = restarted.find(resolve(ask()))
     assert found.to_json() == job.result.to_json()
-    assert restarted.find(ask()) is found, "what is drawn of it need not be drawn again"
+    assert restarted.find(resolve(ask())) is found, "what is drawn of it need not be drawn again"
     assert finished(restarted, ask()).result.to_json() == job.result.to_json(), "not computed again: same seconds"
-    assert restarted.run(ask()).to_json() == job.result.to_json()
+    assert restarted.run(resolve(ask())).to_json() == job.result.to_json()
 
 
 def test_defaults_given_or_left_out_are_one_question(ask: Ask) -> None:
     service = serve()
     job = finished(service, ask())
-    assert service.job(ask(parameters={"reduction": "sum"})) is job
-    assert service.find(ask(parameters={"reduction": "sum"})) is job.result
-    assert service.find(ask(parameters={"reduction": "l2"})) is None
+    assert service.job(resolve(ask(parameters={"reduction": "sum"}))) is job
+    assert service.find(resolve(ask(parameters={"reduction": "sum"}))) is job.result
+    assert service.find(resolve(ask(parameters={"reduction": "l2"}))) is None
 
 
 def test_one_model_under_several_names_computes_once(url: str, ask: Ask, folder: Path, tmp_path: Path) -> None:
@@ -105,7 +106,7 @@ def test_one_model_under_several_names_computes_once(url: str, ask: Ask, folder:
     first = finished(service, ask()).result
     names = [str(shutil.copytree(folder, tmp_path / "copy")), f"{folder}/", f"{folder}/../{folder.name}"]
     for name in names:
-        for found in (finished(service, ask(model=name)).result, service.find(ask(model=name))):
+        for found in (finished(service, ask(model=name)).result, service.find(resolve(ask(model=name)))):
             assert found.cost == first.cost, "the very same computation"
             np.testing.assert_array_equal(found.scores, first.scores)
             assert found.request.model == name, "but under the name that was asked"
@@ -118,9 +119,9 @@ def test_every_field_of_the_request_is_another_question(ask: Ask) -> None:
         {"text": "a dull film"}, {"text_pair": "and a dull one"}, {"target": "neutral"}, {"output": "logit"},
         {"unit": "word"}, {"seed": 1}, {"dtype": "bfloat16"}, {"question": "gradient"},
     ):  # fmt: skip
-        assert service.find(ask(**other)) is None
+        assert service.find(resolve(ask(**other))) is None
         assert finished(service, ask(**other)).result.to_json() != first.to_json()
-    assert service.find(ask()).to_json() == first.to_json()
+    assert service.find(resolve(ask())).to_json() == first.to_json()
 
 
 # Never stale ---------------------------------------------------------------------------------------------------------
@@ -130,11 +131,11 @@ def test_a_retrained_directory_gets_a_new_answer(url: str, ask: Ask, folder: Pat
     service = serve(url)
     before = finished(service, ask()).result
     change_weight(folder, 5.0)
-    assert service.find(ask()) is None
+    assert service.find(resolve(ask())) is None
     after = finished(service, ask()).result
     assert after.versions["model"] != before.versions["model"]
     assert after.prediction.probabilities != before.prediction.probabilities
-    assert service.find(ask()) is after
+    assert service.find(resolve(ask())) is after
 
 
 def test_a_changed_method_computes_anew(url: str, ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,11 +144,11 @@ def test_a_changed_method_computes_anew(url: str, ask: Ask, monkeypatch: pytest.
     for declared in (Random, get_analysis("random")):
         monkeypatch.setattr(declared, "version", 2)
     service = serve(url)
-    assert service.find(request) is None
+    assert service.find(resolve(request)) is None
     assert finished(service, request).result.versions["method"] == "2"
 
 
-# What runs remember --------------------------------------------------------------------------------------------------
+# The memory of runs --------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -169,7 +170,7 @@ def test_a_baseline_is_chosen_once_even_over_a_restart(url: str, from_entropy: A
     first = finished(serve(url), from_entropy()).result
     others = [
         finished(serve(url), from_entropy(text="a dull film")).result,
-        serve(url).run(from_entropy(text="a dull film", unit="word")),
+        serve(url).run(resolve(from_entropy(text="a dull film", unit="word"))),
     ]
     passes = first.cost.forward - len(CORPUS)
     assert passes == len([f for f in first.features if not f.special]) + 1
@@ -179,22 +180,22 @@ def test_a_baseline_is_chosen_once_even_over_a_restart(url: str, from_entropy: A
 
 
 def test_the_command_line_remembers_for_the_page(url: str, from_entropy: Ask) -> None:
-    first = serve(url).run(from_entropy())
+    first = serve(url).run(resolve(from_entropy()))
     assert finished(serve(url), from_entropy(seed=1)).result.cost.forward == first.cost.forward - len(CORPUS)
-    assert serve("sqlite://").run(from_entropy()).cost.forward == first.cost.forward
+    assert serve("sqlite://").run(resolve(from_entropy())).cost.forward == first.cost.forward
 
 
 def test_changed_data_get_a_new_answer(url: str, from_entropy: Ask, data: Path) -> None:
     service = serve(url)
     job = finished(service, from_entropy())
-    assert service.find(from_entropy()) is job.result
+    assert service.find(resolve(from_entropy())) is job.result
     data.write_text("text\nanother film altogether\n", encoding="utf-8")
-    assert service.find(from_entropy()) is None
-    assert service.job(from_entropy()) is None
+    assert service.find(resolve(from_entropy())) is None
+    assert service.job(resolve(from_entropy())) is None
     assert "another film altogether" in finished(service, from_entropy()).result.notes[0]
-    assert serve(url).find(from_entropy()).notes == service.find(from_entropy()).notes
+    assert serve(url).find(resolve(from_entropy())).notes == service.find(resolve(from_entropy())).notes
     data.unlink()
-    assert service.find(from_entropy()) is None
+    assert service.find(resolve(from_entropy())) is None
     assert "no data file" in finished(service, from_entropy()).progress.error
 
 
@@ -202,7 +203,7 @@ def test_choosing_shows_progress_and_stops(from_entropy: Ask, data: Path, monkey
     data.write_text("text\n" + "a good film\n" * 5000, encoding="utf-8")
     monkeypatch.setattr(settings(), "batch_tokens", 64)
     service = serve()
-    job = service.submit(from_entropy())
+    job = service.submit(resolve(from_entropy()))
     while job.progress.phase != "choosing the baseline" and not job.progress.finished:  # the file is read before
         service.engine.wait(job, 0.01)
     assert job.progress.total == 5000
@@ -249,8 +250,8 @@ def test_with_a_full_disk_the_answer_comes_with_a_warning(url: str, ask: Ask) ->
     assert job.progress.status == "done"
     assert "could not be stored" in job.result.warnings[-1]
     assert "full" in job.result.warnings[-1]
-    assert service.find(job.request) is job.result, "as long as the process lives"
-    assert serve(url).find(job.request) is None
+    assert service.find(resolve(job.request)) is job.result, "as long as the process lives"
+    assert serve(url).find(resolve(job.request)) is None
 
 
 def test_a_store_that_breaks_later_does_not_stop_answers(url: str, ask: Ask) -> None:
@@ -258,10 +259,10 @@ def test_a_store_that_breaks_later_does_not_stop_answers(url: str, ask: Ask) -> 
     assert finished(service, ask()).result.warnings == ()
     with sqlite3.connect(url.removeprefix("sqlite:///")) as database:
         database.execute("DROP TABLE results")
-    assert service.find(ask(seed=1)) is None
+    assert service.find(resolve(ask(seed=1))) is None
     job = finished(service, ask(seed=1))
     assert "could not be stored" in job.result.warnings[-1]
-    assert service.find(ask(seed=1)) is job.result
+    assert service.find(resolve(ask(seed=1))) is job.result
 
 
 def test_a_home_that_cannot_be_used_is_told_and_answers_come(
@@ -274,7 +275,7 @@ def test_a_home_that_cannot_be_used_is_told_and_answers_come(
     assert "EXPLAINLAB_HOME" in service.notice
     job = finished(service, ask())
     assert not job.result.warnings
-    assert service.find(ask()) is job.result
+    assert service.find(resolve(ask())) is job.result
 
 
 def test_a_disk_that_is_full_from_the_start_is_told(tmp_path: Path, ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -292,7 +293,7 @@ def test_a_good_home_needs_no_notice(tmp_path: Path, ask: Ask, monkeypatch: pyte
     assert service.notice == ""
     result = finished(service, ask()).result
     second = open_service("cpu")
-    assert second.find(ask()).to_json() == result.to_json()
+    assert second.find(resolve(ask())).to_json() == result.to_json()
     service.store.unfinished.begin("0" * 64, "ann", "attribution", {})
     assert second.store.unfinished.cut_short("ann") == [], "the first has a lease"
     for server in (service, second):
@@ -309,12 +310,12 @@ def test_a_closed_service_ends_its_threads_and_lets_go_of_everything(
         threads = set(threading.enumerate()) - before
         seen = [weakref.ref(thing) for thing in (service, service.engine, *service.workers)]
     with pytest.raises(ResourceError, match="closed"):
-        service.submit(ask(question="occlusion"))
+        service.submit(resolve(ask(question="occlusion")))
     for thread in threads:
         thread.join(SOON)
     assert not any(thread.is_alive() for thread in threads)
     with open_service("cpu") as after:
-        assert after.find(ask()).to_json() == answered.to_json()
+        assert after.find(resolve(ask())).to_json() == answered.to_json()
     del service
     gc.collect()
     assert [ref() for ref in seen] == [None] * len(seen)
@@ -329,8 +330,8 @@ def test_weights_that_are_no_numbers_fail_with_a_clear_line(ask: Ask, folder: Pa
     job = finished(service, ask())
     assert job.progress.status == "failed"
     assert "'classifier.weight' is not finite" in job.progress.error
-    assert service.find(ask()) is None
-    assert service.job(ask()) is job
+    assert service.find(resolve(ask())) is None
+    assert service.job(resolve(ask())) is job
 
 
 @pytest.mark.parametrize(
@@ -342,10 +343,8 @@ def test_weights_that_are_no_numbers_fail_with_a_clear_line(ask: Ask, folder: Pa
     ],
 )
 def test_a_bad_request_is_refused_before_it_is_queued(ask: Ask, chosen: dict, message: str) -> None:
-    service = serve()
-    for call in (lambda r: service.submit(r), service.find, service.job, service.run):
-        with pytest.raises(RequestError, match=message):
-            call(ask(**chosen))
+    with pytest.raises(RequestError, match=message):
+        resolve(ask(**chosen))
 
 
 def test_a_target_that_is_no_class_fails_its_job(ask: Ask) -> None:
@@ -362,19 +361,21 @@ def test_a_hub_model_that_is_not_here_is_not_looked_for(ask: Ask, monkeypatch: p
     reached = []
     monkeypatch.setattr(socket, "getaddrinfo", lambda *args, **_: reached.append(args))
     service = serve()
-    assert service.find(ask(model="explainlab-tests/not-here")) is None
+    assert service.find(resolve(ask(model="explainlab-tests/not-here"))) is None
     assert not reached
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
     job = finished(service, ask(model="explainlab-tests/not-here"))
     assert "hub cannot be reached" in job.progress.error
     with pytest.raises(ModelError, match="no model"):
-        service.find(ask(model="/no/such/folder"))
+        service.find(resolve(ask(model="/no/such/folder")))
 
 
 def test_a_long_job_stops_within_a_batch(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(settings(), "batch_tokens", 64)
     service = serve()
-    job = service.submit(ask(question="integrated_gradients", parameters={"steps": 10_000, "rule": "midpoint"}))
+    job = service.submit(
+        resolve(ask(question="integrated_gradients", parameters={"steps": 10_000, "rule": "midpoint"}))
+    )
     while job.progress.done < 20 and not job.progress.finished:
         service.engine.wait(job, 0.01)
     assert job.progress.phase == "gradients"

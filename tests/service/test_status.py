@@ -1,4 +1,4 @@
-"""How an instance says that it is: others' jobs stay theirs, and an instance that cannot work says so."""
+"""The status of an instance: other users' jobs stay private, and a broken instance says so."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from explainlab.limits import Limits
 from explainlab.request import Request
 from explainlab.service import status as status_module
 from explainlab.service.dispatcher import Dispatcher
+from explainlab.service.resolved import resolve
 from explainlab.service.service import Service
 from explainlab.service.status import health, status
 from explainlab.service.store.store import Store
@@ -39,8 +40,8 @@ def test_a_user_sees_own_jobs_and_only_that_others_have_some(service: Service, m
     steps = {"rule": "right", "steps": 9_999}
     endless = Request(model=MODEL, text="a long film " * 30, question="integrated_gradients", parameters=steps)
     data = Request(model=MODEL, question="path_gradients", data="embedded:sentiment")
-    running = service.submit(endless, ANN)
-    waiting = service.submit(data, BOB)
+    running = service.submit(resolve(endless, ANN))
+    waiting = service.submit(resolve(data, BOB))
     while not status(service, ANN).loaded:
         service.engine.wait(running, 0.01)
     try:
@@ -129,7 +130,7 @@ def test_a_worker_that_hangs_is_told(service: Service, monkeypatch: pytest.Monke
 
     service.engine = Dispatcher(hang)
     assert status(service, ANN).worker_alive
-    service.submit(Request(model=MODEL, text="a film", question="random"))
+    service.submit(resolve(Request(model=MODEL, text="a film", question="random")))
     assert hanging.wait(SOON)
     assert not release.wait(2)
     assert not status(service, ANN).worker_alive

@@ -12,6 +12,7 @@ from explainlab.errors import ModelError, RequestError
 from explainlab.limits import MAX_TEMPLATES
 from explainlab.models.prompting.templates import save_template, template_ids
 from explainlab.request import Request
+from explainlab.service.resolved import resolve
 from explainlab.service.service import Service
 from explainlab.service.store.store import Store
 from explainlab.service.templates import (
@@ -45,15 +46,15 @@ def test_answers_belong_to_the_templates_content(speaker_path: Callable[[str], P
     model = f"completion:edited:{speaker_path('gpt2')}"
     request = Request(model=model, text="a funny film", question="occlusion")
     save_template(first)
-    answer = service.run(request)
-    assert np.array_equal(service.find(request).scores, answer.scores)
+    answer = service.run(resolve(request))
+    assert np.array_equal(service.find(resolve(request)).scores, answer.scores)
     save_template(other)
-    assert service.find(request) is None
-    changed = service.run(request)
+    assert service.find(resolve(request)) is None
+    changed = service.run(resolve(request))
     assert changed.versions["model"] != answer.versions["model"]
     assert not np.array_equal(changed.scores, answer.scores)
     save_template(first)
-    assert np.array_equal(service.find(request).scores, answer.scores)
+    assert np.array_equal(service.find(resolve(request)).scores, answer.scores)
 
 
 def test_a_template_is_its_owners_until_shared(hosted: Path, speaker_path: Callable[[str], Path]) -> None:
@@ -63,14 +64,13 @@ def test_a_template_is_its_owners_until_shared(hosted: Path, speaker_path: Calla
     service = Service(Store("sqlite://"), "cpu")
     request = Request(model=f"completion:{mine}:{speaker_path('gpt2')}", text="a film", question="occlusion")
     missing = Request(**{**dict(request), "model": request.model.replace("mine@", "nothing@")})
-    for ask in (service.find, service.key, lambda asked, user: service.submit(asked, user)):
-        told = []
-        for asked in (request, missing):
-            with pytest.raises(ModelError, match="There is no template") as caught:
-                ask(asked, BOB)
-            told.append(str(caught.value).replace("nothing@", "mine@"))
-        assert told[0] == told[1], "what is hidden looks like what does not exist"
-    job = service.submit(request, ANN)
+    told = []
+    for asked in (request, missing):
+        with pytest.raises(ModelError, match="There is no template") as caught:
+            resolve(asked, BOB)
+        told.append(str(caught.value).replace("nothing@", "mine@"))
+    assert told[0] == told[1], "what is hidden looks like what does not exist"
+    job = service.submit(resolve(request, ANN))
     assert service.engine.wait(job, 60)
     assert job.result.prediction.label in ASKED.labels
     run = service.runs(ANN).runs[0]
@@ -79,10 +79,10 @@ def test_a_template_is_its_owners_until_shared(hosted: Path, speaker_path: Calla
     assert "There is no template" in service.open_run(run.id, BOB).gone
     share_template(mine, True, ANN)
     assert readable_templates(BOB.id)[mine] == "mine (shared by Ann <b>)"
-    assert service.find(request, BOB) is not None
+    assert service.find(resolve(request, BOB)) is not None
     share_template(mine, False, ANN)
     with pytest.raises(ModelError, match="There is no template"):
-        service.find(request, BOB)
+        service.find(resolve(request, BOB))
 
 
 def test_only_its_owner_changes_a_template(hosted: Path) -> None:

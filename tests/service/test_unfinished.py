@@ -14,7 +14,7 @@ from explainlab.request import Request
 from explainlab.result import Result
 from explainlab.service.dispatcher import Dispatcher
 from explainlab.service.jobs import JobContext
-from explainlab.service.questions import request_json
+from explainlab.service.resolved import request_json, resolve
 from explainlab.service.service import Service
 from explainlab.service.store.store import Store
 from explainlab.service.users import User
@@ -36,7 +36,7 @@ def started(url: str) -> Service:
 
 @pytest.fixture
 def stuck(url: str) -> Iterator[Service]:
-    """A server whose worker comes to no end before it is told to stop, as if it had been killed."""
+    """Yield a server whose worker stays busy until the server stops, as if it was killed."""
     service, over = started(url), threading.Event()
 
     def wait(_: Request, context: JobContext) -> Result:
@@ -54,7 +54,7 @@ def request(text: str = "a film", **fields) -> Request:
 
 
 def left(url: str) -> list[str]:
-    """The keys of Ann's jobs that the next server will find; what has ended is struck out a moment later."""
+    """Return the keys of Ann's jobs that the next server will find; an ended job leaves the list a moment later."""
     deadline = time.monotonic() + SOON
     while (found := Store(url).unfinished.cut_short(ANN.id)) and time.monotonic() < deadline:
         time.sleep(0.05)
@@ -66,7 +66,7 @@ def texts(service: Service, user: User) -> list[str]:
 
 
 def test_what_a_closed_service_leaves_is_cut_short(url: str, stuck: Service) -> None:
-    jobs = [stuck.submit(request(text), ANN) for text in ("running", "waiting")]
+    jobs = [stuck.submit(resolve(request(text), ANN)) for text in ("running", "waiting")]
     stuck.close()
     assert all(stuck.engine.wait(job, SOON) for job in jobs)
     assert [job.progress.status for job in jobs] == ["cancelled", "cancelled"]
@@ -75,16 +75,16 @@ def test_what_a_closed_service_leaves_is_cut_short(url: str, stuck: Service) -> 
 
 def test_a_restart_tells_what_it_cut_short(url: str, stuck: Service) -> None:
     for text in ("running", "waiting"):
-        stuck.submit(request(text), ANN)
-    stuck.submit(Request(question="predictions", model=MODEL, data="embedded:sentiment"), ANN)
-    stuck.submit(request("waiting"), BOB)
-    stuck.submit(request("ahead"), ANN, ahead=True)
+        stuck.submit(resolve(request(text), ANN))
+    stuck.submit(resolve(Request(question="predictions", model=MODEL, data="embedded:sentiment"), ANN))
+    stuck.submit(resolve(request("waiting"), BOB))
+    stuck.submit(resolve(request("ahead"), ANN), ahead=True)
     assert stuck.cut_short(ANN) == []
     after = started(url)
     assert texts(after, ANN) == ["running", "waiting", "embedded:sentiment"]
     assert texts(after, BOB) == ["waiting"]
     found = after.cut_short(ANN)[0]
-    job = after.submit(found.request, ANN)
+    job = after.submit(resolve(found.request, ANN))
     assert job.key == found.key
     assert after.engine.wait(job, SOON)
     assert texts(after, ANN) == ["waiting", "embedded:sentiment"]
@@ -94,17 +94,17 @@ def test_a_restart_tells_what_it_cut_short(url: str, stuck: Service) -> None:
 
 
 def test_what_was_kept_before_the_end_is_not_unfinished(url: str, stuck: Service) -> None:
-    stuck.submit(request(), ANN)
+    stuck.submit(resolve(request(), ANN))
     again = started(url)
-    again.run(request())
+    again.run(resolve(request()))
     assert texts(again, ANN) == []
 
 
 @pytest.mark.parametrize("waits", [False, True], ids=["while it runs", "while it waits"])
 def test_what_is_cancelled_leaves_nothing(url: str, stuck: Service, waits: bool) -> None:
     if waits:
-        stuck.submit(request("before it"), BOB)
-    job = stuck.submit(request(), ANN)
+        stuck.submit(resolve(request("before it"), BOB))
+    job = stuck.submit(resolve(request(), ANN))
     stuck.engine.cancel(job.key, ANN)
     assert stuck.engine.wait(job, SOON)
     assert left(url) == []
@@ -112,7 +112,7 @@ def test_what_is_cancelled_leaves_nothing(url: str, stuck: Service, waits: bool)
 
 def test_who_gives_up_a_shared_job_is_not_told_of_it(url: str, stuck: Service) -> None:
     for user in (ANN, BOB):
-        job = stuck.submit(request(), user)
+        job = stuck.submit(resolve(request(), user))
     job.watch(ANN, "a page")
     stuck.leave(job, "another page of hers", ANN)
     assert texts(started(url), ANN) == ["a film"], "a page of hers waits for it"
@@ -125,32 +125,32 @@ def test_who_gives_up_a_shared_job_is_not_told_of_it(url: str, stuck: Service) -
 @pytest.mark.parametrize("target", ["predicted", "nonsense"], ids=["done", "failed"])
 def test_what_has_ended_leaves_nothing(url: str, target: str) -> None:
     service = started(url)
-    assert service.engine.wait(service.submit(request(target=target), ANN), SOON)
+    assert service.engine.wait(service.submit(resolve(request(target=target), ANN)), SOON)
     assert left(url) == []
 
 
 def test_what_is_refused_leaves_nothing(url: str, stuck: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    stuck.submit(request("before it"), ANN)
+    stuck.submit(resolve(request("before it"), ANN))
     monkeypatch.setattr(settings(), "max_queue_per_user", 0)
     with pytest.raises(ResourceError):
-        stuck.submit(request(), ANN)
+        stuck.submit(resolve(request(), ANN))
     assert texts(started(url), ANN) == ["before it"]
 
 
 def test_what_is_refused_when_it_is_run_again_is_still_told(
     url: str, stuck: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stuck.submit(request(), ANN)
+    stuck.submit(resolve(request(), ANN))
     after = started(url)
     (before,) = after.cut_short(ANN)
     monkeypatch.setattr(settings(), "max_queue_per_user", 0)
     with pytest.raises(ResourceError):
-        after.submit(before.request, ANN)
+        after.submit(resolve(before.request, ANN))
     assert after.cut_short(ANN) == [before]
 
 
 def test_a_question_whose_model_is_gone_is_told_too(url: str, stuck: Service, tmp_path: Path) -> None:
-    stuck.submit(request(), ANN)
+    stuck.submit(resolve(request(), ANN))
     store = Store(url)
     store.unfinished.begin("0" * 64, "ann", "attribution", request_json(request(model=str(tmp_path / "gone"))))
     store.unfinished.begin("1" * 64, "ann", "attribution", {"of": "another version"})
@@ -160,6 +160,6 @@ def test_a_question_whose_model_is_gone_is_told_too(url: str, stuck: Service, tm
 def test_a_store_that_fails_stops_no_job(url: str) -> None:
     service = started(url)
     Path(url.removeprefix("sqlite:///")).write_bytes(b"no database" * 1000)
-    job = service.submit(request(), ANN)
+    job = service.submit(resolve(request(), ANN))
     assert service.engine.wait(job, SOON)
     assert job.progress.status == "done"

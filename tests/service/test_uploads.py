@@ -1,4 +1,4 @@
-"""A user's uploads: in a folder of the user's own, read by nobody else."""
+"""A user's uploads: in that user's folder, without access for any other user."""
 
 from __future__ import annotations
 

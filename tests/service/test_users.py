@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from explainlab.request import Request
+from explainlab.service.resolved import resolve
 from explainlab.service.service import Service
 from explainlab.service.store.store import Store
 from explainlab.service.users import MOST_KEY, User, is_administrator, key_of
@@ -22,7 +23,7 @@ def test_a_user_with_an_id_of_any_length_has_runs(database_url: str, zoo_path: C
     asked = Request(model=str(zoo_path("bert")), text="a funny film", question="gradient")
     for number, full_id in enumerate(IDS):
         user = User.known_as(full_id, "Ann")
-        job = service.submit(asked.model_copy(update={"seed": number}), user)
+        job = service.submit(resolve(asked.model_copy(update={"seed": number}), user))
         assert service.engine.wait(job, 60)
         (run,) = service.runs(user).runs
         assert run.owner == user.id

@@ -28,7 +28,7 @@ LATE = 200
 
 
 class Head:
-    """A cluster of Ray on this machine that can be killed and started again, with all cores or with so many."""
+    """A Ray cluster on this machine that a test can kill and start again, with all cores or some."""
 
     def __init__(self, cores: int | None = None) -> None:
         with socket.create_server(("127.0.0.1", 0)) as free:
@@ -50,7 +50,7 @@ class Head:
 
 
 def having(cores: int) -> dict[str, str]:
-    """The environment in which Ray takes this for a machine with so many ``cores``."""
+    """Return the environment in which Ray sees a machine with this number of ``cores``."""
     return {"RAY_OVERRIDE_RESOURCES": json.dumps({"CPU": cores})}
 
 

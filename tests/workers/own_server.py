@@ -17,6 +17,7 @@ from explainlab.analyses.registry import new_request
 from explainlab.logs import log_as_json
 from explainlab.request import Request
 from explainlab.service.jobs import Job
+from explainlab.service.resolved import resolve
 from explainlab.service.service import Service, open_service
 from explainlab.service.users import User
 from explainlab.workers.local import configured
@@ -38,7 +39,7 @@ MANY = new_request(
 
 
 def main(data: str) -> None:
-    """Ask, be refused, lose a worker, be told nonsense; then be in the midst of a study until killed."""
+    """Send requests, get a refusal, lose a worker, receive nonsense; then run a study until killed."""
     log_as_json()
     service = open_service(workers=configured())
     parameters = {"rows": 12, "sample": "first", "steps": [48], "rules": ["right"]}
@@ -47,7 +48,7 @@ def main(data: str) -> None:
         Request(model=MODEL, text=SECRET, question="gradient", target=SECRET),
         new_request(model=MODEL, question="integration_error", data=data, parameters=parameters),
     ]
-    jobs = [service.submit(request, ANN) for request in asked]
+    jobs = [service.submit(resolve(request, ANN)) for request in asked]
     _wait(service, jobs[2], 2)
     worker: Any = service.workers[jobs[2].place]
     os.kill(worker.pid, signal.SIGKILL)
@@ -57,7 +58,7 @@ def main(data: str) -> None:
     link.send({"task": _NONSENSE, "requests": [{"text": SECRET}], "reader": {SECRET: SECRET}, "digest": SECRET})
     link.inboxes[_NONSENSE].get(timeout=SOON)  # it has told of that in its log
     print(*ended, file=sys.__stdout__, flush=True)
-    many = service.submit(MANY, ANN)
+    many = service.submit(resolve(MANY, ANN))
     _wait(service, many, DONE)
     pids = [worker.pid for worker in service.workers if not getattr(worker, "spare", False)]
     print(many.progress.done, *pids, file=sys.__stdout__, flush=True)
@@ -65,7 +66,7 @@ def main(data: str) -> None:
 
 
 def _wait(service: Service, job: Job, done: int) -> None:
-    """Until so many texts of ``job`` are done."""
+    """Wait until this many texts of ``job`` are done."""
     until = time.monotonic() + SOON
     while job.progress.done < done and time.monotonic() < until:
         service.engine.wait(job, 0.01)

@@ -1,4 +1,4 @@
-"""Which worker may do something."""
+"""The choice of workers for a task."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ GB = 2**30
 
 @dataclass
 class Known:
-    """What is known of a worker."""
+    """The known facts about a worker."""
 
     models: tuple[str, ...] = ()
     away: str = ""

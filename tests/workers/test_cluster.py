@@ -1,4 +1,4 @@
-"""What a cluster refuses before it computes anything, and places in it that come and go."""
+"""The checks of a cluster before any computation, and its actors that come and go."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How fast a worker is: texts a second of the last ten seconds, counted batch by batch."""
+"""The speed of a worker: texts a second in the last ten seconds, counted batch by batch."""
 
 from __future__ import annotations
 

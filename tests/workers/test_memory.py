@@ -13,6 +13,7 @@ import pytest
 from explainlab.analyses.registry import new_request
 from explainlab.limits import Limits
 from explainlab.request import Request
+from explainlab.service.resolved import resolve
 from explainlab.service.service import Service
 from explainlab.service.store.store import Store
 from explainlab.settings import settings
@@ -41,7 +42,7 @@ def answer(worker: Process, *requests: Request) -> int:
     most = 0
     with Service(Store("sqlite://"), workers=[worker]) as service:
         for request in requests:
-            job, until = service.submit(request), time.monotonic() + SOON
+            job, until = service.submit(resolve(request)), time.monotonic() + SOON
             while not service.engine.wait(job, 0.1):
                 assert time.monotonic() < until
                 most = max(most, size(worker))

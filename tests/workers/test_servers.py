@@ -19,6 +19,7 @@ import pytest
 
 from explainlab.request import Request
 from explainlab.result import Result
+from explainlab.service.resolved import resolve
 from explainlab.service.service import Service
 from explainlab.service.store.store import Store
 from explainlab.settings import ROOT
@@ -77,7 +78,7 @@ def killed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 @pytest.fixture(scope="module")
 def alone(_home: Path) -> Result:
     """The same study, never disturbed."""
-    return Service(Store("sqlite://"), "cpu").run(MANY)
+    return Service(Store("sqlite://"), "cpu").run(resolve(MANY))
 
 
 def test_no_log_has_a_text(killed: Killed) -> None:
@@ -101,11 +102,11 @@ def test_the_next_server_tells_what_it_owes_and_goes_on(killed: Killed, alone: R
     assert DONE <= killed.done < TASKS
     service = Service(Store(f"sqlite:///{killed.home / 'explainlab.sqlite'}"), "cpu")
     until = time.monotonic() + SOON
-    while not (owed := service.store.unfinished.cut_short(ANN.id)):  # so long the killed one is taken for alive
+    while not (owed := service.store.unfinished.cut_short(ANN.id)):  # until the lease of the killed server ends
         assert time.monotonic() < until
         time.sleep(0.1)
     assert [Request.from_json(cut.request).question for cut in owed] == [MANY.question]
-    again = service.submit(MANY, ANN)
+    again = service.submit(resolve(MANY, ANN))
     while not again.progress.done:
         assert not service.engine.wait(again, 0.01)
     assert again.progress.done >= killed.done, "these are not run again"

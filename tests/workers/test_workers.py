@@ -24,6 +24,7 @@ from explainlab.request import Request
 from explainlab.result import Result
 from explainlab.service.fleet.told import hands_of, workers_json
 from explainlab.service.jobs import Job
+from explainlab.service.resolved import resolve
 from explainlab.service.service import Service
 from explainlab.service.store.store import Store
 from explainlab.service.users import User
@@ -97,22 +98,22 @@ def here(_home: Path) -> Service:
 
 def test_a_text_has_the_same_answer_bit_for_bit(fleet: Service, here: Service) -> None:
     asked = text(HOSTILE)
-    job = fleet.submit(asked, ANN)
-    assert comparable(end(fleet, job)) == comparable(here.run(asked))
+    job = fleet.submit(resolve(asked, ANN))
+    assert comparable(end(fleet, job)) == comparable(here.run(resolve(asked)))
     assert job.prediction == job.result.prediction
     assert MODEL in [model.id for worker in fleet.workers for model in worker.loaded]
 
 
 def test_two_workers_share_a_data_set_and_give_the_same_numbers(fleet: Service, here: Service) -> None:
     asked = errors_of(24)
-    job = fleet.submit(asked, ANN)
+    job = fleet.submit(resolve(asked, ANN))
     begun(fleet, job, helped=True)
     assert [fleet.engine.at(place).helps for place in (0, 1)].count(job) == 1
     assert hands_of(job, fleet.engine, fleet.workers) == 2
     assert sum(job.parts.counts) > 2
     there = end(fleet, job)
     assert fleet.workers[job.place].condition.texts_per_second > 0
-    alone = here.run(asked)
+    alone = here.run(resolve(asked))
     assert (job.progress.done, job.progress.total) == (24, 24)
     for worker in fleet.workers[:2]:
         told = worker.condition
@@ -130,17 +131,17 @@ def test_predictions_are_shared_too(fleet: Service, here: Service, rows: int, tm
     path = tmp_path / "rows.csv"
     pd.DataFrame({"text": [f"film {n} is {n % 7}" for n in range(rows)], "label": ["negative"] * rows}).to_csv(path)
     asked = new_request(model=MODEL, question="predictions", data=str(path), parameters={"rows": rows})
-    assert comparable(end(fleet, fleet.submit(asked, ANN))) == comparable(here.run(asked))
+    assert comparable(end(fleet, fleet.submit(resolve(asked, ANN)))) == comparable(here.run(resolve(asked)))
 
 
 @pytest.mark.full("30 s: it trains a grid of models")
 def test_a_grid_of_one_seed_is_shared_by_measures(fleet: Service, here: Service, tmp_path: Path) -> None:
     asked = grid(tmp_path, sentences(60, 0), epochs=5)
-    job = fleet.submit(asked, ANN)
+    job = fleet.submit(resolve(asked, ANN))
     begun(fleet, job, helped=True)
     assert sum(job.parts.counts) == 4 + 3
     there = end(fleet, job).body
-    alone = here.run(asked).body
+    alone = here.run(resolve(asked)).body
     assert there.unfinished == there.failed == 0
     assert (there.curves, there.faithfulness, there.texts) == (alone.curves, alone.faithfulness, alone.texts)
     assert there.sparsity == alone.sparsity
@@ -151,16 +152,16 @@ def test_very_many_rows_arrive_in_parts(fleet: Service, here: Service, tmp_path:
     path = tmp_path / "many.csv"
     pd.DataFrame({"text": [f"film {n}" for n in range(2_500)], "label": ["positive"] * 2_500}).to_csv(path)
     asked = new_request(model=MODEL, question="predictions", data=str(path), parameters={"rows": 2_500})
-    result = end(fleet, fleet.submit(asked, ANN))
+    result = end(fleet, fleet.submit(resolve(asked, ANN)))
     assert len(result.body.rows) == 2_500
-    assert comparable(result) == comparable(here.run(asked))
+    assert comparable(result) == comparable(here.run(resolve(asked)))
 
 
 @pytest.mark.full("both workers compute a data set: 9 s; test_turns.py has the rule")
 def test_an_urgent_text_is_answered_while_both_have_a_data_set(fleet: Service) -> None:
-    job = fleet.submit(errors_of(40, steps=128), ANN)
+    job = fleet.submit(resolve(errors_of(40, steps=128), ANN))
     begun(fleet, job, helped=True)
-    between = fleet.submit(text("a text of another"), BOB)
+    between = fleet.submit(resolve(text("a text of another"), BOB))
     end(fleet, between)
     assert not job.progress.finished
     fleet.cancel(job.key, ANN)
@@ -171,7 +172,7 @@ def test_an_urgent_text_is_answered_while_both_have_a_data_set(fleet: Service) -
 @pytest.mark.full("two engines with two workers each: 13 s; test_turns.py has the rule")
 def test_a_cancel_stops_all_who_have_it_and_another_engine_goes_on(fleet: Service) -> None:
     asked = errors_of(22, steps=48)
-    job = fleet.submit(asked, ANN)
+    job = fleet.submit(resolve(asked, ANN))
     begun(fleet, job, helped=True)
     fleet.cancel(job.key, ANN)
     assert fleet.engine.wait(job, SOON)
@@ -181,7 +182,7 @@ def test_a_cancel_stops_all_who_have_it_and_another_engine_goes_on(fleet: Servic
         time.sleep(0.01)
     assert 0 < done < 22
     other = Service(fleet.store, "cpu")  # it computes in the process of its pages
-    again = other.submit(asked, ANN)
+    again = other.submit(resolve(asked, ANN))
     begun(other, again)
     assert again.progress.done >= done, "these were not run again, though by another engine"
     end(other, again)
@@ -189,9 +190,9 @@ def test_a_cancel_stops_all_who_have_it_and_another_engine_goes_on(fleet: Servic
 
 @pytest.mark.full("14 s of running jobs; the queue has quick tests of the same order")
 def test_other_users_jobs_go_before_help(fleet: Service) -> None:
-    first = fleet.submit(errors_of(40, steps=96), ANN)
+    first = fleet.submit(resolve(errors_of(40, steps=96), ANN))
     begun(fleet, first, helped=True)
-    second = fleet.submit(errors_of(6, steps=24), BOB)
+    second = fleet.submit(resolve(errors_of(6, steps=24), BOB))
     end(fleet, second)
     assert not first.progress.finished
     assert second.place != first.place
@@ -201,7 +202,7 @@ def test_other_users_jobs_go_before_help(fleet: Service) -> None:
 
 @pytest.mark.full("10 s of running jobs")
 def test_what_is_finished_so_far_can_be_seen(fleet: Service) -> None:
-    job = fleet.submit(errors_of(41, steps=96), ANN)
+    job = fleet.submit(resolve(errors_of(41, steps=96), ANN))
     begun(fleet, job)
     show, until = job.so_far, time.monotonic() + SOON
     while show is None:
@@ -222,7 +223,7 @@ def kill(worker: Process) -> None:
 @pytest.mark.full("45 s: it kills two workers")
 def test_killed_workers_cost_time_alone(fleet: Service, here: Service, caplog: pytest.LogCaptureFixture) -> None:
     asked = errors_of(18, steps=64)
-    job = fleet.submit(asked, ANN)
+    job = fleet.submit(resolve(asked, ANN))
     begun(fleet, job, helped=True)
     restarts = sum(worker.restarts for worker in fleet.workers[:2])
     for place in (1 - job.place, job.place):  # the one that helps, then the one whose job it is
@@ -231,12 +232,12 @@ def test_killed_workers_cost_time_alone(fleet: Service, here: Service, caplog: p
         while job.progress.done == done and not job.progress.finished:
             assert time.monotonic() < until
             time.sleep(0.01)
-    there, alone = end(fleet, job), here.run(asked)
+    there, alone = end(fleet, job), here.run(resolve(asked))
     assert (there.cost.forward, there.cost.backward) == (alone.cost.forward, alone.cost.backward), "nothing twice"
     np.testing.assert_allclose(numbers(there), numbers(alone), rtol=1e-3, atol=1e-6)
     assert sum(worker.restarts for worker in fleet.workers[:2]) > restarts
     assert "film" not in caplog.text
-    end(fleet, fleet.submit(text("after that"), ANN))
+    end(fleet, fleet.submit(resolve(text("after that"), ANN)))
 
 
 @pytest.mark.full("35 s: it trains two grids of models")
@@ -246,19 +247,19 @@ def test_a_full_disk_of_one_worker_costs_time_or_is_told(
     if fleet.workers[-1].spare:
         pytest.skip("a process that Ray has placed is not ours to limit")
     asked = grid(tmp_path, sentences(60, 7), epochs=6)
-    first = fleet.submit(asked, ANN)
+    first = fleet.submit(resolve(asked, ANN))
     begun(fleet, first, helped=True)
     with full(fleet.workers[1 - first.place]):
         assert end(fleet, first).body.unfinished == 0
     assert "could not help" in caplog.text
     more = asked.model_copy(update={"seed": 1})
-    second = fleet.submit(more, ANN)
+    second = fleet.submit(resolve(more, ANN))
     begun(fleet, second)
     with full(fleet.workers[second.place]):
         assert fleet.engine.wait(second, SOON)
     assert second.progress.status == "failed"
     assert re.search(r"cannot be written in .*\. Free some disk space", second.progress.error)
-    assert end(fleet, fleet.submit(more, ANN)).body.unfinished == 0
+    assert end(fleet, fleet.submit(resolve(more, ANN))).body.unfinished == 0
 
 
 @contextmanager
@@ -278,7 +279,7 @@ def test_a_text_that_ends_its_worker_again_and_again_is_given_up(fleet: Service)
     if fleet.workers[-1].spare:
         pytest.skip("there it moves on to another worker: see the tests of the queue")
     endless = text("a text " * 30, steps=9_999, rule="right")
-    job = fleet.submit(endless, ANN)
+    job = fleet.submit(resolve(endless, ANN))
     for _ in range(MOST_TRIES):
         worker = fleet.workers[job.place]
         until, pid = time.monotonic() + SOON, worker.pid
@@ -293,7 +294,7 @@ def test_a_text_that_ends_its_worker_again_and_again_is_given_up(fleet: Service)
     assert fleet.engine.wait(job, SOON)
     assert job.progress.status == "failed"
     assert "ended 3 times" in job.progress.error
-    end(fleet, fleet.submit(text("another text"), ANN))
+    end(fleet, fleet.submit(resolve(text("another text"), ANN)))
 
 
 @pytest.mark.full("131 s: it kills a cluster")
@@ -304,14 +305,14 @@ def test_without_its_cluster_single_texts_are_answered_here_and_data_sets_wait(
         pytest.skip("these workers have no head")
     head: Head = request.getfixturevalue("head")
     asked = errors_of(26, steps=80)
-    job = fleet.submit(asked, ANN)
+    job = fleet.submit(resolve(asked, ANN))
     begun(fleet, job)
     head.kill()
     killed = time.monotonic()
     while not all(worker.away for worker in fleet.workers[:-1]):
         assert time.monotonic() < killed + 5, "pages say so within 5 s"
         time.sleep(0.05)
-    between = fleet.submit(text("a text while the cluster is gone"), BOB)
+    between = fleet.submit(resolve(text("a text while the cluster is gone"), BOB))
     end(fleet, between)
     assert fleet.workers[between.place].spare
     done = job.progress.done
@@ -323,7 +324,7 @@ def test_without_its_cluster_single_texts_are_answered_here_and_data_sets_wait(
     head.start()
     begun(fleet, job)
     assert job.progress.done >= done, "what was finished stays"
-    there, alone = end(fleet, job), here.run(asked)
+    there, alone = end(fleet, job), here.run(resolve(asked))
     assert (there.cost.forward, there.cost.backward) == (alone.cost.forward, alone.cost.backward), "nothing twice"
 
 
@@ -334,7 +335,7 @@ def test_a_worker_with_other_files_than_the_server_is_refused(fleet: Service, mo
 
 
 def test_errors_of_requests_are_told_as_anywhere(fleet: Service) -> None:
-    job = fleet.submit(Request(model=MODEL, text=" ", question="random"), ANN)
+    job = fleet.submit(resolve(Request(model=MODEL, text=" ", question="random"), ANN))
     assert fleet.engine.wait(job, SOON)
     assert "text is empty" in job.progress.error
 

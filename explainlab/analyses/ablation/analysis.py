@@ -26,7 +26,6 @@ from explainlab.analyses.base import AnalysisResult, method_passes
 from explainlab.analyses.candidates.choice import mean_selection, selection
 from explainlab.analyses.candidates.result import Selection
 from explainlab.analyses.evaluation.analysis import EVALUATIONS
-from explainlab.analyses.groups import groups_of
 from explainlab.analyses.numbers import Measure, Number
 from explainlab.analyses.parameters import (
     Methods,
@@ -39,6 +38,7 @@ from explainlab.analyses.parameters import (
     metric_requests,
 )
 from explainlab.analyses.records import MetricFacts, Passes, text_fields
+from explainlab.analyses.significance import groups_of
 from explainlab.analyses.summary import spelled, table
 from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.analyses.wording import ahead_on_a_text, counted

@@ -18,7 +18,7 @@ Body = AblationText | AblationData
 
 
 def ablation(body: Body, key: str) -> Chart:
-    """The metric ``key`` of each method's first attribution, of all on average, the best, and another metric's."""
+    """Draw the metric ``key`` of each method's first attribution, of all on average, the best, and another metric's."""
     metric = metric_of(body.metrics, key)
     other = next(iter(body.methods[0].selection[key].held_out), None)
     figure = go.Figure(layout=layout(shown(metric.directed_label), "", height=130 + 44 * len(body.methods)))
@@ -66,7 +66,7 @@ def _styles(body: Body, other: str | None) -> dict[str, Style]:
 
 
 def _choices(method: MethodChoices | MeanMethodChoices, key: str) -> dict[str, Interval]:
-    """The metric ``key`` of every choice, by its name."""
+    """Return the metric ``key`` of every choice, by its name."""
     selection = method.selection[key]
     every = {"first": selection.first, "mean": selection.mean, **selection.held_out, "best": selection.best}
     return {name: as_interval(value) for name, value in every.items()}

@@ -33,7 +33,7 @@ _DASHES: dict[Direction, str] = {"activation": "solid", "inverse_activation": "d
 
 
 def activation_curves(body: ActivationText) -> Chart:
-    """The target's probability after k features, in both directions of every method; a ring marks each flip."""
+    """Draw the target's probability after k features, in both directions of every method; a ring marks each flip."""
     label = body.target.label
     n = body.curves[0].k[-1]
     figure = go.Figure(layout=layout(f"Features revealed (of {n})", f"Probability of “{shown(label)}”"))
@@ -64,7 +64,7 @@ def activation_curves(body: ActivationText) -> Chart:
 
 
 def mean_curves(body: ActivationData, direction: Direction) -> Chart:
-    """The mean curve of every method in one direction, each in the band of its 95% intervals."""
+    """Draw the mean curve of every method in one direction, each in the band of its 95% intervals."""
     figure = go.Figure(layout=layout("Share of the features revealed", "Mean probability of the target"))
     styles, table = _styles(body.rows), {row.method: row for row in body.rows}
     curves = [curve for curve in body.curves if curve.direction == direction]
@@ -103,7 +103,7 @@ def mean_curves(body: ActivationData, direction: Direction) -> Chart:
 
 
 def quality_against_cost(body: ActivationData, direction: Direction) -> Chart:
-    """Every method's mean area against its passes a text, with the Pareto front."""
+    """Draw every method's mean area against its passes a text, with the Pareto front."""
     points = [
         CostPoint(
             row.method,
@@ -120,7 +120,7 @@ def quality_against_cost(body: ActivationData, direction: Direction) -> Chart:
 
 
 def similarity_boxes(body: ActivationData) -> Chart:
-    """The cosine of every method's scores with the reference's: a box a method, a point a text."""
+    """Draw the cosine of every method's scores with the reference's: a box a method, a point a text."""
     labels, styles = {row.method: row.label for row in body.rows}, _styles(body.rows)
     figure = go.Figure(layout=layout("Cosine similarity", "", height=110 + 70 * len(labels)))
     rows: list[dict[str, Any]] = []
@@ -216,7 +216,7 @@ def _heatmaps(result: AnalysisResult[ActivationText]) -> list[Map]:
 
 
 def method_attribution(request: Request, body: ActivationText, method: MethodScores) -> Attribution:
-    """The scores of ``method`` in the ``body`` that answers ``request``, as an attribution."""
+    """Return the scores of ``method`` in the ``body`` that answers ``request``, as an attribution."""
     settings = parse_spec(method.method).parameters.model_dump(mode="json") if method.id in methods() else {}
     return body.attribution(method_request(request, method.id, settings), method.scores, signed=method.signed)
 

@@ -6,7 +6,6 @@ Every method has its heatmap and both its orders: the page moves, plays and swit
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -16,12 +15,9 @@ from explainlab.analyses.activation.figures import WORDS, method_attribution
 from explainlab.analyses.activation.result import ActivationText, Curve, Direction, MethodScores
 from explainlab.analyses.activation.verdict import text_verdict
 from explainlab.figures.export import component_file, inert, render
-from explainlab.figures.frames import FrameToken, Record
-from explainlab.figures.heatmap import Heatmap, heatmap
+from explainlab.figures.heatmap import FrameToken, Heatmap, Record, heatmap
 from explainlab.figures.palette import DEFAULT
 from explainlab.request import Request
-
-_PAGE = Path(__file__).parent / "page"
 
 MOST_CLASSES = 8
 """More classes than these are drawn as one, with the sum of their probabilities."""
@@ -100,10 +96,10 @@ class ActivationScrubber(Record):
 
     def to_html(self) -> str:
         """A standalone page with the scrubber; it needs no network."""
-        script = "\n".join(component_file(name, _PAGE) for name in ("tokens.js", "activation_scrubber.js"))
+        script = "\n".join(component_file(name) for name in ("tokens.js", "activation_scrubber.js"))
         styles = ["token_heatmap", "step_morph", "steering", "activation_scrubber"]
         payload = self.model_dump(mode="json")
-        return render("activation_scrubber.html.j2", styles, _PAGE, drawn=self, payload=payload, script=script)
+        return render("activation_scrubber.html.j2", styles, drawn=self, payload=payload, script=script)
 
 
 def activation_scrubber(request: Request, body: ActivationText, palette: str = DEFAULT) -> ActivationScrubber:

@@ -1,17 +1,17 @@
-"""Whose order tells a classifier's answer soonest, in words."""
+"""The method whose order reveals a classifier's answer soonest, in words."""
 
 from __future__ import annotations
 
 from explainlab.analyses.activation.result import ActivationData, ActivationText
-from explainlab.analyses.groups import groups_of
 from explainlab.analyses.parameters import RANDOM
+from explainlab.analyses.significance import groups_of
 from explainlab.analyses.wording import counted, joined, mean_words, quoted
 from explainlab.metrics.evaluate import TIE
 from explainlab.request import Unit
 
 
 def text_verdict(body: ActivationText, unit: Unit) -> str:
-    """The methods with the largest area on this text, beside random, and when the prediction stays the target."""
+    """Name the methods with the largest area on this text, beside random, and the step that settles the prediction."""
     areas = {method.method: body.curve(method.method, "activation").auc for method in body.methods}
     labels = {method.method: method.label for method in body.methods}
     best, random = max(areas.values()), areas.get(RANDOM)

@@ -1,4 +1,4 @@
-"""Charts of attacks: their course on one text, what they reach by radius, both objectives; maps before and after."""
+"""Charts of attacks: their course on one text, their effect by radius, both objectives; maps before and after."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from explainlab.request import Request
 _DASHES = {"unconstrained": "solid", "constrained": "dot"}
 _RADIUS = "Radius (s: standard deviations of the word table)"
 _MEASURES = {key: name for key, name in MEASURES.items() if key != "probability_change"}
-"""Those drawn: of the probability the size of its change."""
+"""The drawn measures: of the probability only the size of its change."""
 
 
 def course_of_share(body: AttackText) -> Chart:
-    """The top features' share of the map at every tenth step, a line an attack."""
+    """Draw the top features' share of the map at every tenth step, a line an attack."""
     title = f"Share of the top features in the map of {body.label}, step by step"
     before = body.original.top_k_sum or 0.0
     return _course(body, "top_k_sum", "attack-course-share", title, "Share of the top features", before)
 
 
 def course_of_probability(body: AttackText) -> Chart:
-    """The probability of the predicted class at every tenth step, a line an attack."""
+    """Draw the probability of the predicted class at every tenth step, a line an attack."""
     title = f"Probability of {body.prediction.label} under attack, step by step"
     before = body.prediction.probabilities[body.prediction.label]
     what = f"Probability of “{shown(body.prediction.label)}”"
@@ -65,7 +65,7 @@ def _course(body: AttackText, values: str, name: str, title: str, axis: str, bef
 
 
 def trade_off(body: AttackText | AttackData) -> Chart:
-    """What the attacks reach at each radius: the changes of the map beside that of the probability."""
+    """Return a chart of the attacks' effect at each radius: changes of the map beside changes of the probability."""
     figure, radii = go.Figure(layout=layout(_RADIUS, "Mean change")), _radii(body.rows)
     for place, (key, name) in enumerate(_MEASURES.items()):
         for objective in dict.fromkeys(row.objective for row in body.rows):
@@ -101,7 +101,7 @@ def trade_off(body: AttackText | AttackData) -> Chart:
 
 
 def both_objectives(body: AttackData) -> Chart:
-    """The share taken from the top features under both objectives, a point a text and radius."""
+    """Draw the share taken from the top features under both objectives, a point a text and radius."""
     figure, radii = go.Figure(layout=layout("Unconstrained", "Constrained")), _radii(body.rows)
     free, bound = (_by_text(body.texts, objective) for objective in ("unconstrained", "constrained"))
     rows: list[dict[str, Any]] = [
@@ -154,7 +154,7 @@ def _data_charts(result: AnalysisResult[AttackData]) -> list[Chart]:
 
 
 def _heatmaps(result: AnalysisResult[AttackText]) -> Iterator[Map]:
-    """The map before the attacks and after each, as shares on one scale, their top features framed."""
+    """Yield the map before the attacks and after each, as shares on one scale, their top features framed."""
     body, k = result.body, len(result.body.original.listed)
     request = result.request.model_copy(update={"question": body.method, "parameters": {}})
     before = shares_of(body, request, body.original.scores)
@@ -166,7 +166,7 @@ def _heatmaps(result: AnalysisResult[AttackText]) -> Iterator[Map]:
 
 
 def shares_of(body: TextBody, request: Request, scores: Sequence[float]) -> Attribution:
-    """|scores| [n_features] as shares of those of the content features, to be drawn as a map of ``request``."""
+    """Return |scores| [n_features] as shares of the content features' sum, in the form of a map of ``request``."""
     sizes = np.abs(np.array(scores))
     content = [not feature.special for feature in body.features]
     total = sizes[content].sum()

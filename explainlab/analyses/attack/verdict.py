@@ -1,4 +1,4 @@
-"""Whether a method's maps can be driven away, in words."""
+"""The effect of attacks on a method's maps, in words."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from explainlab.analyses.records import TextBody
 from explainlab.analyses.wording import capital, counted, interval_words, whole_percent
 
 USUAL = "0.1s"
-"""The radius that a sentence is about, if it was asked for."""
+"""The radius of the sentence, if the request has it."""
 
 
 def sentence_row(rows: Sequence[AttackRow]) -> AttackRow:
-    """The row that a sentence is about: constrained if there is one, at the usual radius, else at the first above 0."""
+    """Return the row for the sentence: constrained if possible, at the usual radius, else at the first above 0."""
     last = rows[-1].objective
     own = [row for row in rows if row.objective == last]
     usual = [row for row in own if row.epsilon == USUAL]
@@ -21,7 +21,7 @@ def sentence_row(rows: Sequence[AttackRow]) -> AttackRow:
 
 
 def text_verdict(body: AttackText) -> str:
-    """What an attack did to the map of one text."""
+    """Say how an attack changed the map of one text."""
     if body.original.left_out:
         return not_attacked(body, body.original)
     row = sentence_row(body.rows)
@@ -38,13 +38,13 @@ def text_verdict(body: AttackText) -> str:
 
 
 def not_attacked(body: TextBody, original: Original) -> str:
-    """Why a text was left out."""
+    """Say why the attack left a text out."""
     features = sum(not feature.special for feature in body.features)
     return f"Not attacked, with {counted(features, 'feature')}: {original.left_out}."
 
 
 def data_verdict(body: AttackData) -> str:
-    """What the attacks did on average."""
+    """Say how the attacks changed maps on average."""
     row = sentence_row(body.rows)
     if not row.n:
         return f"None of {counted(body.left_out, 'text')} was attacked: {body.originals[0].left_out}."

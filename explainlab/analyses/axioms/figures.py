@@ -15,15 +15,15 @@ from explainlab.figures.matrix import Cell, Matrix
 
 
 def answers(rows: Sequence[Checked], title: str) -> Chart:
-    """A row a method, a column an axiom: blue where it passes, red where it fails, clear where there is no answer."""
+    """Draw methods by axioms: a blue cell passes, a red one fails, a clear one has no answer."""
     told = "; ".join(f"{label_of(row.method)}, {row.axiom.replace('_', ' ')}: {answer_words(row)}" for row in rows)
     return Chart("axioms", title, f"{title}: {told}.", _matrix(rows).figure(), [row.model_dump() for row in rows])
 
 
 def answer_cells(rows: Sequence[Checked], method: str = "", axiom: str = "", dark: bool = False) -> dict[str, Any]:
-    """The same as cells that can be pressed: see :meth:`explainlab.figures.matrix.Matrix.pressable`.
+    """Return the same table as cells to press: see :meth:`explainlab.figures.matrix.Matrix.pressable`.
 
-    A press selects ``{"method", "axiom"}``; the cell of these is framed.
+    A press selects ``{"method", "axiom"}``; the cell of ``method`` and ``axiom`` is framed.
     """
     return _matrix(rows).pressable({"method": method, "axiom": axiom}, dark)
 

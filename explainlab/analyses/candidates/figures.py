@@ -39,23 +39,23 @@ _COLORS = (BLUE, "#b3742a", "#2a9568", "#8b6bd6", "#c2479d", GREY)
 
 
 def label_of(body: Body, key: str) -> str:
-    """A metric's name with its preset."""
+    """Return a metric's name with its preset."""
     return metric_of(body.metrics, key).label
 
 
 def directed(body: Body, key: str) -> str:
-    """Its name with an arrow: which way is better."""
+    """Return the label of a metric with an arrow for the better direction."""
     return metric_of(body.metrics, key).directed_label
 
 
 def ordered(body: CandidatesText, key: str) -> list[int]:
-    """All candidates, the best by the metric ``key`` first; equal ones in their own order."""
+    """Return all candidates, the best by the metric ``key`` first; equal ones keep their order."""
     sign = metric_of(body.metrics, key).sign
     return sorted(range(len(body.candidates)), key=lambda i: -sign * body.candidates[i].metrics[key])
 
 
 def candidate_rows(body: CandidatesText) -> list[dict[str, Any]]:
-    """A row a candidate: its number, where it comes from and every metric."""
+    """Return a row for each candidate: its number, its origin and every metric."""
     return [
         {
             "candidate": i,
@@ -69,7 +69,7 @@ def candidate_rows(body: CandidatesText) -> list[dict[str, Any]]:
 
 
 def scatter(body: CandidatesText, across: str, up: str, picked: int | None = None) -> Chart:
-    """Every candidate by two metrics, a point that can be picked; the best by either is named, ``picked`` is ringed."""
+    """Draw every candidate by two metrics, a point to press; the best by either has a name, ``picked`` a ring."""
     figure = go.Figure(layout=layout(shown(directed(body, across)), shown(directed(body, up))))
     layers = sorted({candidate.layer for candidate in body.candidates}, reverse=True)
     for place, layer in enumerate(layers):
@@ -94,7 +94,7 @@ def scatter(body: CandidatesText, across: str, up: str, picked: int | None = Non
 
 
 def by_draws(body: Body, key: str) -> Chart:
-    """A metric against the number of candidates among which the best is chosen."""
+    """Draw a metric of the chosen candidate against the number of candidates."""
     figure = go.Figure(layout=layout("Maps r among which the best is chosen", shown(directed(body, key))))
     lines = _lines(body, key)
     for kind, style in DRAWS.items():
@@ -114,7 +114,7 @@ def by_draws(body: Body, key: str) -> Chart:
 
 
 def by_layer(body: Body, key: str) -> Chart:
-    """The best value of a metric in every layer alone, and in sets that grow from the top and from the bottom."""
+    """Draw the best value of a metric in every layer alone, and in sets that grow from the top and from the bottom."""
     figure = go.Figure(layout=layout("Layers drawn from", shown(directed(body, key))))
     drawn: list[str] = []
     for kind, style in LAYERS.items():
@@ -140,14 +140,14 @@ def by_layer(body: Body, key: str) -> Chart:
 
 
 def choices(selection: Selection | MeanSelection, body: Body) -> list[tuple[str, Interval]]:
-    """A metric's value by choice: the first, the mean of all, the winners by other metrics, its own winner."""
+    """Return a metric's value by choice: the first, the mean of all, the winners by other metrics, its own winner."""
     held_out = [(f"Chosen by {label_of(body, other)}", value) for other, value in selection.held_out.items()]
     every = [(FIRST, selection.first), (MEAN, selection.mean), *held_out, (BEST, selection.best)]
     return [(name, as_interval(value)) for name, value in every]
 
 
 def selection(body: Body, key: str) -> Chart:
-    """A metric of the candidates that other metrics choose, between the first and the best of all."""
+    """Draw a metric of the candidates that other metrics choose, between the first and the best of all."""
     points = choices(body.selection[key], body)
     figure = go.Figure(layout=layout(shown(directed(body, key)), "", height=120 + 34 * len(points)))
     for names, style in (
@@ -178,7 +178,7 @@ def selection(body: Body, key: str) -> Chart:
 
 
 def same_winners(body: CandidatesData) -> Chart:
-    """The share of texts in which one metric's choice is as good as another's own, a row for what is reported."""
+    """Draw the share of texts in which one metric's choice is as good as another's, a row for each reported metric."""
     keys = list(body.selection)
     shares = [[1.0 if a == b else body.selection[a].held_out[b].also_best for b in keys] for a in keys]
     labels, texts = [label_of(body, key) for key in keys], [[percent(share) for share in row] for row in shares]
@@ -228,13 +228,13 @@ def _add_line(figure: go.Figure, style: Style, x: Sequence[str | int], values: S
 
 
 def _lines(body: Body, key: str) -> dict[str, list[Interval]]:
-    """The best by a metric among each number of draws, by how these are taken."""
+    """Return the best by a metric among each number of draws, by how these are taken."""
     kinds: Mapping[str, Sequence[float | Interval]] = body.by_draws[key].by_kind
     return {kind: [as_interval(value) for value in values] for kind, values in kinds.items()}
 
 
 def _layers(layers: Sequence[int]) -> str:
-    """``3``, or ``1–3`` for a set without gaps, or ``1, 3``."""
+    """Return ``3``, or ``1–3`` for a set without gaps, or ``1, 3``."""
     if len(layers) == 1:
         return str(layers[0])
     gapless = layers == list(range(layers[0], layers[-1] + 1))
@@ -242,7 +242,7 @@ def _layers(layers: Sequence[int]) -> str:
 
 
 def family_request(request: Request) -> Request:
-    """``request`` for the method of its candidates, with that method's parameters, to draw their heatmaps."""
+    """Return ``request`` for the method of its candidates, with that method's parameters, to draw their heatmaps."""
     shared = request.model_dump(include={"model", "text", "text_pair", "target", "output", "unit", "seed", "dtype"})
     family = request.parameters["family"]
     own = get_method(family).Parameters.model_fields

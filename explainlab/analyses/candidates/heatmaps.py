@@ -13,8 +13,7 @@ from explainlab.analyses.candidates.result import TOP, CandidateAttribution, Can
 from explainlab.analyses.records import metric_of
 from explainlab.attribution.records import Attribution
 from explainlab.figures.export import inert
-from explainlab.figures.frames import Record
-from explainlab.figures.heatmap import Heatmap, heatmap, limit, number
+from explainlab.figures.heatmap import Heatmap, Record, heatmap, limit, number
 from explainlab.request import Request
 
 MARK = f"no other winner ranks this among its top {TOP}"

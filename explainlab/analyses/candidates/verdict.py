@@ -1,4 +1,4 @@
-"""What choosing among many attributions is worth, in words: by the reported metric, and by another one."""
+"""The gain of choosing among many attributions, in words: by the reported metric, and by another one."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import numpy as np
 
 from explainlab.analyses import too_short
 from explainlab.analyses.candidates.result import CandidatesData, CandidatesText, Selection
-from explainlab.analyses.groups import groups_of
 from explainlab.analyses.records import MetricFacts, metric_of
+from explainlab.analyses.significance import groups_of
 from explainlab.analyses.summary import interval
 from explainlab.analyses.wording import counted, interval_words
 from explainlab.metrics.evaluate import TIE
@@ -19,9 +19,9 @@ _ALONE = "that is by the very metric that chose, and there is no other to hold i
 
 
 def text_verdict(body: CandidatesText, key: str = "") -> str:
-    """The best of a text's attributions beside their mean, and what the choices of other metrics leave of the gain.
+    """Compare the best of a text's attributions with their mean, and with the choices of other metrics.
 
-    ``key`` is the metric that is reported; empty: the first.
+    ``key`` is the reported metric (empty: the first).
     """
     key = key or next(iter(body.selection))
     chosen = body.selection[key]
@@ -62,7 +62,7 @@ def data_verdict(body: CandidatesData, key: str = "") -> str:
 
 
 def _others(keys: Mapping[str, object], metrics: Sequence[MetricFacts], key: str) -> list[str]:
-    """The other metrics reported; the same at another k, or over several, is not another metric."""
+    """Return the other metrics reported; the same at another k, or over several, is not another metric."""
     families = {other: metric_of(metrics, other).metric.removeprefix("aopc_") for other in keys}
     return [other for other in keys if families[other] != families[key]]
 
@@ -95,7 +95,7 @@ def _mean_left(left: Sequence[float], gain: float) -> str:
 
 
 def _left(share: float) -> str:
-    """What is left of a gain, where nothing is known of chance."""
+    """Say which share of a gain remains, where the gain by chance is unknown."""
     if share < -_LITTLE:
         return "the map is worse than without a choice"
     if share <= _LITTLE:

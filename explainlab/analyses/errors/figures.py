@@ -1,4 +1,4 @@
-"""What a model mistakes for what and how far its confidence can be trusted; the difference of two attributions."""
+"""Charts of a model's mistakes by pairs of classes, of its confidence, and of the difference of two attributions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MOST_WRITTEN = 30  # classes up to which every cell has its number in it
 
 
 def confusion_rows(body: PredictionsData) -> list[dict[str, Any]]:
-    """One record a cell: true and predicted class, number of rows, and its share of the rows of that true class."""
+    """Return a record for each cell: true and predicted class, number of rows, and their share of the true class."""
     rows = []
     for true, counts in zip(body.labels, body.confusion, strict=True):
         total = max(1, sum(counts))
@@ -37,7 +37,7 @@ def confusion_rows(body: PredictionsData) -> list[dict[str, Any]]:
 
 
 def confusion(body: PredictionsData) -> Chart:
-    """The matrix as a chart to keep: true classes down, predicted ones across, rows of the data in every cell."""
+    """Draw the matrix as a chart to keep: true classes down, predicted ones across, rows of the data in every cell."""
     figure = go.Figure(layout=layout("Predicted", "True", _height(body)))
     rows, labels = confusion_rows(body), body.labels
     by_class = [[cell for cell in rows if cell["true"] == label] for label in labels]
@@ -52,7 +52,7 @@ def confusion(body: PredictionsData) -> Chart:
 
 
 def confusion_words(body: PredictionsData) -> str:
-    """The matrix in a sentence: its most frequent mistake."""
+    """Return a sentence about the matrix: its most frequent mistake."""
     wrong = [cell for cell in confusion_rows(body) if cell["true"] != cell["predicted"] and cell["n"]]
     if not wrong:
         return f"Confusion matrix of {body.n:,} rows: no mistake."
@@ -64,7 +64,7 @@ def confusion_words(body: PredictionsData) -> str:
 
 
 def confusion_cells(body: PredictionsData, true: str, predicted: str, dark: bool = False) -> dict[str, Any]:
-    """The matrix as cells that can be pressed: blue where the model is right, red where it is wrong.
+    """Return the matrix as cells that can be pressed: blue where the model is right, red where it is wrong.
 
     A press selects ``{"true", "predicted"}`` under :data:`CELL`. The classes ``true`` and ``predicted`` (empty:
     any) are framed. Numbers have the text colour of a light page, or of a ``dark`` one. The figure is a Vega-Lite
@@ -101,7 +101,7 @@ def confusion_cells(body: PredictionsData, true: str, predicted: str, dark: bool
 
 
 def reliability_diagram(body: PredictionsData) -> Chart:
-    """Accuracy in every bin of confidence, beside that of a calibrated model; below, texts per bin."""
+    """Draw accuracy in every bin of confidence, beside that of a calibrated model, and the texts in each bin."""
     bins = [b for b in body.calibration.bins if b.n]
     places = {
         "x": [(b.low + b.high) / 2 for b in bins],
@@ -154,7 +154,7 @@ def reliability_diagram(body: PredictionsData) -> Chart:
 
 
 def difference(first: Attribution, second: Attribution) -> Attribution:
-    """``first`` minus ``second``, score by score: what speaks for the class of ``first`` rather than of ``second``.
+    """Return ``first`` minus ``second``, score by score: positive scores favour the class of ``first``.
 
     It costs no pass. Errors add up. Raises :class:`RequestError` unless both score the same
     features.

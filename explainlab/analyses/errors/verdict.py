@@ -1,4 +1,4 @@
-"""How often a model is right about a data set, and where it is not, in words."""
+"""The accuracy of a model on a data set, and the place of its mistakes, in words."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from explainlab.analyses.errors.result import PredictionsData
 from explainlab.analyses.wording import counted, joined, quoted
 
 DIFFERENT = 0.05
-"""Two counts of mistakes are told apart where fair coins would differ so much in fewer cases than this share."""
+"""Two counts of mistakes differ if fair coins would differ as much in fewer cases than this share."""
 
 
 def verdict(body: PredictionsData) -> str:
-    """The accuracy with its interval, whether one class for all would do as well, and the most frequent mistake."""
+    """Say the accuracy with its interval, whether a constant answer does as well, and the most frequent mistake."""
     accuracy = body.accuracy
     rows = counted(body.n, "row")
     between = f"95% interval {100 * accuracy.low:.1f}% to {100 * accuracy.high:.1f}%"

@@ -34,7 +34,7 @@ Body = EvaluationText | EvaluationData
 
 
 def methods_by_metric(body: Body, name: str) -> Chart:
-    """Every method's value of a metric, the best first: of a text, or means with their intervals.
+    """Draw every method's value of a metric, the best first: of a text, or means with their intervals.
 
     Controls are grey. ``name`` is the metric with its options; a method without a value is left out.
     """
@@ -67,19 +67,19 @@ def methods_by_metric(body: Body, name: str) -> Chart:
 
 
 def _symbol(method: str) -> str:
-    """What stands for a method or a control."""
+    """Return the symbol of a method or a control."""
     return "cross" if method == RANDOM else "x" if method.startswith(REVERSED) else "circle"
 
 
 def _metrics(body: Body) -> list[str]:
-    """The metrics of ``body`` with their options."""
+    """Return the metrics of ``body`` with their options."""
     if isinstance(body, EvaluationData):
         return list(dict.fromkeys(row.asked for row in body.rows))
     return list(dict.fromkeys(metric for values in body.values.values() for metric in values))
 
 
 def _values(body: Body, metric: str) -> dict[str, KnownInterval]:
-    """The mean of every method; the value of a text has no interval."""
+    """Return the mean of every method; the value of a text has no interval."""
     if isinstance(body, EvaluationData):
         means = {row.method: row.interval for row in body.rows if row.asked == metric}
         return {
@@ -95,7 +95,7 @@ def _values(body: Body, metric: str) -> dict[str, KnownInterval]:
 
 
 def quality_against_cost(body: EvaluationData, metric: str) -> Chart:
-    """Every method's mean against its passes for each text, with the Pareto front; controls are left out but random.
+    """Draw every method's mean against its passes for each text, with the Pareto front, without reversed controls.
 
     ``metric`` is its name with the preset (``asked``). Attributions made elsewhere have no cost.
     """
@@ -124,7 +124,7 @@ def _of_text(result: AnalysisResult[EvaluationText]) -> list[Chart]:
 
 
 def charts_of(body: EvaluationData) -> list[Chart]:
-    """The tables, what each metric says, and how far the methods agree; without those that have nothing to show."""
+    """Draw the tables, the values of each metric, and the agreement of methods, without empty charts."""
     metrics = [metric for metric in _metrics(body) if _values(body, metric)]
     draws = (methods_by_metric, differences, critical_diagram, quality_against_cost, slice_means)
     by_metric = [keyed(metric, draw(body, metric)) for metric in metrics for draw in draws]

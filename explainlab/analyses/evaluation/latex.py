@@ -36,17 +36,14 @@ def _parts(table: MetricTable) -> Iterator[tuple[MetricTable, list[MethodMetric]
 
 
 def _table(table: MetricTable, metrics: Sequence[MethodMetric], model: str, data: str) -> str:
-    rows = [
-        *(_row(table, method, metrics) for method in table.methods),
-        *([RULE] if table.methods and table.controls else []),
-        *(_row(table, method, metrics) for method in table.controls),
-    ]
+    rows = [_row(table, method, metrics) for method in [*table.methods, *table.controls]]
     headings = ["Method", *map(_heading, metrics)]
     return table_of_rows(_caption(table, metrics, model, data), "l" + "c" * len(metrics), headings, rows)
 
 
 def _row(table: MetricTable, method: str, metrics: Sequence[MethodMetric]) -> list[str]:
-    return [escaped(shown_name(method)), *(_cell(table, table.cells[method, facts.asked]) for facts in metrics)]
+    above = RULE if table.methods and [method] == table.controls[:1] else ""
+    return [above + escaped(shown_name(method)), *(_cell(table, table.cells[method, facts.asked]) for facts in metrics)]
 
 
 def _cell(table: MetricTable, row: MethodMetric) -> str:

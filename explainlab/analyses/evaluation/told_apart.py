@@ -141,7 +141,7 @@ def _told(rows: list[MethodMetric], apart: bool) -> list[MethodMetric]:
 
 def _told_words(listed: list[MethodMetric]) -> str:
     same = [shown_name(row.method) for row in _told(listed, False)]
-    return f"Not told apart from it: {joined(same)}." if same else "All others are told apart from it."
+    return f"Not told apart from it: {joined(same)}." if same else "The test tells all others apart from it."
 
 
 def _p_words(row: MethodMetric) -> str:

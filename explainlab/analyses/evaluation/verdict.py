@@ -11,9 +11,9 @@ from explainlab.analyses import too_short
 from explainlab.analyses.evaluation.result import REVERSED, EvaluationData, EvaluationText, MethodMetric
 from explainlab.analyses.evaluation.table import metric_row
 from explainlab.analyses.evaluation.truth import said_by
-from explainlab.analyses.groups import Groups, grouped
 from explainlab.analyses.numbers import Measure, Number
 from explainlab.analyses.parameters import RANDOM
+from explainlab.analyses.significance import Groups, grouped
 from explainlab.analyses.wording import ahead_on_a_text, counted, joined, mean_words
 from explainlab.attribution.registry import chosen_by, label_of
 from explainlab.metrics.registry import MetricSpec, parse_metric
@@ -21,12 +21,12 @@ from explainlab.text.units import ABSENCES
 
 
 def shown_name(name: str) -> str:
-    """The label of what is evaluated."""
+    """Return the label of an evaluated method or control."""
     return f"{label_of(name.removeprefix(REVERSED))}{', reversed' if name.startswith(REVERSED) else ''}"
 
 
 def headline_numbers(body: EvaluationData) -> list[Number]:
-    """Every mean, with what its metric is compared with; the reversed controls are left out."""
+    """Return every mean with the standard of its metric, without the reversed controls."""
     return [
         Number(
             Measure(row.asked, said_by(body, row), row.higher_is_better),
@@ -62,7 +62,7 @@ def text_verdict(body: EvaluationText, metric: MetricSpec) -> str:
 def metric_groups(body: EvaluationData, metric: str, of: int = 1, without: Collection[str] = ()) -> Groups:
     """Group the methods by a metric (its name ``asked``), by the test whose diagram the page draws.
 
-    ``of`` as for :func:`explainlab.analyses.groups.grouped`. ``without``: methods to leave out.
+    ``of`` as for :func:`explainlab.analyses.significance.grouped`. ``without``: methods to leave out.
     """
     key = metric_row(body, metric).key
     tested = next(each for each in body.critical if each.metric == key)
@@ -122,7 +122,7 @@ def left_out(body: EvaluationData, names: Collection[str] = ()) -> list[str]:
 
 
 def paragraphs(body: EvaluationData) -> list[str]:
-    """A sentence for every metric (:func:`data_verdict`), for what scored nothing, and for what the methods cost."""
+    """Return a sentence for every metric (:func:`data_verdict`), for methods without scores, and for the costs."""
     metrics = [parse_metric(name) for name in _metrics(body)]
     words = [f"By {said_by(body, metric)}, {data_verdict(body, metric)}." for metric in metrics]
     words += [f"{shown_name(name)} scored nothing in {counted(n, 'text')}." for name, n in body.failed.items()]

@@ -61,7 +61,7 @@ class Explain(Analysis):
 
     def answer(self, classifier: Classifier, request: CompleteRequest, context: RunContext) -> Attribution:
         """The attribution; raises :class:`RequestError` for a data set."""
-        return explain.answer(classifier, request, context)
+        return explain.answer_targets(classifier, [request], context)[0]
 
     def targets_together(self, request: Request) -> bool:
         """Where a text takes one pass."""
@@ -78,13 +78,10 @@ class Explain(Analysis):
         """See :meth:`Analysis.read`."""
         return Attribution.from_json(dict(record))
 
-    def key(self, request: CompleteRequest, model_digest: str, reader: Reader) -> str:
-        """The store's key, 64 hexadecimal digits; model and data enter by their digests, not by their names.
-
-        A retrained directory gets new answers, and one model under two names computes once.
-        """
+    def identity(self, request: CompleteRequest, reader: Reader) -> str:
+        """See :meth:`Analysis.identity`."""
         body = {name: value for name, value in request.to_json("attribution").items() if name != "model"}
-        versions = {"model_digest": model_digest, "method_version": self.version, "record_version": RECORD_VERSION}
+        versions = {"method_version": self.version, "record_version": RECORD_VERSION}
         read = data_digest(request.parameters, reader)
         members = member_versions(MethodSpec(self.id, parse(self, request.parameters)), reader)
         more = {"data_digest": read, "members": members}

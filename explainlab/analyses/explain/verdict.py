@@ -1,7 +1,7 @@
-"""The answer to a text in words: what the model says, which words speak for it, and whether to trust the attribution.
+"""The answer to a text in words: the prediction, the words that speak for it, and advice on the attribution.
 
-Rules, not a model. A word is named only where its score stands out and exceeds its own numerical error, and "mainly"
-only where the words named hold most of what speaks for the class.
+Rules, not a model. A word has its name in the answer only if its score stands out and exceeds its own numerical error;
+"mainly" needs named words with most of the score for the class.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class _Word:
 
 
 def verdict(result: Attribution, trust: TrustText | None = None) -> str:
-    """The prediction and the words behind it; with ``trust``, its comparison with random ones, if it can be trusted.
+    """Say the prediction and the words behind it; with ``trust``, also compare with random ones.
 
     The reasons are those of the method, by name, unless the comparison is better than chance.
     """
@@ -63,10 +63,10 @@ def _contradiction(result: Attribution) -> str:
 
 
 def most_trusted(results: Sequence[Attribution], trusts: Mapping[int, TrustText]) -> int:
-    """The place of the attribution to answer by, given the comparisons that are known, by place.
+    """Return the index of the attribution that answers, from the known comparisons by index.
 
-    It is the one furthest beyond chance; if none is better than chance, the first that nothing is known of, else the
-    first of all.
+    It is the one furthest beyond chance; if none is better than chance, the first without a comparison, else the first
+    of all.
     """
     levels = {i: level(trust) for i, trust in trusts.items()}
     good = [i for i, share in levels.items() if share >= BETTER]
@@ -102,7 +102,7 @@ def _reasons(result: Attribution, by: str) -> str:
 
 
 def _named(ranked: Sequence[_Word], least: float, most: int, sign: int) -> list[_Word]:
-    """The first words of at least this size and of this sign (0: any), each larger than its error; no text twice."""
+    """Return the first words of at least this size and sign (0: any), each larger than its error; each text once."""
     clear: dict[str, _Word] = {}
     for word in ranked:
         if abs(word.score) >= least > 0 and abs(word.score) > word.error and sign * word.score >= 0:
@@ -115,7 +115,7 @@ def _listed(named: Sequence[_Word]) -> str:
 
 
 def _words(result: Attribution) -> list[_Word]:
-    """The content features; tokens that are pieces of a word count together."""
+    """Return the content features; tokens that are pieces of a word count together."""
     request = result.request
     merged: dict[tuple[int, int], _Word] = {}
     texts = (request.single_text, request.text_pair or "")

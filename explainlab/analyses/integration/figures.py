@@ -24,7 +24,7 @@ from explainlab.figures.heatmap import heatmap
 
 
 def error_curve(body: IntegrationErrorText, tolerance: float) -> Chart:
-    """Approximation error against step count, one line a rule, on logarithmic axes, with each rule's ideal step."""
+    """Draw approximation error against step count, a line for each rule, on logarithmic axes, with the ideal steps."""
     figure = go.Figure(layout=layout("Steps n (adaptive: gradient evaluations)", "Approximation error (% of change)"))
     lines = {rule: [row for row in body.rows if row.rule == rule] for rule in body.ideal_steps}
     for rule, rows in lines.items():
@@ -52,7 +52,7 @@ def error_curve(body: IntegrationErrorText, tolerance: float) -> Chart:
 
 
 def doubling_words(doubling: Doubling) -> str:
-    """The doubling schedule with what it costs in all."""
+    """Describe the doubling schedule and its total cost."""
     steps, spent = doubling.schedule, doubling.evaluations
     end = f"{steps[0].steps:,} … {steps[-1].steps:,} steps"
     return f"Doubling the right sum: {end}, {spent:,} evaluations in all"

@@ -6,7 +6,6 @@ between them without another request.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import ClassVar
 
 import pandas as pd
@@ -16,13 +15,11 @@ from explainlab.analyses.integration.verdict import text_verdict
 from explainlab.attribution.path import Rule, nodes
 from explainlab.figures.chart import STYLES, percent
 from explainlab.figures.export import component_file, inert, render
-from explainlab.figures.frames import FrameToken, Record
-from explainlab.figures.heatmap import Heatmap, heatmap, limit
+from explainlab.figures.heatmap import FrameToken, Heatmap, Record, heatmap, limit
 from explainlab.figures.palette import DEFAULT
 from explainlab.figures.svg import draw_svg
 from explainlab.request import Request
 
-_PAGE = Path(__file__).parent / "page"
 _MOST_PICTURES = 3000  # tokens over all frames up to which every frame brings its picture along
 
 
@@ -73,10 +70,10 @@ class StepMorph(Record):
 
     def to_html(self) -> str:
         """A standalone page with the slider; it needs no network."""
-        script = "\n".join(component_file(name, _PAGE) for name in ("tokens.js", "step_morph.js"))
+        script = "\n".join(component_file(name) for name in ("tokens.js", "step_morph.js"))
         styles = ["token_heatmap", "step_morph"]
         payload = self.model_dump(mode="json")
-        return render("step_morph.html.j2", styles, _PAGE, morph=self, payload=payload, script=script)
+        return render("step_morph.html.j2", styles, morph=self, payload=payload, script=script)
 
 
 def step_morph(

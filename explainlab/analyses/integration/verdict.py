@@ -1,4 +1,4 @@
-"""How many steps a text or a data set needs, in words."""
+"""The number of steps that a text or a data set needs, in words."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _SUMS: dict[Rule, str] = {
 
 
 def rule_name(rule: Rule) -> str:
-    """What readers call a rule where it stands alone."""
+    """Return the name of a rule where it stands alone."""
     return capital(_SUMS[rule])
 
 
 def text_verdict(body: IntegrationErrorText) -> str:
-    """The steps that two rules need, the evaluations of the adaptive rule, and where the colours stop moving."""
+    """Say how many steps two rules need, how often the adaptive rule evaluates, and when the colours stop moving."""
     spent = f"adaptive took {counted(body.adaptive.trace[-1].evaluations, 'evaluation')}"
     if body.cancels:
         few = "The output hardly changes from the baseline to this text, so no step count can be called enough"
@@ -39,7 +39,7 @@ def text_verdict(body: IntegrationErrorText) -> str:
 
 
 def data_verdict(body: IntegrationErrorData) -> str:
-    """The steps that two rules need for half of the texts, and the adaptive rule's evaluations with their interval."""
+    """Say how many steps two rules need for half of the texts, and how often the adaptive rule evaluates."""
     summary = body.summary
     if not summary.n:
         return "No text of this data set has a relative error."
@@ -53,7 +53,7 @@ def data_verdict(body: IntegrationErrorData) -> str:
 
 
 def still_from(body: IntegrationErrorText, rule: Rule) -> int | None:
-    """The first step count of ``rule`` from which on the colours stand still; None if they move at the last one."""
+    """Return the first step count of ``rule`` after which the colours stand still; None if the last one moves them."""
     exact = np.array(body.adaptive.scores)
     content = np.array([not feature.special for feature in body.features])
     size = np.abs(exact[content]).max(initial=0.0)
@@ -66,7 +66,7 @@ def still_from(body: IntegrationErrorText, rule: Rule) -> int | None:
 
 
 def _needs(steps: Mapping[Rule, float], tried: Mapping[Rule, Sequence[int]], whose: str) -> str:
-    """What the first rule needs, and beside it Gauss-Legendre, else the rule that needs fewest."""
+    """Say how many steps the first rule needs, and beside it Gauss-Legendre, else the rule that needs fewest."""
     first, *others = steps
     verb = "needs" if first == "gauss_legendre" else "need"
     words = [f"{capital(_SUMS[first])} {verb} {_count(steps[first], tried[first], ' step')} for {whose}"]
@@ -77,7 +77,7 @@ def _needs(steps: Mapping[Rule, float], tried: Mapping[Rule, Sequence[int]], who
 
 
 def _count(steps: float, tried: Sequence[int], noun: str = "") -> str:
-    """Of the step counts ``tried``: below the first nothing is known, nor beyond the last."""
+    """Return a step count in words; only counts from the first to the last one ``tried`` are known."""
     n = max(tried) if steps == inf else int(steps)
     bound = "more than " if steps == inf else "at most " if n == min(tried) > 1 else ""
     return f"{bound}{n:,}{noun}{'s' if noun and n > 1 else ''}"
@@ -93,7 +93,7 @@ def _colours(body: IntegrationErrorText) -> str:
 
 
 def _median(counts: Mapping[str, int]) -> float:
-    """The fewest steps that are enough for at least half of the texts; infinite if none of those tried is."""
+    """Return the fewest steps that suffice for at least half of the texts; infinite if no tried count does."""
     ordered = sorted((inf if steps == "none" else int(steps), n) for steps, n in counts.items())
     half, seen = sum(counts.values()) / 2, 0
     for steps, n in ordered:

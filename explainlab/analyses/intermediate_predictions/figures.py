@@ -44,7 +44,7 @@ _DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 
 
 def class_curves(body: IntermediatePredictionsText) -> Chart:
-    """Every class's probability after each content feature of one text.
+    """Draw every class's probability after each content feature of one text.
 
     Of more than eight classes, those that are likeliest at some point are drawn beside the target; the rows hold all.
     """
@@ -77,7 +77,7 @@ def class_curves(body: IntermediatePredictionsText) -> Chart:
 
 
 def feature_changes(attribution: Attribution, palette: str = DEFAULT, theme: str = "light") -> Chart:
-    """SP-PI's scores as bars in the order of the text: what reading each feature changed in the target's logit."""
+    """Draw SP-PI's scores as bars in the order of the text: the change of the target's logit by each feature."""
     kept = [i for i, feature in enumerate(attribution.features) if not feature.special]
     names, scores = [attribution.features[i].text for i in kept], [float(attribution.scores[i]) for i in kept]
     hues = getattr(PALETTES[palette], theme)
@@ -105,7 +105,7 @@ def feature_changes(attribution: Attribution, palette: str = DEFAULT, theme: str
 
 
 def settled(body: IntermediatePredictionsData) -> Chart:
-    """How much of a text was read when its predicted class changed no more: texts by tenths, of a data set."""
+    """Return a chart of texts by the tenth of the text after which the predicted class no longer changes."""
     shares = [text.settled for text in body.texts]
     places = [math.ceil(10 * share - 1e-9) - 1 for share in shares]  # (0, 10%] is the first
     tenths = [places.count(i) for i in range(10)]
@@ -131,7 +131,7 @@ def settled(body: IntermediatePredictionsData) -> Chart:
 
 
 def masked_curves(body: IntermediatePredictionsText) -> Chart:
-    """The target's probability on the way and of the masked text after each content feature, and their distance."""
+    """Draw the target's probability after each content feature, that of the masked text, and their distance."""
     kept = [i for i, position in enumerate(body.positions) if position.masked is not None]
     target, names = body.target.label, [body.features[i].text for i in kept]
     far = distances(body.positions)
@@ -166,7 +166,7 @@ def masked_curves(body: IntermediatePredictionsText) -> Chart:
 
 
 def masked_by_position(body: IntermediatePredictionsData) -> Chart:
-    """The mean distance to the masked texts' predictions by tenths of a text, with intervals over the texts."""
+    """Draw the mean distance to the masked texts' predictions by tenths of a text, with intervals over the texts."""
     tenths: list[list[float]] = [[] for _ in range(_PARTS)]
     for text in body.texts:
         for values, tenth in zip(_in_parts([apart(position) for position in text.positions]), tenths, strict=True):
@@ -196,7 +196,7 @@ def masked_by_position(body: IntermediatePredictionsData) -> Chart:
 
 
 def _in_parts(far: Sequence[float | None]) -> list[list[float]]:
-    """The distances of a text by tenths of its content features."""
+    """Return the distances of a text by tenths of its content features."""
     known = [distance for distance in far if distance is not None]
     parts: list[list[float]] = [[] for _ in range(_PARTS)]
     for place, distance in enumerate(known):
@@ -209,7 +209,7 @@ def _content(features: Sequence[Feature]) -> list[int]:
 
 
 def _name_features(figure: go.Figure, names: Sequence[str]) -> None:
-    """The features' own words below a short text; a longer one has their numbers."""
+    """Write the features' words below a short text, and their numbers below a longer one."""
     figure.update_xaxes(range=[0.5, len(names) + 0.5], showgrid=False)
     if len(names) <= _MOST_NAMED:
         texts = [shown(shortened(spelled(name), _LONGEST) or "(nothing)") for name in names]
@@ -217,7 +217,7 @@ def _name_features(figure: go.Figure, names: Sequence[str]) -> None:
 
 
 def _settled(read: Sequence[dict[str, float]], target: str) -> str:
-    """From where on the target is what the model predicts."""
+    """Say from which feature on the model predicts the target."""
     other = [i for i, row in enumerate(read) if max(row, key=row.__getitem__) != target]
     first = other[-1] + 1 if other else 0
     if first == len(read):

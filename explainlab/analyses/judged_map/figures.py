@@ -15,7 +15,7 @@ _DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
 
 
 def perturbed(body: JudgedText | JudgedData) -> Chart:
-    """What the model says of every text behind a value: the target's probability by level, a line a metric."""
+    """Return a chart of the target's probability on every perturbed text by level, with a line for each metric."""
     metrics = body.evaluated
     figure = go.Figure(layout=layout("Share of the features selected", "Probability of the target"))
     for i, metric in enumerate(metrics):

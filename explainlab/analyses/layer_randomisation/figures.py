@@ -31,7 +31,7 @@ _RANDOM = {"cascading": "Random from the top down to", "independent": "The one r
 
 
 def rho_by_unit(body: Body, mode: Mode, absolute: bool) -> Chart:
-    """Every method's rho by the unit that is random, or down to which all are.
+    """Draw every method's rho by the unit that is random, or down to which all are.
 
     Around a line is the band of its intervals over texts, beside it a thin line a draw. Grey is where 90% of random
     maps are (the widest of all methods), dashed the rho of a method's map with the order of the text.
@@ -55,7 +55,7 @@ def rho_by_unit(body: Body, mode: Mode, absolute: bool) -> Chart:
 
 
 def _rows(body: Body, method: str, mode: Mode, absolute: bool) -> list[Survival]:
-    """The rows of a method in the order of the units."""
+    """Return the rows of a method in the order of the units."""
     return [row for row in body.rows if (row.method, row.mode, row.absolute) == (method, mode, absolute)]
 
 
@@ -80,7 +80,7 @@ def _add_controls(figure: go.Figure, body: Body, absolute: bool, units: Sequence
 def _add_method(
     figure: go.Figure, units: Sequence[str], rows: Sequence[Survival], label: str, color: str, symbol: str
 ) -> None:
-    """The line of a method, the band of its intervals (equal values have none), and a thin line for every draw."""
+    """Draw a method's line, the band of its intervals (equal values have none), and a thin line for every draw."""
     group = rows[0].method
     if any(row.low is not None for row in rows):
         known = [(unit, row) for unit, row in zip(units, rows, strict=True) if row.mean is not None]
@@ -140,13 +140,13 @@ def _charts(result: AnalysisResult[Any]) -> list[Chart]:
 def attribution_of(
     request: Request, body: RandomisationText, method: OriginalMap, scores: Sequence[float]
 ) -> Attribution:
-    """``scores`` [n_features] by ``method`` in the ``body`` that answers ``request``, as an attribution."""
+    """Return ``scores`` [n_features] by ``method`` in the ``body`` that answers ``request``, as an attribution."""
     settings = parse_spec(method.method).parameters.model_dump(mode="json") if method.id in methods() else {}
     return body.attribution(method_request(request, method.id, settings), scores, signed=method.signed)
 
 
 def _heatmaps(result: AnalysisResult[RandomisationText]) -> list[Map]:
-    """Of every method the map of the model itself, and the one with most units random."""
+    """Return for each method its map of the model itself, and its map of the model with the most random units."""
     body, maps = result.body, []
     for method in body.methods:
         drawn = [(method.label, method.scores)]

@@ -7,7 +7,6 @@ without another request.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, ClassVar
 
 import pandas as pd
@@ -17,12 +16,9 @@ from explainlab.analyses.layer_randomisation.result import Mode, OriginalMap, Ra
 from explainlab.analyses.layer_randomisation.states import MODES
 from explainlab.analyses.layer_randomisation.verdict import verdict
 from explainlab.figures.export import component_file, inert, render
-from explainlab.figures.frames import FrameToken, Record
-from explainlab.figures.heatmap import Heatmap, heatmap, number
+from explainlab.figures.heatmap import FrameToken, Heatmap, Record, heatmap, number
 from explainlab.figures.palette import DEFAULT
 from explainlab.request import Request
-
-_PAGE = Path(__file__).parent / "page"
 
 
 class DrawnMap(Record):
@@ -81,10 +77,10 @@ class UnitMorph(Record):
 
     def to_html(self) -> str:
         """A standalone page with the slider; it needs no network."""
-        script = "\n".join(component_file(name, _PAGE) for name in ("tokens.js", "unit_morph.js"))
+        script = "\n".join(component_file(name) for name in ("tokens.js", "unit_morph.js"))
         styles = ["token_heatmap", "step_morph", "steering", "unit_morph"]
         payload = self.model_dump(mode="json")
-        return render("unit_morph.html.j2", styles, _PAGE, morph=self, payload=payload, script=script)
+        return render("unit_morph.html.j2", styles, morph=self, payload=payload, script=script)
 
     def _rows(self) -> Iterator[dict[str, Any]]:
         for method in self.methods:

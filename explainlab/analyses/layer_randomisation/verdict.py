@@ -1,4 +1,4 @@
-"""What is left of rankings when the weights are random, in words."""
+"""The similarity of rankings with random weights to those of the model, in words."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from explainlab.analyses.wording import counted, joined, mean_words
 
 
 def verdict(body: RandomisationText | RandomisationData) -> str:
-    """Which methods still rank features by |score| as on the model itself, beyond random maps.
+    """Say which methods still rank features by |score| as on the model itself, more than random maps do.
 
-    Something is left of a ranking if the whole interval of its rho, or its value on a single text, is above 95% of
-    random maps; the most comes first.
+    A ranking survives if the whole interval of its rho, or its value on a single text, is above 95% of random maps; the
+    highest rho comes first.
     """
     over = f"Over {counted(body.n, 'text')}" if isinstance(body, RandomisationData) else "On this text"
     rows = [row for row in body.rows if row.absolute and row.mean is not None]
@@ -45,7 +45,7 @@ def verdict(body: RandomisationText | RandomisationData) -> str:
 
 
 def survives(row: Survival, control: Control) -> bool:
-    """Whether rho is clearly above that of random maps."""
+    """Return True if rho is clearly above the rho of random maps."""
     value = row.mean if row.low is None else row.low
     return value is not None and control.random.high is not None and value > control.random.high
 
@@ -55,7 +55,7 @@ def _words(row: Survival, control: Control) -> str:
 
 
 def _one_by_one(over: str, units: int, rows: Sequence[Survival], labels: dict[str, str]) -> str:
-    """The methods by their mean rho over the units, each random alone."""
+    """Order the methods by their mean rho over the units, each random alone."""
     means = {
         label: float(np.mean([row.mean for row in rows if row.method == name and row.mean is not None]))
         for name, label in labels.items()

@@ -1,4 +1,4 @@
-"""The share of masked texts that are told apart from training texts, by masking ratio: a line a baseline."""
+"""Charts of the share of masked texts that differ from training texts, by masking ratio: a line for each baseline."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
 
 
 def told_apart(body: MaskedDistributionData) -> Chart:
-    """A line a baseline with Wilson's intervals, from the whole texts on; grey lines for chance and shuffled texts."""
+    """Draw a line for each baseline with Wilson's intervals, from whole texts on, beside chance and shuffled texts."""
     figure = go.Figure(layout=layout("Masked share of a text's tokens", "Texts told apart"))
     rows: list[dict[str, Any]] = []
     for place, own in enumerate(body.baselines):
@@ -47,7 +47,7 @@ def told_apart(body: MaskedDistributionData) -> Chart:
     ]
     figure.update_xaxes(tickformat=".0%", range=[-0.02, 1.02])
     figure.update_yaxes(tickformat=".0%", range=[-0.03, 1.05])
-    title = f"Masked texts that are told apart from training texts, over {body.n:,} texts"
+    title = f"Masked texts that the check tells apart from training texts, over {body.n:,} texts"
     return Chart("masked-distribution", title, f"{title}. {verdict(body)}", figure, rows)
 
 

@@ -1,4 +1,4 @@
-"""Whether masked texts look like training texts to a model, in words."""
+"""The similarity of masked texts to training texts, as a model reads them, in words."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from explainlab.analyses.masked_distribution.result import MaskedDistributionDat
 from explainlab.analyses.wording import capital, counted, joined, whole_percent
 
 LEVEL = 0.05
-"""The p-value up to which a text is told apart from those of the training."""
+"""The p-value up to which a text differs from those of the training."""
 MOST = 2 * LEVEL
-"""Texts look like those of the training where not clearly more than so many are told apart."""
+"""Texts look like those of the training unless clearly more than this share of them differs."""
 NAMES = {
     "mask": "the mask token",
     "pad": "the padding token",
@@ -19,12 +19,12 @@ NAMES = {
 
 
 def looks_alike(at: RejectedAt) -> bool:
-    """Whether texts that are so masked look like those of the training."""
+    """Return True if texts with these masks look like training texts."""
     return at.low <= MOST
 
 
 def reach(own: OfBaseline) -> int | None:
-    """The highest ratio in per cent up to which texts look like those of the training; None: not at the lowest."""
+    """Return the highest ratio, in per cent, at which texts still look like training texts; None if none does."""
     found = None
     for at in own.ratios:
         if not looks_alike(at):
@@ -34,7 +34,7 @@ def reach(own: OfBaseline) -> int | None:
 
 
 def short_answer(own: OfBaseline) -> str:
-    """``yes``, ``yes, up to 60% masked`` or ``no``."""
+    """Return ``yes``, ``yes, up to 60% masked`` or ``no``."""
     most = reach(own)
     if most is None:
         return "no"
@@ -42,13 +42,13 @@ def short_answer(own: OfBaseline) -> str:
 
 
 def line(body: MaskedDistributionData | None) -> str:
-    """What a table of metrics says of the check ``body``; None: there is none yet."""
+    """Return the line about the check ``body`` under a table of metrics; None: no check exists yet."""
     answer = "not checked" if body is None else short_answer(body.baselines[0])
     return f"Masked texts look like training texts to this model: {answer}."
 
 
 def verdict(body: MaskedDistributionData) -> str:
-    """Up to which share masked texts look like training texts, what chance does, and what else may be put there."""
+    """Say up to which share masked texts look like training texts, beside chance and other baselines."""
     first, *others = body.baselines
     told = [_answer_words(first), _control_words(body)]
     by_answer: dict[str, list[str]] = {}
@@ -79,7 +79,7 @@ def _share(at: RejectedAt) -> str:
 
 
 def _control_words(body: MaskedDistributionData) -> str:
-    """What stood for the training texts, and what happens to others like them, to whole and to shuffled texts."""
+    """Name the sample of training texts, and say how the test reads similar, whole and shuffled texts."""
     stood = {
         "trained": "masked as in its training" if body.told else "unmasked, as nothing tells that its training masked",
         "none": "unmasked",

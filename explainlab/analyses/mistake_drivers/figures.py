@@ -22,7 +22,7 @@ _LONGEST = 36  # characters of a word, or a pair, beside its dots
 
 
 def drivers(body: MistakeDriversData, kind: Kind, hide_function_words: bool = False) -> Chart:
-    """The words or pairs that clearly push toward the wrong class: mean scores in wrong and in correct rows.
+    """Draw the words or pairs that clearly push toward the wrong class: mean scores in wrong and in correct rows.
 
     Drawn are the first that are not :func:`folded`, with their intervals; if all are, the first of all, and a note. The
     numbers behind the chart are of all. ``customdata`` of every dot is its place in ``body.words`` or ``body.pairs``. A
@@ -48,19 +48,19 @@ def drivers(body: MistakeDriversData, kind: Kind, hide_function_words: bool = Fa
 
 
 def places(body: MistakeDriversData, kind: Kind, hide_function_words: bool = False) -> list[int]:
-    """Where in ``body.words`` or ``body.pairs`` those are that are not :func:`folded`."""
+    """Return the indices of ``body.words`` or ``body.pairs`` that are not :func:`folded`."""
     return [i for i, driver in enumerate(drivers_of(body, kind)) if not folded(driver, hide_function_words)]
 
 
 def drivers_of(body: MistakeDriversData, kind: Kind) -> Sequence[Driver]:
-    """The words, or the pairs, of ``body``."""
+    """Return the words, or the pairs, of ``body``."""
     return body.words if kind == "words" else body.pairs
 
 
 def _add_dots(
     figure: go.Figure, name: str, values: Mapping[int, Interval], symbol: str, color: str, beside: float
 ) -> None:
-    """A dot for every mean there is, by place, so far ``beside`` its line that no interval hides another."""
+    """Draw a dot for each mean in ``values``, ``beside`` its line, so that no interval hides another."""
     known = {i: (line, value) for line, (i, value) in enumerate(values.items()) if value.mean is not None}
     bars = error_bars([value for _, value in known.values()])
     figure.add_scatter(
@@ -80,7 +80,7 @@ def _add_dots(
 
 
 def _name(driver: Driver) -> str:
-    """``words → class (rows)``."""
+    """Return ``words → class (rows)``."""
     return shown(f"{shortened(driver.name, _LONGEST)} → {driver.predicted} ({driver.rows:,})")
 
 

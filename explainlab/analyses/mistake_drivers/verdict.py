@@ -1,4 +1,4 @@
-"""What drives a model's mistakes, in words."""
+"""The words that drive a model's mistakes, in a sentence."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ MOST = 3
 
 
 def verdict(body: MistakeDriversData, least: int) -> str:
-    """The words whose scores are clearly above zero in ``least`` rows or more, content words first."""
+    """Name the words whose scores are clearly above zero in ``least`` rows or more, content words first."""
     wrong = counted(body.n_wrong, "misclassified row")
     if not body.n_wrong:
         return f"The model is right about each of the {counted(body.n_right, 'row')}: nothing drives a mistake."

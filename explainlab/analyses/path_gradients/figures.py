@@ -28,7 +28,7 @@ _MOST_ROWS, _MOST_COLUMNS = 60, 200
 
 
 def gradient_curves(body: PathGradientsText, output: str, feature: int | None = None) -> Chart:
-    """The derivative along the path at every sampled point, for each step count, in total or for one feature."""
+    """Draw the derivative along the path at every sampled point, for each step count, in total or for one feature."""
     unit = "probability" if output == "probability" else "logit"
     whose = "of the whole text" if feature is None else f"of “{spelled(body.features[feature].text)}”"
     figure = go.Figure(layout=layout(_ALPHA, f"dF/dα ({unit} per unit of α)"))
@@ -57,7 +57,7 @@ def gradient_curves(body: PathGradientsText, output: str, feature: int | None = 
 
 
 def token_strip(body: PathGradientsText, steps: int, palette: str = DEFAULT, theme: str = "light") -> Chart:
-    """One row a feature: the derivative along the path, so that a row's mean is the feature's score.
+    """Return one row a feature: the derivative along the path, so that a row's mean is the feature's score.
 
     Neighbouring points share a column where there are more than 200, the largest rows are kept where more than 60.
     """
@@ -100,7 +100,7 @@ def token_strip(body: PathGradientsText, steps: int, palette: str = DEFAULT, the
 
 
 def gradient_shares(body: PathGradientsData) -> Chart:
-    """How much of the total |dF/dα| lies in each part of the path, a line a step count: means over a data set."""
+    """Return a chart of the share of the total |dF/dα| in each part of the path; a line is the mean at a step count."""
     bins, n = body.summary.bins, body.summary.n
     middles = [(i + 0.5) / bins for i in range(bins)]
     figure = go.Figure(layout=layout(_ALPHA, "Mean share of the total |dF/dα|"))
@@ -131,7 +131,7 @@ def gradient_shares(body: PathGradientsData) -> Chart:
 def path_maps(
     request: Request, body: PathGradientsText, palette: str = DEFAULT
 ) -> tuple[list[Attribution], list[Heatmap]]:
-    """The attribution at each step count, and their heatmaps on one scale with the features marked that differ."""
+    """Return the attribution at each step count, and their heatmaps on one scale; features that differ have a mark."""
     results = []
     for path in body.paths:
         _, weights = nodes(path.rule, path.steps)
@@ -143,7 +143,7 @@ def path_maps(
 
 
 def differing(scores: Sequence[np.ndarray], top: float) -> list[int]:
-    """Features whose scores lie further apart than a tenth of the scale ``top``."""
+    """Return the features whose scores lie further apart than a tenth of the scale ``top``."""
     apart = np.ptp(np.stack(scores), axis=0)
     return np.flatnonzero(apart > DIFFERS * top).tolist() if top else []
 
@@ -157,7 +157,7 @@ def _off(body: PathGradientsText, area: float, feature: int | None) -> str:
 
 
 def _rows_kept(scores: np.ndarray, special: Sequence[bool]) -> list[int]:
-    """Features to draw, in the order of the text: no special token without a score, at most the 60 largest."""
+    """Return the features to draw, in the order of the text: no special token without a score, at most 60."""
     candidates = [i for i, flag in enumerate(special) if not flag or not math.isclose(scores[i], 0, abs_tol=1e-12)]
     largest = sorted(candidates, key=lambda i: -abs(scores[i]))[:_MOST_ROWS]
     return sorted(largest)
@@ -173,7 +173,7 @@ def _strip_notes(values: np.ndarray, kept: Sequence[int], columns: Sequence[np.n
 
 
 def _diverging(palette: str, theme: str) -> list[list[Any]]:
-    """From the hue against the target over the bare page to the hue for it."""
+    """Return a colour scale from the hue against the target over the bare page to the hue for it."""
     hues = getattr(PALETTES[palette], theme)
     clear = {
         hue: f"rgba({int(hue[1:3], 16)},{int(hue[3:5], 16)},{int(hue[5:7], 16)},0)"

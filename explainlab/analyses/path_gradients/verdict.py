@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from explainlab.analyses.groups import groups_of_intervals
 from explainlab.analyses.path_gradients.result import ShareSummary
+from explainlab.analyses.significance import groups_of_intervals
 from explainlab.analyses.wording import counted, whole_percent
 
 
 def mean_verdict(summary: ShareSummary) -> str:
-    """Over a data set, by the finest of its step counts."""
+    """Answer for a data set, by the finest of its step counts."""
     shares = list(summary.share.values())[-1]
     groups = groups_of_intervals({str(i): (share, summary.n) for i, share in enumerate(shares)})
     if summary.n > 1 and not groups.winner:
@@ -20,7 +20,7 @@ def mean_verdict(summary: ShareSummary) -> str:
 
 
 def verdict(shares: Sequence[float], whose: str = "of this text") -> str:
-    """The largest of ``shares`` of the gradient, one for each of the equal parts of the path."""
+    """Return the largest of ``shares`` of the gradient, one for each of the equal parts of the path."""
     bins, largest = len(shares), max(range(len(shares)), key=shares.__getitem__)
     part = f"from α = {largest / bins:g} to {(largest + 1) / bins:g}"
     return f"The largest part of the gradient {whose} lies {part}: {whole_percent(shares[largest])} of it."

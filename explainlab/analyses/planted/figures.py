@@ -11,7 +11,7 @@ from explainlab.figures.declared import StudyFigures
 
 
 def accuracies(body: PlantedData) -> Chart:
-    """Accuracy with the planted words and without them, with intervals; a cross marks what it must be near."""
+    """Draw accuracy with and without the planted words, with intervals; a cross marks the expected value."""
     rows = [("with the words", body.accuracy, body.best_accuracy), ("words masked", body.masked, body.chance)]
     names = [name for name, _, _ in rows]
     figure = go.Figure(layout=layout("Accuracy", "", height=180))

@@ -1,4 +1,4 @@
-"""Whether the truth about a model is known, in words: what failed, by how much, and what may be the reason."""
+"""The checks of a planted truth, in words: which failed, by how much, and possible reasons."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from explainlab.analyses.planted.result import PlantedData
 from explainlab.analyses.wording import counted, joined, quoted
 
 FROM_BEST, FROM_CHANCE = 0.02, 0.03
-"""How far the accuracies may be from the best possible, and from chance where the words are masked."""
+"""The allowed distance of the accuracies from the best possible, and from chance without the words."""
 _ROUNDING = 1e-9
 
 
 def failures(body: PlantedData) -> list[str]:
-    """What is not as it must be where the planted words alone decide."""
+    """Describe each failed check of a truth that lies in the planted words alone."""
     failed = []
     if abs(body.accuracy.mean - body.best_accuracy) > FROM_BEST + _ROUNDING:
         failed.append(
@@ -27,7 +27,7 @@ def failures(body: PlantedData) -> list[str]:
 
 
 def verdict(body: PlantedData) -> str:
-    """Whether the truth is known, and if not, what failed."""
+    """Say that the truth is known, or which check failed."""
     if not body.known:
         return f"This model has no known mechanism: {'; '.join(body.failed)}."
     return (
@@ -37,7 +37,7 @@ def verdict(body: PlantedData) -> str:
 
 
 def reasons(body: PlantedData) -> list[str]:
-    """What may have made a check fail, a sentence each."""
+    """Return possible reasons of a failed check, a sentence each."""
     told = []
     if body.unknown:
         words = joined([quoted(word) for word in body.unknown])
@@ -47,7 +47,7 @@ def reasons(body: PlantedData) -> list[str]:
         told.append(f"In {rows} the planted word was cut by the model: plant at the start of the texts.")
     low, high = body.masked.low, body.masked.high
     if abs(body.masked.mean - body.chance) > FROM_CHANCE and low <= body.chance <= high:
-        told.append(f"Of only {body.n:,} rows the accuracy may be so far from chance by chance: check on more rows.")
+        told.append(f"With only {body.n:,} rows the accuracy can be this far from chance by luck: check on more rows.")
     if body.accuracy.mean < body.best_accuracy - FROM_BEST and not (body.unknown or body.cut):
         told.append("It may not have learned the words: train it on such texts, or longer.")
     return told

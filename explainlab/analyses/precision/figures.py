@@ -1,4 +1,4 @@
-"""Charts of precision: what is kept of maps by method and number format, and of logits text by text; maps of a text."""
+"""Charts of precision: agreement of maps by method and number format, changes of logits by text; maps of a text."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _APART = 0.16
 
 
 def kept(body: Body, key: Kept) -> Chart:
-    """A line a method: a mark for each number format with its interval, and grey ones for the controls."""
+    """Draw a line a method: a mark for each number format with its interval, and grey ones for the controls."""
     labels = {own.method: own.label for own in body.methods}
     marks = _marks(body, key)
     figure = go.Figure(layout=layout(AXES[key], "", height=190 + 58 * len(labels)))
@@ -68,7 +68,7 @@ def kept(body: Body, key: Kept) -> Chart:
 
 
 def moved(body: PrecisionData) -> Chart:
-    """How far the logits of every text move, over how far the predicted class is ahead; changed predictions crossed."""
+    """Return a chart of each text's change of logits over the lead of its predicted class; crosses change class."""
     figure = go.Figure(layout=layout("Lead of the predicted class in float32 (logits)", "Largest change of a logit"))
     rows: list[dict[str, Any]] = []
     for place, own in enumerate(body.formats):
@@ -112,7 +112,7 @@ def _over(title: str, body: Body) -> str:
 
 
 def _marks(body: Body, key: Kept) -> dict[str, dict[str, Interval]]:
-    """What stands in a chart, by name: the number formats, then the controls, by method."""
+    """Return the series of a chart by name, the number formats and then the controls, each by method."""
     marks: dict[str, dict[str, Interval]] = {}
     for row in body.rows:
         marks.setdefault(row.dtype, {})[row.method] = getattr(row, key)
@@ -136,7 +136,7 @@ def _of_data(result: AnalysisResult[PrecisionData]) -> list[Chart]:
 
 
 def _maps(result: AnalysisResult[PrecisionText]) -> Iterator[Map]:
-    """Of every method the map in float32 and in each number format, on one scale, its highest scores framed."""
+    """Yield each method's map in float32 and in each number format, on one scale, with its highest scores framed."""
     body = result.body
     for own in body.methods:
         drawn = {

@@ -1,4 +1,4 @@
-"""What half precision does to explanations, in words."""
+"""The effect of half precision on explanations, in words."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from explainlab.analyses.wording import counted, interval_words, joined, mean_wo
 
 Body = PrecisionText | PrecisionData
 SAME, ALIKE = 0.99, 0.9
-"""From which rank correlation on a map is as good as the same, and is much alike."""
+"""The least rank correlations of maps that are nearly the same, and that are much alike."""
 
 
 def verdict(body: Body) -> str:
-    """What each number format does to the maps and to the model, then what such numbers are without any rounding."""
+    """Say how each number format changes maps and model, then how large such numbers are without any rounding."""
     over = f"over {counted(body.n, 'text')}" if isinstance(body, PrecisionData) else "on this text"
     told = [_format_words(body, own, "" if place else f", {over}") for place, own in enumerate(body.formats)]
     return " ".join([*told, *_controls_words(body)])
@@ -50,7 +50,7 @@ def _read(body: Body, own: FormatFacts) -> list[Read]:
 
 
 def _answer(own: FormatFacts, rows: Sequence[PrecisionRow], body: Body) -> str:
-    """Whether the maps stay, by the method whose maps stay the least."""
+    """Say whether the maps stay, by the method whose maps change the most."""
     if not rows:
         return f"{own.dtype} leaves no explanation to compare"
     changed = [row for row in rows if _mean(row) < ALIKE]
@@ -73,7 +73,7 @@ def _model_words(body: Body, row: PrecisionRow, finite: int) -> str:
 
 
 def _maps_words(body: Body, rows: Sequence[PrecisionRow]) -> str:
-    """The ranking that is kept the least, what the others keep at least, and the least kept five highest scores."""
+    """Name the least similar ranking, the lower bound of the others, and the least stable five highest scores."""
     if not rows:
         return "all scores of a map are equal, or there is none"
     least, *others = sorted(rows, key=_mean)
@@ -107,7 +107,7 @@ def _controls_words(body: Body) -> list[str]:
 
 
 def _chance(controls: Sequence[Control]) -> str:
-    """What random maps share with those of all methods: the largest means."""
+    """Say how similar random maps are to the maps of all methods: the largest means."""
     rho = max((own.rank_correlation.mean or 0.0 for own in controls), key=abs)
     tops = [own.top_5.mean for own in controls if own.top_5.mean is not None]
     kept = f", with {whole_percent(max(tops))} of the five highest scores" if tops else ""
@@ -119,7 +119,7 @@ def _mean(row: PrecisionRow) -> float:
 
 
 def _floor(value: float) -> str:
-    """With three digits, and never more than it is."""
+    """Return the number rounded down to three digits."""
     return f"{math.floor(1000 * value) / 1000:.3f}"
 
 

@@ -51,7 +51,7 @@ STATUSES: dict[NodeStatus, tuple[str, str]] = {
 _FILLS = ("rgba(0,0,0,0)", COLORS[4], BLUE, RED, GREY)
 """The colours of their cells, in the same order."""
 _JUDGED = {"below random": "", "above random": "-open-dot", "not told apart": "-open", None: "-open"}
-"""What the symbol of a point gets that is compared with random words."""
+"""The suffix of a point's symbol by its judgement beside random words."""
 _PARTS = {"training": BLUE, "importance": COLORS[4]}
 _MINUTE, _HOUR = 120, 7200
 _MARGIN = 0.03
@@ -59,7 +59,7 @@ _MARGIN = 0.03
 
 
 def curves(body: RoarData, recursive: bool) -> Chart:
-    """Performance by how much is masked, a line a measure; around it the band of the intervals over seeds.
+    """Draw performance by the masked share, a line for each measure with the band of its intervals over seeds.
 
     Random words are dashed and grey, the lower bound (all masked) is dotted. Filled points are below random words by
     their intervals, open ones are not; those with a dot are above. A ring marks a leak.
@@ -86,7 +86,7 @@ def curves(body: RoarData, recursive: bool) -> Chart:
 
 
 def faithfulness(body: RoarData) -> Chart:
-    """The faithfulness of each measure over the whole area, with its interval over seeds; 0 is random words."""
+    """Draw the faithfulness of each measure over the whole area, with its interval over seeds; 0 is random words."""
     rows = whole_areas(body)
     names = [fact.name for fact in body.measures if any(row.measure == fact.name for row in rows)]
     labels, several = labels_of(body), len(body.recursive) > 1
@@ -128,7 +128,7 @@ def faithfulness(body: RoarData) -> Chart:
 
 
 def sparsity(body: RoarData, of: str) -> Chart:
-    """How much of a text's importance its most important tokens hold: ``of`` the first ``tokens`` or ``percents``."""
+    """Return a chart of the share of importance in the most important tokens; ``of``: ``tokens`` or ``percents``."""
     labels = labels_of(body)
     styles = color_symbols([row.measure for row in body.sparsity], RANDOM)
     by_count = of == "tokens"
@@ -161,7 +161,7 @@ def sparsity(body: RoarData, of: str) -> Chart:
 
 
 def models(body: RoarData, measure: str, recursive: bool) -> Chart:
-    """The models of a measure: a row a seed, a column a ratio, with a sign for what became of each."""
+    """Draw the models of a measure: a row a seed, a column a ratio, with a sign for what became of each."""
     nodes = [node for node in body.nodes if (node.measure, node.recursive) == (measure, recursive)]
     title = series_name(body, measure, recursive)
     counts = {status: sum(node.status == status for node in nodes) for status in STATUSES}
@@ -173,7 +173,7 @@ def models(body: RoarData, measure: str, recursive: bool) -> Chart:
 
 
 def costs(body: RoarData) -> Chart:
-    """The time that the models of each measure took: training, and asking the measure."""
+    """Draw the time that the models of each measure took: training, and asking the measure."""
     names = [series_name(body, cost.measure, cost.recursive) for cost in body.costs]
     whole = max((cost.training + cost.importance for cost in body.costs), default=0.0)
     unit, seconds = time_unit(whole)
@@ -195,12 +195,12 @@ def costs(body: RoarData) -> Chart:
 
 
 def time_unit(seconds: float) -> tuple[str, int]:
-    """The unit of an axis up to so many ``seconds``, and how many seconds it has."""
+    """Return the unit of an axis that ends at ``seconds``, and the seconds in one unit."""
     return ("Seconds", 1) if seconds < _MINUTE else ("Minutes", 60) if seconds < _HOUR else ("Hours", 3600)
 
 
 def all_models(body: RoarData) -> list[Chart]:
-    """The matrices of every measure and kind that has models, the shared ones of random words first."""
+    """Draw the matrices of every measure and kind that has models, the shared ones of random words first."""
     keys = dict.fromkeys((node.measure, node.recursive) for node in body.nodes)
     return [models(body, *key) for key in sorted(keys, key=lambda key: not is_random(body, key[0]))]
 
@@ -209,13 +209,13 @@ def all_models(body: RoarData) -> list[Chart]:
 
 
 def _line(body: RoarData, measure: str, recursive: bool) -> list[CurvePoint]:
-    """The points of a measure, by rising ratio; random words have one line for both kinds."""
+    """Return the points of a measure, by rising ratio; random words have one line for both kinds."""
     kind = recursive and not is_random(body, measure)
     return [point for point in body.curves if (point.measure, point.recursive) == (measure, kind)]
 
 
 def _places(body: RoarData) -> list[int]:
-    """Where the ratios are on the x axis; counts stand at equal distances, as their last is of any length."""
+    """Return the places of the ratios on the x axis; counts have equal distances, as the last one has any length."""
     return list(range(len(body.ratios))) if body.counted else body.ratios
 
 
@@ -224,14 +224,14 @@ def _ticks(body: RoarData) -> list[str]:
 
 
 def _range(body: RoarData) -> list[float]:
-    """The range of the performance, the same for both kinds; from 0 to 1 where nothing is known."""
+    """Return the range of the performance, the same for both kinds; from 0 to 1 where nothing is known."""
     points = [*body.curves, body.performance, body.lower_bound]
     ends = [end for point in points for end in (point.mean, point.low, point.high) if end is not None]
     return [min(ends) - _MARGIN, max(ends) + _MARGIN] if ends else [0.0, 1.0]
 
 
 def _add_bound(figure: go.Figure, body: RoarData) -> None:
-    """The performance with all tokens masked."""
+    """Draw the performance with all tokens masked."""
     if body.lower_bound.mean is None:
         return
     figure.add_scatter(
@@ -267,7 +267,7 @@ def _add_line(figure: go.Figure, body: RoarData, measure: str, recursive: bool, 
 
 
 def _runs(points: Sequence[CurvePoint]) -> list[list[CurvePoint]]:
-    """The stretches of ``points`` that have means, with equal ends where there is no interval; none without any."""
+    """Return the stretches of ``points`` with means, and their intervals (equal ends without one)."""
     runs: list[list[CurvePoint]] = [[]]
     for point in points:
         if point.mean is None:
@@ -280,7 +280,7 @@ def _runs(points: Sequence[CurvePoint]) -> list[list[CurvePoint]]:
 
 
 def _add_leaks(figure: go.Figure, body: RoarData, recursive: bool) -> None:
-    """A ring around each point to which the performance rises."""
+    """Draw a ring around each point to which the performance rises."""
     means = {(point.measure, point.recursive, point.ratio): point.mean for point in body.curves}
     place = dict(zip(body.ratios, _places(body), strict=True))
     leaks = [leak for leak in body.leakage if leak.recursive == recursive]
@@ -330,7 +330,7 @@ def _seeds(values: Sequence[float | None]) -> dict[str, float | None]:
 
 
 def _cells(body: RoarData, nodes: Sequence[NodeFacts]) -> go.Figure:
-    """A coloured cell with a sign for each of ``nodes``."""
+    """Return a coloured cell with a sign for each of ``nodes``."""
     ratios = sorted({node.ratio for node in nodes}, key=body.ratios.index)
     places = [(body.seeds.index(node.seed), ratios.index(node.ratio)) for node in nodes]
     values: list[list[float | None]] = [[None] * len(ratios) for _ in body.seeds]
@@ -357,7 +357,7 @@ def _cells(body: RoarData, nodes: Sequence[NodeFacts]) -> go.Figure:
 
 
 def _node_words(body: RoarData, node: NodeFacts) -> str:
-    """A model in a sentence."""
+    """Describe a model in a sentence."""
     facts = [f"{ratio_words(body, node.ratio)} masked, seed {node.seed}: {STATUSES[node.status][1]}"]
     if node.performance is not None:
         facts.append(f"{METRICS[body.metric]} {node.performance:.3f}")

@@ -6,7 +6,6 @@ The page goes through texts and ratios without another request.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, ClassVar
 
 import pandas as pd
@@ -14,9 +13,7 @@ import pandas as pd
 from explainlab.analyses.roar.result import MaskedBy, RoarData, RoarText
 from explainlab.analyses.roar.verdict import is_random, ratio_words, series_name
 from explainlab.figures.export import component_file, inert, render
-from explainlab.figures.frames import Record
-
-_PAGE = Path(__file__).parent / "page"
+from explainlab.figures.heatmap import Record
 
 
 class Piece(Record):
@@ -69,9 +66,9 @@ class MaskedTexts(Record):
 
     def to_html(self) -> str:
         """A standalone page with the slider; it needs no network."""
-        script = "\n".join(component_file(name, _PAGE) for name in ("tokens.js", "masked_texts.js"))
+        script = "\n".join(component_file(name) for name in ("tokens.js", "masked_texts.js"))
         styles, payload = ["step_morph", "steering", "masked_texts"], self.model_dump(mode="json")
-        return render("masked_texts.html.j2", styles, _PAGE, payload=payload, script=script)
+        return render("masked_texts.html.j2", styles, payload=payload, script=script)
 
     def _rows(self) -> Iterator[dict[str, Any]]:
         for text in self.texts:

@@ -1,7 +1,7 @@
-"""What retraining tells of each measure, in words: faithful to a degree, not shown to be, or worse than random words.
+"""The judgement of retraining on each measure, in words: faithful to a degree, not shown to be, or worse than random.
 
-The judgement is that of the paper, over the whole area. Words that say the same may stand in for masked ones: so by
-ROAR no difference to random words tells nothing, while Recursive ROAR asks the measure for these as well.
+The rule is that of the paper, over the whole area. Words with the same meaning may stand in for masked ones: so by ROAR
+no difference to random words proves nothing, while Recursive ROAR asks the measure for these words as well.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from explainlab.analyses.groups import groups_of_intervals
 from explainlab.analyses.records import Interval
 from explainlab.analyses.roar.judging import known_seeds
 from explainlab.analyses.roar.result import Estimated, Faithfulness, RoarData
+from explainlab.analyses.significance import groups_of_intervals
 from explainlab.analyses.summary import spelled, table
 from explainlab.analyses.wording import capital, counted, joined, mean_words
 
@@ -27,13 +27,13 @@ def verdict(body: RoarData) -> str:
 
 
 def overview(body: RoarData) -> str:
-    """The answer in a line for each kind: which measures are faithful to a degree, and which are not."""
+    """Say in a line for each kind which measures are faithful to a degree, and which are not."""
     told = [_overview(body, kind) for kind in body.recursive]
     return " ".join([*missing(body), *filter(None, told)]) or "Nothing is known yet."
 
 
 def missing(body: RoarData) -> list[str]:
-    """That models are not made yet, or cannot be; nothing where all are there."""
+    """Say which models are missing, not made yet or impossible to make; nothing if all exist."""
     told = []
     if body.unfinished:
         told.append(f"Unfinished: {counted(body.unfinished, 'model')} of {len(body.nodes):,} still to be made.")
@@ -45,7 +45,7 @@ def missing(body: RoarData) -> list[str]:
 
 
 def measure_sentences(body: RoarData) -> list[str]:
-    """One sentence for each measure, by Recursive ROAR and by ROAR, in the order in which they were asked."""
+    """Return a sentence for each measure, in the order of the request, by Recursive ROAR and by ROAR."""
     return [_sentence(body, row) for row in whole_areas(body)]
 
 
@@ -54,12 +54,12 @@ def closing(body: RoarData) -> list[str]:
     told = [_told_apart(body, kind) for kind in body.recursive]
     told.append(_leaks(body))
     if len(body.seeds) < _FEWEST:
-        told.append("No interval: fewer than three seeds, so no measure is told apart from random words.")
+        told.append("No interval: fewer than three seeds cannot tell a measure apart from random words.")
     return [words for words in told if words]
 
 
 def whole_areas(body: RoarData) -> list[Faithfulness]:
-    """The faithfulness over all ratios: one row a measure and kind, Recursive ROAR first."""
+    """Return the faithfulness over all ratios: one row a measure and kind, Recursive ROAR first."""
     last = max((row.upto for row in body.faithfulness), default=0)
     rows = {(row.measure, row.recursive): row for row in body.faithfulness if row.upto == last}
     asked = [(measure.name, kind) for kind in body.recursive for measure in body.measures if not measure.random]
@@ -67,35 +67,35 @@ def whole_areas(body: RoarData) -> list[Faithfulness]:
 
 
 def labels_of(body: RoarData) -> dict[str, str]:
-    """The labels of the measures by their names."""
+    """Return the labels of the measures by their names."""
     return {measure.name: measure.label for measure in body.measures}
 
 
 def series_name(body: RoarData, measure: str, recursive: bool) -> str:
-    """The label of a measure, with the kind where there are two."""
+    """Return the label of a measure, with the kind where there are two."""
     label = labels_of(body)[measure]
     return f"{label}, {kind_name(recursive)}" if len(body.recursive) > 1 and not is_random(body, measure) else label
 
 
 def is_random(body: RoarData, measure: str) -> bool:
-    """Whether ``measure`` is the control."""
+    """Return True if ``measure`` is the control."""
     return any(fact.random for fact in body.measures if fact.name == measure)
 
 
 def kind_name(recursive: bool) -> str:
-    """What readers call the kind of masking."""
+    """Return the name of a kind of masking."""
     return "Recursive ROAR" if recursive else "ROAR"
 
 
 def ratio_words(body: RoarData, ratio: int) -> str:
-    """``30%``, ``3 tokens``, or ``all tokens`` for the last one."""
+    """Return ``30%``, ``3 tokens``, or ``all tokens`` for the last one."""
     if ratio == body.ratios[-1]:
         return "all tokens"
     return counted(ratio, "token") if body.counted else f"{ratio}%"
 
 
 def judged(row: Faithfulness) -> str:
-    """The verdict of ``row`` in the paper's sense, in a few words."""
+    """Return the verdict of ``row`` in the paper's sense, in a few words."""
     if row.verdict is None:
         return "not judged"
     if row.verdict == "not told apart":
@@ -104,12 +104,12 @@ def judged(row: Faithfulness) -> str:
 
 
 def estimate_words(value: Estimated) -> str:
-    """``0.312 (0.250 to 0.375)``, without an interval only the mean, or ``not known yet``."""
+    """Return ``0.312 (0.250 to 0.375)``, without an interval only the mean, or ``not known yet``."""
     return "not known yet" if value.mean is None else mean_words(as_estimate(value))
 
 
 def as_estimate(value: Estimated) -> Interval:
-    """The mean over seeds as other analyses write theirs."""
+    """Return the mean over seeds as other analyses write theirs."""
     return Interval(mean=value.mean, low=value.low, high=value.high)
 
 
@@ -155,7 +155,7 @@ def _told_apart(body: RoarData, recursive: bool) -> str:
 
 
 def _leaks(body: RoarData) -> str:
-    """Where the performance rises as more is masked; empty where it does nowhere."""
+    """Say where the performance rises with more masks; empty if it never does."""
     if not body.leakage:
         return ""
     labels, several = labels_of(body), len(body.recursive) > 1
@@ -171,7 +171,7 @@ def _leaks(body: RoarData) -> str:
 
 
 def lines(body: RoarData) -> list[str]:
-    """The numbers as tables for the command line: performance, faithfulness, sparsity, leaks, lengths and costs."""
+    """Return the numbers as tables for a command: performance, faithfulness, sparsity, leaks, lengths, costs."""
     sections = {
         f"{capital(METRICS[body.metric])} by what is masked": _performance(body),
         "Faithfulness": _faithfulness(body),
@@ -192,13 +192,13 @@ def lines(body: RoarData) -> list[str]:
 
 
 def weights_words(body: RoarData) -> str:
-    """Where the weights of models stay; empty where they do not."""
+    """Name the folder of the models' weights; empty if the run deletes them."""
     folders = {Path(node.weights).parent for node in body.nodes if node.weights}
     return f"The weights of each model are a directory in {folders.pop()}." if folders else ""
 
 
 def _performance(body: RoarData) -> list[dict[str, Any]]:
-    """A row a ratio, a column a measure and kind."""
+    """Return a row for each ratio, with a column for each measure and kind."""
     rows: dict[int, dict[str, Any]] = {ratio: {"masked": ratio_words(body, ratio)} for ratio in body.ratios}
     for point in body.curves:
         rows[point.ratio][_column(body, point.measure, point.recursive)] = spelled(as_estimate(point))
@@ -224,7 +224,7 @@ def _faithfulness(body: RoarData) -> list[dict[str, Any]]:
 
 
 def _sparsity(body: RoarData) -> list[dict[str, Any]]:
-    """The shares of the first tokens (1, 3, 10) and of the first per cents (10, 30, 50) of each measure."""
+    """Return the shares of the first tokens (1, 3, 10) and of the first per cents (10, 30, 50) of each measure."""
     return [
         {
             "measure": row.measure,

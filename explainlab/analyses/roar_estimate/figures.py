@@ -13,7 +13,7 @@ from explainlab.figures.declared import StudyFigures
 
 
 def time(body: RoarEstimate) -> Chart:
-    """What the training of all models takes, and what each measure takes on them."""
+    """Return a chart of the time to train all models, and of the time that each measure needs on them."""
     parts = {"Training": body.training, **{own.label: own.seconds for own in body.measures}}
     unit, seconds = time_unit(max(parts.values()))
     figure = go.Figure(layout=layout(unit, "", height=110 + 40 * len(parts)))

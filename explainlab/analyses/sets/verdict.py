@@ -1,14 +1,14 @@
-"""What a set of studies says in words, from the headline numbers of its cells."""
+"""The answer of a set of studies in words, from the headline numbers of its cells."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from explainlab.analyses.groups import Groups, groups_of, groups_of_intervals
 from explainlab.analyses.numbers import Measure, Number
 from explainlab.analyses.registry import get_analysis
 from explainlab.analyses.sets.records import Mean, SetCell, StudySet
+from explainlab.analyses.significance import Groups, groups_of, groups_of_intervals
 from explainlab.analyses.wording import counted, joined
 
 
@@ -27,19 +27,19 @@ def overview(studies: StudySet, measure: str = "") -> str:
 
 
 def points(studies: StudySet) -> list[str]:
-    """The numbers behind it: the sentence for every measure, and the answer of every cell."""
+    """Return the numbers behind the answer: a sentence for every measure, and the answer of every cell."""
     cells = [f"{cell.model.name} on {cell.data_name}: {_answer(cell)}" for cell in studies.cells]
     return [*(overview(studies, measure) for measure in studies.measures), *cells]
 
 
 def none_done(studies: StudySet) -> str:
-    """That there is no result, or none yet."""
+    """Say that there is no result, or none yet."""
     yet = " yet" if any(cell.status == "waiting" for cell in studies.cells) else ""
     return f"None of {counted(len(studies.cells), 'cell')} has a result{yet}."
 
 
 def cells_words(studies: StudySet) -> str:
-    """``3 of 4 cells (2 models × 2 data sets)``: how many have a result."""
+    """Return the number of cells with a result, as ``3 of 4 cells (2 models × 2 data sets)``."""
     models = len({cell.model.id for cell in studies.cells})
     done = "" if len(studies.done) == len(studies.cells) else f"{len(studies.done)} of "
     grid = f"{counted(models, 'model')} × {counted(len(studies.data), 'data set')}"
@@ -47,7 +47,7 @@ def cells_words(studies: StudySet) -> str:
 
 
 def inside(label: str) -> str:
-    """``label`` within a sentence; an abbreviation stays in capitals."""
+    """Return ``label`` within a sentence; an abbreviation stays in capitals."""
     return label[:1].lower() + label[1:] if label[1:2].islower() else label
 
 

@@ -1,4 +1,4 @@
-"""Charts of attacks by near words: what they changed on average and text by text; maps before and after."""
+"""Charts of attacks by near words: changes on average and text by text; maps before and after."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from explainlab.request import Request
 
 
 def changed(body: SubstitutionText | SubstitutionData) -> Chart:
-    """Every measure, a mark an objective, with its interval over texts."""
+    """Draw every measure, a mark an objective, with its interval over texts."""
     figure = go.Figure(layout=layout("Mean change", "", height=160 + 50 * len(MEASURES)))
     for place, row in enumerate(body.rows):
         means = [getattr(row, key) for key in MEASURES]
@@ -61,7 +61,7 @@ def changed(body: SubstitutionText | SubstitutionData) -> Chart:
 
 
 def by_text(body: SubstitutionData) -> Chart:
-    """The share taken from the top features over the change of the probability, a point a text and objective."""
+    """Draw the share taken from the top features over the change of the probability, a point a text and objective."""
     figure = go.Figure(layout=layout("|Probability Change|", "Top-k Sum Change"))
     rows: list[dict[str, Any]] = []
     for place, row in enumerate(body.rows):
@@ -93,9 +93,9 @@ def _data_charts(result: AnalysisResult[SubstitutionData]) -> list[Chart]:
 
 
 def _heatmaps(result: AnalysisResult[SubstitutionText]) -> Iterator[Map]:
-    """Of every attack the text before and after it, as shares on one scale, the replaced words marked in both.
+    """Yield the text before and after each attack, as shares on one scale, with a mark on replaced words.
 
-    Attacks with the same end are drawn once. The top features are framed.
+    Attacks with the same end share one map. The top features are framed.
     """
     body, k = result.body, len(result.body.original.listed)
     chosen = parse_spec(body.method)
@@ -119,7 +119,7 @@ def _heatmaps(result: AnalysisResult[SubstitutionText]) -> Iterator[Map]:
 
 
 def _ends(body: SubstitutionText) -> dict[str, SubstitutedText]:
-    """The texts that the attacks end with, each once, by their objectives."""
+    """Return the final texts of the attacks, each once, by their objectives."""
     ends: dict[tuple[str, str | None], list[SubstitutedText]] = {}
     for text in body.texts:
         ends.setdefault((text.text, text.text_pair), []).append(text)
@@ -127,7 +127,7 @@ def _ends(body: SubstitutionText) -> dict[str, SubstitutedText]:
 
 
 def _marks(text: SubstitutedText, words: Callable[[ReplacedWord], str]) -> dict[int, str]:
-    """What is said of every feature in which a word was replaced."""
+    """Return a remark for each feature in which an attack replaced a word."""
     by_feature: dict[int, list[str]] = {}
     for word in text.replaced:
         by_feature.setdefault(word.feature, []).append(words(word))
@@ -135,7 +135,7 @@ def _marks(text: SubstitutedText, words: Callable[[ReplacedWord], str]) -> dict[
 
 
 def _after(body: SubstitutionText, text: SubstitutedText, request: Request) -> Attribution:
-    """The map of the text with its near words, whose features stand where longer or shorter words have moved them."""
+    """Return the map of the text with its near words, each feature at its place after the replacements."""
     parts, moved = (text.text, text.text_pair or ""), [0, 0]
     grown = Counter[int]()
     for word in text.replaced:

@@ -1,4 +1,4 @@
-"""Whether near words drive a method's map away, in words."""
+"""The effect of near words on a method's map, in words."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from explainlab.analyses.wording import counted, interval_words, joined, quoted,
 
 
 def text_verdict(body: SubstitutionText) -> str:
-    """What was replaced in one text, and what became of the map."""
+    """Name the replaced words of one text, and say how its map changed."""
     if body.original.left_out:
         return not_attacked(body, body.original)
     own = body.texts[-1]
@@ -27,7 +27,7 @@ def text_verdict(body: SubstitutionText) -> str:
 
 
 def data_verdict(body: SubstitutionData) -> str:
-    """What the attacks did on average; constrained ones if there are any."""
+    """Say how the attacks changed maps on average; the constrained attacks if the run has any."""
     row = body.rows[-1]
     if not row.n:
         return f"None of {counted(body.left_out, 'text')} was attacked: {body.originals[0].left_out}."

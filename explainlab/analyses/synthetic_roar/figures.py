@@ -14,7 +14,7 @@ _DASHES = ("dot", "dash", "solid", "longdash")
 
 
 def shown_draw(body: SyntheticRoarData) -> int:
-    """The place of the first draw in which ROAR and Recursive ROAR differ: in what they find, else in accuracy."""
+    """Return the index of the first draw in which ROAR and Recursive ROAR differ in findings, else in accuracy."""
     for part in ("found", "accuracies"):
         for place, draw in enumerate(body.draws):
             if getattr(draw, part)["roar"] != getattr(draw, part)["recursive_roar"]:
@@ -23,7 +23,7 @@ def shown_draw(body: SyntheticRoarData) -> int:
 
 
 def curves(body: SyntheticRoarData, place: int | None = None) -> Chart:
-    """The accuracy of each order against the number of masked features, for the draw at this ``place``.
+    """Draw the accuracy of each order against the number of masked features, for the draw at this ``place``.
 
     Without a ``place`` it is that of :func:`shown_draw`. Raises :class:`IndexError` for a place without a draw.
     """
@@ -54,7 +54,7 @@ def curves(body: SyntheticRoarData, place: int | None = None) -> Chart:
 
 
 def shares(body: SyntheticRoarData) -> Chart:
-    """The share of draws in which each order masks the informative features first, with Wilson's intervals."""
+    """Draw the share of draws in which each order masks the informative features first, with Wilson's intervals."""
     figure = go.Figure(layout=layout("Share of draws", "", height=240))
     figure.add_scatter(
         x=[share.mean for share in body.shares],
@@ -79,7 +79,7 @@ def _name(feature: int) -> str:
 
 
 def _told(draw: Draw) -> str:
-    """The accuracy of each order once as many features are masked as are informative."""
+    """Return the accuracy of each order once as many features are masked as are informative."""
     parts = [f"{label} {draw.accuracies[order][INFORMATIVE]:.1%}" for order, label in LABELS.items()]
     return f"with {INFORMATIVE} masked {', '.join(parts)}"
 

@@ -1,14 +1,14 @@
-"""What the draws say about ROAR and Recursive ROAR, in words."""
+"""The result of the draws for ROAR and Recursive ROAR, in words."""
 
 from __future__ import annotations
 
-from explainlab.analyses.groups import groups_of
+from explainlab.analyses.significance import groups_of
 from explainlab.analyses.synthetic_roar.result import LABELS, OrderShare, SyntheticRoarData
 from explainlab.analyses.wording import counted, whole_percent
 
 
 def verdict(body: SyntheticRoarData) -> str:
-    """How often each finds the informative features, whether that differs, and what it costs the model."""
+    """Say how often each finds the informative features, whether that differs, and the cost for the model."""
     recursive, plain = body.share("recursive_roar"), body.share("roar")
     found = {LABELS[own.order]: [float(draw.found[own.order]) for draw in body.draws] for own in (recursive, plain)}
     groups = groups_of(found)

@@ -19,11 +19,11 @@ from explainlab.figures.declared import StudyFigures
 _NARROW = 10
 """Characters in a line of an answer's name."""
 _SPREAD = 0.3
-"""How far the points of the measures at one answer lie apart in all."""
+"""The distance between the outer points of the measures at one answer."""
 
 
 def ranks(body: ThreeAnswersData) -> Chart:
-    """The rank of each measure by each answer with its interval, joined by a line a measure; 1 is the best.
+    """Draw the rank of each measure by each answer with its interval, joined by a line a measure; 1 is the best.
 
     Random words are grey and dashed.
     """
@@ -63,7 +63,7 @@ def ranks(body: ThreeAnswersData) -> Chart:
 
 
 def agreement(body: ThreeAnswersData) -> Chart:
-    """Kendall's tau of each pair of answers with its interval; filled where that does not hold 0."""
+    """Draw Kendall's tau of each pair of answers with its interval; a mark is open if its interval holds 0."""
     figure = go.Figure(layout=layout("Kendall's tau", "", height=110 + 56 * len(body.taus)))
     figure.add_vline(x=0, line={"color": GREY, "width": 1.5, "dash": "dash"})
     apart = [judged(tau) in ("alike", "opposite") for tau in body.taus]

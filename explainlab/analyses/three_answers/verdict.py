@@ -1,4 +1,4 @@
-"""Whether three answers rank the measures alike, in words."""
+"""The agreement of three answers on the rank of the measures, in words."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NAMES: dict[Answer, str] = {
     "roar": "Recursive ROAR",
 }
 SHORT: dict[Answer, str] = {"plain": "plain model", "masked": "masked model", "roar": "Recursive ROAR"}
-"""What they are called where there is little room."""
+"""The short names of the answers."""
 Judged = Literal["alike", "opposite", "not shown", "not known"]
 _JUDGED: dict[Judged, str] = {
     "alike": "Alike",
@@ -28,7 +28,7 @@ _JUDGED: dict[Judged, str] = {
 
 
 def judged(tau: Agreed) -> Judged:
-    """Whether the interval of ``tau`` lies above 0, below 0, or holds it; ``not shown`` without an interval too."""
+    """Return the place of 0 beside the interval of ``tau``: below, above or in it (``not shown``: also no interval)."""
     if tau.mean is None:
         return "not known"
     if tau.low is None or tau.high is None or tau.low <= 0 <= tau.high:
@@ -37,7 +37,7 @@ def judged(tau: Agreed) -> Judged:
 
 
 def verdict(body: ThreeAnswersData) -> str:
-    """The answer: whether all three rank the measures alike, with tau of each pair, and what limits it."""
+    """Say whether all three rank the measures alike, with tau of each pair, and name the limits of the answer."""
     found = {judged(tau) for tau in body.taus}
     ranked = f"the {counted(len(body.measures), 'measure')}"
     if "not known" in found:
@@ -50,7 +50,7 @@ def verdict(body: ThreeAnswersData) -> str:
 
 
 def limits(body: ThreeAnswersData) -> list[str]:
-    """What the answer cannot tell: without models, with few seeds."""
+    """Return the limits of the answer: missing models, few seeds."""
     told = []
     if body.unknown:
         told.append(f"{counted(body.unknown, 'model')} of the grid could not be made.")
@@ -62,22 +62,22 @@ def limits(body: ThreeAnswersData) -> list[str]:
 
 
 def pair_name(tau: Agreed) -> str:
-    """The two answers of ``tau``."""
+    """Return the names of the two answers of ``tau``."""
     return f"{NAMES[tau.first]} and {NAMES[tau.second]}"
 
 
 def rank_words(rank: Interval) -> str:
-    """``2 (1 to 3)``, ``2`` without an interval, or ``none``."""
+    """Return ``2 (1 to 3)``, ``2`` without an interval, or ``none``."""
     return "none" if rank.mean is None else mean_words(rank, "g")
 
 
 def tau_words(tau: Agreed) -> str:
-    """``0.80 (0.60 to 1.00)``, ``0.80`` without an interval, or ``not known``."""
+    """Return ``0.80 (0.60 to 1.00)``, ``0.80`` without an interval, or ``not known``."""
     return "not known" if tau.mean is None else mean_words(tau, ".2f")
 
 
 def lines(body: ThreeAnswersData) -> list[str]:
-    """For the command line: every measure by every answer, tau of every pair, and the performance of the models."""
+    """Return lines for a command: every measure by every answer, tau of every pair, and the models' performance."""
     taus = [{"answers": pair_name(tau), "tau": spelled(tau), "ranked": judged(tau)} for tau in body.taus]
     return [
         f"erasure: {body.erasure_label}, {'higher' if body.higher_is_better else 'lower'} is better; n = {body.n}",
@@ -90,7 +90,7 @@ def lines(body: ThreeAnswersData) -> list[str]:
 
 
 def rows(body: ThreeAnswersData) -> list[dict[str, str]]:
-    """A row a measure: its value and its rank by each answer."""
+    """Return a row for each measure: its value and its rank by each answer."""
     places = {(place.measure, place.answer): place for place in body.places}
     told = []
     for fact in body.measures:
@@ -104,13 +104,13 @@ def rows(body: ThreeAnswersData) -> list[dict[str, str]]:
 
 
 def performance_words(body: ThreeAnswersData) -> str:
-    """How well the two models read whole texts."""
+    """Say how well the two models read whole texts."""
     plain, masked = (mean_words(as_estimate(own)) for own in (body.plain, body.masked))
     return f"{METRICS[body.metric]} of whole texts: the plain model {plain}, the masked model {masked}"
 
 
 def _by_tau(body: ThreeAnswersData) -> list[str]:
-    """A sentence for all pairs that are judged in the same way."""
+    """Return a sentence for all pairs with the same judgement."""
     sentences: list[str] = []
     for kind, words in _JUDGED.items():
         pairs = [_pair(tau) for tau in body.taus if judged(tau) == kind]

@@ -16,7 +16,7 @@ _MARGIN = 0.05
 
 
 def loss(models: list[Made]) -> Chart:
-    """The mean loss of the texts in each epoch, a line a model."""
+    """Draw the mean loss of the texts in each epoch, a line a model."""
     rows = [
         {"model": made.model.id, "seed": made.model.seed, "epoch": epoch.epoch, "loss": epoch.loss}
         for made in models
@@ -28,7 +28,7 @@ def loss(models: list[Made]) -> Chart:
 
 
 def validation(models: list[Made]) -> Chart:
-    """The accuracy on validation data after each epoch, a line a model."""
+    """Draw the accuracy on validation data after each epoch, a line a model."""
     rows = [
         {"model": made.model.id, "seed": made.model.seed, "epoch": epoch.epoch, "accuracy": epoch.validation}
         | ({} if epoch.masked is None else {"masked": epoch.masked})

@@ -1,4 +1,4 @@
-"""What became of a training, in words: how well a made model reads texts that it did not learn from."""
+"""The result of a training in words: how well a made model reads texts that it did not learn from."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _DECIDES = {"base", "data", "columns", "classes", "validation_data", "rows", "va
 
 
 def validated(card: MadeModel) -> Made:
-    """The model of ``card`` with the accuracy on its validation data, if it had any."""
+    """Return the model of ``card`` with the accuracy on its validation data, if it had any."""
     best, n = card.epochs[card.best_epoch - 1].validation, card.validation_rows
     if best is None:
         return Made(model=card, accuracy=None, measured_on=None)
@@ -26,7 +26,7 @@ def validated(card: MadeModel) -> Made:
 
 
 def sentence(made: Made, name: str) -> str:
-    """How well the model called ``name`` reads, and which epoch was kept."""
+    """Say how well the model called ``name`` reads, and which epoch its files have."""
     card, accuracy = made.model, made.accuracy
     epochs = counted(len(card.epochs), "epoch")
     if accuracy is None:
@@ -37,7 +37,7 @@ def sentence(made: Made, name: str) -> str:
 
 
 def overview(models: Sequence[Made]) -> str:
-    """The answer for one model, or for several that differ in their seed: their mean."""
+    """Return the answer for one model, or for several that differ in their seed: their mean."""
     if len(models) == 1:
         return sentence(models[0], "The model")
     mean = mean_accuracy(models)
@@ -48,13 +48,13 @@ def overview(models: Sequence[Made]) -> str:
 
 
 def mean_accuracy(models: Sequence[Made]) -> Interval | None:
-    """The mean accuracy over models, bootstrapped over them; None where one was not measured."""
+    """Return the mean accuracy over models, bootstrapped over them; None where one was not measured."""
     accuracies = [made.accuracy.mean for made in models if made.accuracy is not None]
     return interval(accuracies) if len(accuracies) == len(models) else None
 
 
 def masked_words(card: MadeModel) -> str:
-    """How well the model of ``card`` reads masked texts; empty unless it was trained and validated on such."""
+    """Say how well the model of ``card`` reads masked texts; empty unless its training had such texts."""
     masked = card.epochs[card.best_epoch - 1].masked
     if masked is None:
         return ""
@@ -65,9 +65,9 @@ def masked_words(card: MadeModel) -> str:
 
 
 def plain_words(card: MadeModel, others: Iterable[MadeModel]) -> str:
-    """What training on masks costs: the accuracy without masks beside that of the same model by the plain recipe.
+    """Say how much accuracy without masks a training on masks costs, beside the same model by the plain recipe.
 
-    That is one of the ``others`` that differs in nothing but the masks. Empty for a model that was trained without.
+    That model is one of the ``others`` and differs in nothing but the masks. Empty for a model without masks.
     """
     if not card.settings.get("masking") or (own := validated(card).accuracy) is None:
         return ""
@@ -83,19 +83,19 @@ def plain_words(card: MadeModel, others: Iterable[MadeModel]) -> str:
 
 
 def points(models: Sequence[Made]) -> list[str]:
-    """What a reader must know beside the accuracies; nothing where there are none."""
+    """Return remarks that a reader must know beside the accuracies; empty if there are none."""
     told, classes = [words for made in models if (words := masked_words(made.model))], len(models[0].model.labels)
     guessing = [str(made.model.seed) for made in models if made.accuracy and made.accuracy.low <= 1 / classes]
     if guessing:
         which = "" if len(models) == 1 else f" with seed {joined(guessing)}"
-        told.append(f"What is read right{which} is not told apart from guessing among {classes} classes.")
+        told.append(f"The accuracy{which} is not clearly above guessing among {classes} classes.")
     if any(made.measured_on == "validation" and len(made.model.epochs) > 1 for made in models):
-        told.append("The best epoch was chosen on these very texts, so others may be read somewhat worse.")
+        told.append("These texts also chose the best epoch, so the model may read others somewhat worse.")
     return told
 
 
 def _but_for_masks(card: MadeModel) -> dict[str, Any]:
-    """All that decides a training but how texts are masked."""
+    """Return all settings of a training except its masks."""
     settings = {name: value for name, value in card.settings.items() if name not in _OF_MASKS}
     return {"settings": settings, **card.model_dump(include=_DECIDES)}
 

@@ -19,7 +19,7 @@ _WAYS = (("Without its top features", BLUE, "circle"), ("With only these", RED, 
 
 
 def _against_random(body: TrustText) -> Chart:
-    """The value of each metric beside the median and the 5 to 95% of random attributions."""
+    """Draw the value of each metric beside the median and the 5 to 95% of random attributions."""
     metrics, total = body.metrics, body.random_maps
     names = [shown(metric.directed_label) for metric in metrics]
     figure = go.Figure(layout=layout("Value", "", height=150 + 60 * len(metrics)))
@@ -51,7 +51,7 @@ def _against_random(body: TrustText) -> Chart:
 
 
 def ranking(bodies: Sequence[TrustText], labels: Sequence[str]) -> Chart:
-    """Attributions of one text by the share of random ones that do worse, the furthest beyond chance first.
+    """Draw attributions of one text by the share of random ones that do worse, the furthest beyond chance first.
 
     The smaller of the two shares of an attribution counts. ``labels`` are those of their methods.
     """
@@ -88,7 +88,7 @@ def ranking(bodies: Sequence[TrustText], labels: Sequence[str]) -> Chart:
 
 
 def beaten(body: TrustData) -> Chart:
-    """By every metric the share of random attributions that do worse, a point a text, with the mean.
+    """Draw by every metric the share of random attributions that do worse, a point for each text, with the mean.
 
     Half is what a random attribution can expect.
     """

@@ -1,4 +1,4 @@
-"""Whether an attribution can be trusted, in words: what its top features do, and how many random ones do as well."""
+"""Advice on trust in an attribution, in words: the effect of its top features, and of the top of random maps."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NONE_LONG = "All texts are too short to tell whether the method's maps can be tr
 
 
 def verdict(body: TrustText, unit: Unit, it: str = "it", name: str = "this map") -> str:
-    """In one sentence: what becomes of the prediction ``it`` without the top features, and if ``name`` can be trusted.
+    """Say in one sentence what removing the top features does to the prediction, and if ``name`` can be trusted.
 
     ``this map can be trusted`` needs at least 95 of 100 random attributions to do worse both ways.
     """
@@ -35,8 +35,9 @@ def verdict(body: TrustText, unit: Unit, it: str = "it", name: str = "this map")
 
 
 def mean_verdict(body: TrustData) -> str:
-    """Over a data set: how many random attributions do worse by every metric, whether that is beyond chance, and how
-    many texts are too short for that.
+    """Say for a data set how many random attributions do worse by every metric, and if that is beyond chance.
+
+    It also counts the texts that are too short for a metric.
     """
     metrics = body.summary.metrics
     short = too_short.left_out([(metric.asked, metric.label, metric.counted) for metric in metrics], body.summary.n)
@@ -58,7 +59,7 @@ def _against_chance(summary: Summary) -> str:
 
 
 def level(body: TrustText) -> float:
-    """How far an attribution is beyond chance: the smaller of the shares that it beats; NaN where nothing can tell."""
+    """Return the smaller of the shares of random maps that an attribution beats; NaN if no metric decides."""
     if not any(metric.counted for metric in body.metrics) or all(_alike(metric) for metric in body.metrics):
         return math.nan
     return min(metric.beaten for metric in body.metrics)
@@ -84,7 +85,7 @@ def _conclusion(body: TrustText, name: str, unit: Unit) -> str:
 
 
 def _as_good(metric: Comparison, total: int) -> str:
-    """How many random attributions do as well; ties count half, and a half is rounded up."""
+    """Say how many random attributions do as well; ties count half, rounded up."""
     n = math.ceil(total * (1 - metric.beaten) - TIE)
     if n == 0:
         return f"none of {total} random maps does as well"
@@ -93,7 +94,7 @@ def _as_good(metric: Comparison, total: int) -> str:
 
 
 def _alike(metric: Comparison) -> bool:
-    """Whether this attribution and most random ones have one value."""
+    """Return True if this attribution and most random ones have the same value."""
     return max(metric.high, metric.value) - min(metric.low, metric.value) <= TIE
 
 

@@ -16,13 +16,12 @@ from typing import Any
 from explainlab.analyses.wording import takes
 from explainlab.errors import ExplainLabError, RequestError
 from explainlab.models.context import RunContext
-from explainlab.request import Request
 from explainlab.result import Result
 from explainlab.service.fleet.told import merged, workers_json
 from explainlab.service.plans.making import outlined, timed
 from explainlab.service.plans.plan import Plan
 from explainlab.service.plans.rehearsal import Place
-from explainlab.service.questions import asked_by, is_batch, job_key
+from explainlab.service.resolved import ResolvedRequest
 from explainlab.service.service import Service
 from explainlab.service.store.store import Store
 from explainlab.service.uploads import reader_for
@@ -57,22 +56,21 @@ def workers_for(engine: str | None, count: int | None, device: str | None) -> li
 
 def answered(
     service: Service,
-    request: Request,
+    asked: ResolvedRequest,
     watch: Callable[[RunContext], RunContext] = lambda context: context,
     report: Callable[[int, int, str], None] = lambda *_: None,
     foretell: Callable[[float], None] = lambda _: None,
 ) -> Result:
-    """The result of ``request``, for who has a shell on this machine: stored, computed in this process, or by workers.
+    """Answer a command-line request from the store, in this process, or on workers.
 
     ``watch`` puts a context around a run in this process; ``report`` is told how far one of workers is, and
     ``foretell`` how many seconds it takes. Raises what the run raises.
     """
     if isinstance(service.workers[0], Answering):
-        return service.run(request, watch)
-    asked = asked_by(request, LOCAL)
+        return service.run(asked, watch)
     with service.engine.together():
-        job = service.engine.submit(job_key(asked), asked, LOCAL, not is_batch(asked), record=False)
-        job.keepers.add(LOCAL.id)
+        job = service.engine.submit(asked.key, asked, not asked.is_batch, record=False)
+        job.keepers.add(asked.user.id)
     try:
         while not service.engine.wait(job, _LOOK_SECONDS):
             job.seen = time.monotonic()
@@ -88,21 +86,21 @@ def answered(
     return job.result
 
 
-def plan_words(service: Service, request: Request, seconds: float) -> str:
-    """What ``request``, which takes so many ``seconds``, takes beside, as pages tell it.
+def plan_words(service: Service, asked: ResolvedRequest, seconds: float) -> str:
+    """What a request, which takes so many ``seconds``, takes beside, as pages tell it.
 
     Made on a thread of its own: what a run has set for its own passes does not hold there.
     """
-    asked, worker = asked_by(request, LOCAL), service.workers[0]
+    request, worker = asked.request, service.workers[0]
 
     def read() -> Plan | None:
         with suppress(ExplainLabError):  # told when it is asked
-            return outlined(asked, Place(worker.device, worker.free_bytes), reader_for(LOCAL.id))
+            return outlined(request, Place(worker.device, worker.free_bytes), asked.reader)
         return None
 
     with ThreadPoolExecutor(1) as threads:
         plan = threads.submit(read).result()
-    return f"{takes(seconds)}." if plan is None else replace(timed(plan, asked, service.paces), seconds=seconds).words
+    return f"{takes(seconds)}." if plan is None else replace(timed(plan, request, service.paces), seconds=seconds).words
 
 
 def trained_by(

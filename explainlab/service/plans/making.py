@@ -27,7 +27,7 @@ from explainlab.service.looks import Look, desk
 from explainlab.service.paces import Paces
 from explainlab.service.plans.plan import Plan
 from explainlab.service.plans.rehearsal import Place, Rehearsed, rehearsed
-from explainlab.service.questions import job_key
+from explainlab.service.resolved import ResolvedRequest
 from explainlab.service.users import User
 from explainlab.text.encoding import Encoding
 
@@ -36,19 +36,19 @@ _READ, _LOOKED_AT = 1_000, 100
 
 
 def look(
-    requests: Sequence[CompleteRequest], place: Place, user: User, texts: int | None = None
+    asked: Sequence[ResolvedRequest], place: Place, user: User, texts: int | None = None
 ) -> Look[tuple[Plan, ...]]:
-    """The plans of ``requests`` as to passes and memory, read on a thread of its own; see :func:`outlined`.
+    """The plans of requests as to passes and memory, read on a thread of its own; see :func:`outlined`.
 
     Nothing is loaded but tokenizers. Its answer raises as :func:`outlined`.
     """
-    key = ("plan", place.device, texts, *map(job_key, requests))
+    key = ("plan", place.device, texts, *(one.key for one in asked))
 
     def read(reader: Reader) -> tuple[Plan, ...]:
-        plans = (outlined(request, place, reader, texts) for request in requests)
+        plans = (outlined(one.request, place, reader, texts) for one in asked)
         return tuple(plan for plan in plans if plan is not None)
 
-    return desk.look(Look(key, user, requests[0].data or "", read))
+    return desk.look(Look(key, user, asked[0].request.data or "", read))
 
 
 def outlined(request: CompleteRequest, place: Place, reader: Reader, texts: int | None = None) -> Plan | None:

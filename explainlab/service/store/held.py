@@ -43,7 +43,7 @@ class Held:
     def hold(self, owner: str, about: str, keys: Sequence[str]) -> None:
         """From now on ``owner`` has what is stored under ``keys``; keys under which nothing is stored do not count.
 
-        ``about`` is the digest of the text or the data set: see :func:`explainlab.service.questions.about_key`.
+        ``about`` is the digest of the text or the data set: see :func:`explainlab.service.resolved.subject_key`.
         """
         for chunk in chunks(keys):
             with suppress(IntegrityError), self._database.connection() as connection:  # another thread just did

@@ -33,7 +33,7 @@ class Run:
     ``owner`` is a user's ``id`` and ``owner_full_id`` the id of any length that it is made of; ``created`` and
     ``asked`` (UTC) are the first and last time of the request; ``forward`` and ``backward`` count passes;
     ``imported``: the result came from a file; ``about`` names the text or the data set (see
-    :func:`explainlab.service.questions.about_key`).
+    :func:`explainlab.service.resolved.subject_key`).
     """
 
     owner: str

@@ -20,6 +20,7 @@ from explainlab.errors import Cancelled, RequestError, TextError
 from explainlab.models.context import RunContext
 from explainlab.models.reading import read_all
 from explainlab.request import Request
+from explainlab.service.resolved import resolve
 from explainlab.service.service import Service
 from explainlab.service.store.store import Store
 
@@ -272,8 +273,8 @@ def test_a_class_that_never_occurs_counts_zero_and_one_row_is_enough(zoo, tmp_pa
 def test_the_service_keeps_it_and_the_command_line_prints_it(monkeypatch, capsys, body, tmp_path) -> None:
     url = f"sqlite:///{tmp_path / 'store.sqlite'}"
     asked = Request(question="predictions", model="embedded:bert-mini-sst2", data=DATA)
-    first = Service(Store(url)).run(asked)
-    assert Service(Store(url)).find(asked).body == first.body
+    first = Service(Store(url)).run(resolve(asked))
+    assert Service(Store(url)).find(resolve(asked)).body == first.body
     options = ["--model", "embedded:bert-mini-sst2", "--data", DATA, "--column", "text=text"]
     monkeypatch.setattr("sys.argv", ["explainlab", "study", "predictions", *options])
     with pytest.raises(SystemExit) as ended:

@@ -21,9 +21,9 @@ from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.evaluation import statistics
 from explainlab.analyses.evaluation.analysis import Evaluation
 from explainlab.analyses.evaluation.facts import facts_dtype
-from explainlab.analyses.evaluation.page import listing
-from explainlab.analyses.evaluation.page.listing import cell_records
 from explainlab.analyses.registry import complete, new_request
+from explainlab.app.pages.benchmark import texts as listing
+from explainlab.app.pages.benchmark.texts import cell_records
 from explainlab.data import Row
 from explainlab.data.rows import Rows
 from explainlab.metrics import comparison, summary

@@ -35,6 +35,7 @@ from explainlab.errors import ModelError, RequestError, UnsupportedError
 from explainlab.models.classifier import Classifier
 from explainlab.models.loading import load_model
 from explainlab.request import Request
+from explainlab.service.resolved import resolve
 from explainlab.service.service import Service
 from explainlab.service.store.store import Store
 from explainlab.testing.observation import unchanged
@@ -228,7 +229,7 @@ def test_maps_are_stored_as_the_answers_that_explain_would_ask_for(
     path.write_text("text,label\n" + "".join(f'"{text}",0\n' for text in TEXTS))
     parameters = {"methods": ["gradient"], "dtypes": [HALF]}
     job = service.submit(
-        Request(question="precision", model=str(zoo_path("bert")), data=str(path), parameters=parameters)
+        resolve(Request(question="precision", model=str(zoo_path("bert")), data=str(path), parameters=parameters))
     )
     assert service.engine.wait(job, 60)
     assert isinstance(job.result, object), job.progress.error
@@ -236,11 +237,11 @@ def test_maps_are_stored_as_the_answers_that_explain_would_ask_for(
     for text in TEXTS:
         seed = text_seed(Subject(whole, whole.encode(text)))
         asked = {"question": "gradient", "model": whole.id, "text": text, "seed": seed}
-        found = service.find(Request(**asked, dtype=HALF))
+        found = service.find(resolve(Request(**asked, dtype=HALF)))
         assert found is not None
         assert any(HALF in note for note in found.notes)
-        assert service.find(Request(**asked, dtype="float32")) is not None
-        assert service.find(Request(**asked, dtype="float16")) is None
+        assert service.find(resolve(Request(**asked, dtype="float32"))) is not None
+        assert service.find(resolve(Request(**asked, dtype="float16"))) is None
     assert [own.dtype for own in service.workers[0].pool.loaded] == ["float32"]
 
 

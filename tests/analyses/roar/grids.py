@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from explainlab.analyses.base import AnalysisResult
-from explainlab.analyses.registry import answer_alone, new_request
+from explainlab.analyses.registry import answer_alone, complete, new_request
 from explainlab.analyses.roar.result import RoarData
 from explainlab.attribution import registry
 from explainlab.attribution.method import Method, Outcome
@@ -95,6 +95,6 @@ def ask(
     parameters = {"settings": {**SETTINGS, "epochs": 2}, "seeds": 1, "ratios": [0, 40, 70, 100], **given}
     parameters = {"test": files["test"], "validation": files["validation"], "measures": "gradient", **parameters}
     request = new_request(question="roar", model=base, data=files["train"], seed=seed, parameters=parameters)
-    result = answer_alone(request, context, "cpu", DEFAULT_LIMITS)
+    result = answer_alone(complete(request), context, "cpu", DEFAULT_LIMITS)
     assert isinstance(result, AnalysisResult)
     return result

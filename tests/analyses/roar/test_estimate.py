@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from explainlab.analyses.registry import answer_alone, get_analysis, new_request
+from explainlab.analyses.registry import answer_alone, complete, get_analysis, new_request
 from explainlab.analyses.roar import models
 from explainlab.analyses.roar.grid import Grid
 from explainlab.analyses.roar.parameters import RoarParameters
@@ -35,7 +35,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 def ask(context: Watching, files: dict[str, str], question: str = "roar_estimate", **given: Any) -> Any:
     parameters = {"test": files["test"], "validation": files["validation"], **GRID, "settings": FEW, **given}
     request = new_request(question=question, model="bilstm_attention", data=files["train"], parameters=parameters)
-    result = answer_alone(request, context, "cpu", DEFAULT_LIMITS)
+    result = answer_alone(complete(request), context, "cpu", DEFAULT_LIMITS)
     assert result is not None
     return result
 

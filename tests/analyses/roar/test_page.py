@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explainlab.analyses.roar.page import example
-from explainlab.analyses.roar.page.controls import question
-from explainlab.analyses.roar.page.view import RoarView, first_view, listed, shows
 from explainlab.analyses.three_answers.analysis import about_grid
-from explainlab.app.runs.opening import page_of
+from explainlab.app.entries import page_of
+from explainlab.app.pages.roar import page as example
+from explainlab.app.pages.roar.form import RoarView, first_view, listed, question, shows
 from explainlab.attribution.registry import get_method
 from explainlab.data import read_dataset
 from explainlab.errors import RequestError
+from explainlab.service.resolved import resolve
 from explainlab.service.service import service as app_service
 from explainlab.service.users import LOCAL
 from explainlab.settings import ROOT
@@ -295,7 +295,7 @@ def test_several_bases_and_data_sets_are_asked_as_one(tmp_path: Path, monkeypatc
     assert states["State"].tolist() == ["done", "done"]
     assert "Over 2 cells (1 model × 2 data sets)" in words(app.markdown)
     assert any("Macro F1 by Recursive ROAR, cell by cell" in alt for alt in charts(app))
-    held_out = app_service().find(app.session_state["roar.grid.place"].view.requests()[1])
+    held_out = app_service().find(resolve(app.session_state["roar.grid.place"].view.requests()[1]))
     assert held_out is not None
     assert held_out.request.parameters["test"] == "0.2"
     again = tiny(**few, **sets)

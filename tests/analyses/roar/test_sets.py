@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from explainlab.analyses.roar.analysis import Roar
-from explainlab.analyses.roar.page.view import RoarView
 from explainlab.analyses.roar.sets.figures import set_charts
 from explainlab.analyses.run import study
 from explainlab.analyses.sets.charts import by_model
 from explainlab.analyses.sets.records import SetCell, SetModel, StudySet
 from explainlab.analyses.sets.table import set_frame
 from explainlab.analyses.sets.verdict import overview
+from explainlab.app.pages.roar.form import RoarView
 from explainlab.errors import RequestError
 from tests.analyses.roar.bodies import roar_body, roar_result
 from tests.analyses.roar.grids import SETTINGS, Watching, written

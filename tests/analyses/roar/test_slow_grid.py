@@ -9,7 +9,7 @@ import torch
 from sklearn.metrics import f1_score
 from torch.nn import functional
 
-from explainlab.analyses.registry import answer_alone, new_request
+from explainlab.analyses.registry import answer_alone, complete, new_request
 from explainlab.limits import DEFAULT_LIMITS
 from explainlab.models.context import RunContext
 from explainlab.reader import Reader
@@ -128,7 +128,7 @@ def test_a_recursive_grid_is_that_of_a_slow_script(tmp_path: Path) -> None:
             "settings": {**SETTINGS, "epochs": EPOCHS},
         },
     )
-    result = answer_alone(request, RunContext(Reader(made=tmp_path / "made")), "cpu", DEFAULT_LIMITS)
+    result = answer_alone(complete(request), RunContext(Reader(made=tmp_path / "made")), "cpu", DEFAULT_LIMITS)
     assert result is not None
     curve = [point.mean for point in result.body.curves if point.measure != "random"]
     assert curve[:-1] == pytest.approx(scores)

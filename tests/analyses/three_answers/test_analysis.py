@@ -43,7 +43,7 @@ def asked(
 
 
 def answered(request: CompleteRequest, context: RunContext) -> AnalysisResult[Any]:
-    result = answer_alone(request, context, "cpu", DEFAULT_LIMITS)
+    result = answer_alone(complete(request), context, "cpu", DEFAULT_LIMITS)
     assert isinstance(result, AnalysisResult)
     return result
 

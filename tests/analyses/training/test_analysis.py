@@ -14,7 +14,7 @@ import torch
 
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.figures import figures_of
-from explainlab.analyses.registry import answer_alone, get_analysis, new_request, read_result, request_key
+from explainlab.analyses.registry import answer_alone, complete, get_analysis, new_request, read_result, request_key
 from explainlab.errors import Cancelled, DataError, RequestError, ResourceError
 from explainlab.limits import Limits
 from explainlab.models.context import RunContext
@@ -69,7 +69,7 @@ def make(
     settings = SMALL if base == "bert" else {"epochs": 1}
     about = {"question": "training", "model": base, "data": data, "classes": classes or {}, "seed": seed}
     request = new_request(**about, parameters={"settings": settings, **parameters})
-    result = answer_alone(request, context, "cpu", Limits())
+    result = answer_alone(complete(request), context, "cpu", Limits())
     assert isinstance(result, AnalysisResult)
     return result
 
@@ -210,7 +210,7 @@ def test_refuses_requests(data: str, tmp_path: Path) -> None:
         make(RunContext(), data)
     single = new_request(question="training", model="bert", text="a film")
     with pytest.raises(RequestError, match="not from a single text"):
-        answer_alone(single, Watching(tmp_path), "cpu", Limits())
+        answer_alone(complete(single), Watching(tmp_path), "cpu", Limits())
     one_class = tmp_path / "one.csv"
     one_class.write_text("text,label\na film,good\nanother,good\n")
     with pytest.raises(DataError, match="fewer than two"):

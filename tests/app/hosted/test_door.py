@@ -17,7 +17,7 @@ import pytest
 import websockets
 from starlette.responses import PlainTextResponse
 
-from explainlab.app.hosted.door import Door
+from explainlab.app.hosted import Door
 from explainlab.settings import ROOT, settings
 from tests.app.hosted.conftest import ASGI, log_of
 from tests.browser.provider import proxy
@@ -34,7 +34,7 @@ def local(serve, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str
 
 
 def opened(url: str, **headers: str) -> bool:
-    """Whether the websocket of a page opens for a client that sends these headers."""
+    """Return True if the websocket of a page opens for a client with these headers."""
 
     async def attempt() -> bool:
         sent = {name.replace("_", "-"): value for name, value in headers.items()}

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from explainlab.app.hosted.headers import SecurityHeaders
+from explainlab.app.hosted import SecurityHeaders
 from explainlab.errors import RequestError
 from explainlab.settings import settings
 

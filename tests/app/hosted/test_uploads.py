@@ -12,7 +12,7 @@ import httpx
 import pytest
 from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 
-from explainlab.app.hosted.uploads import WaitingUploads, proof_of
+from explainlab.app.hosted import WaitingUploads, proof_of
 from explainlab.service.users import User
 from explainlab.settings import settings
 from tests.app.hosted.conftest import ASGI, log_of

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from explainlab.analyses.evaluation.page.view import BenchmarkView, first_view, shows
 from explainlab.analyses.masked_distribution.verdict import line
 from explainlab.analyses.registry import complete, get_analysis
-from explainlab.app.runs.opening import page_of
+from explainlab.app.entries import page_of
+from explainlab.app.pages.benchmark.form import BenchmarkView, first_view, shows
 from explainlab.service.service import service
 from tests.pages.benchmark.test_page import COMP
 from tests.pages.scripted import await_plan, charts, linked, opened, planned, press, words
@@ -41,7 +41,7 @@ def test_the_section_is_asked_by_a_button_and_the_table_tells(view: BenchmarkVie
     assert not app.error
     result = service().find(view.masked_request())
     assert get_analysis("masked_distribution").headline(result) in words(app.markdown)
-    assert [alt for alt in charts(app) if "told apart from training texts, over 20 texts" in alt]
+    assert [alt for alt in charts(app) if "the check tells apart from training texts, over 20 texts" in alt]
     table = next(frame.value for frame in app.dataframe if "In place of a word" in frame.value)
     assert table["In place of a word"].tolist()[1:4] == [
         "The word itself",

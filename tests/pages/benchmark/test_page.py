@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explainlab.analyses.evaluation.page.view import BenchmarkView, first_view
 from explainlab.analyses.evaluation.verdict import overview
+from explainlab.app.entries import page_of
 from explainlab.app.page import views_elsewhere
-from explainlab.app.runs.opening import page_of
+from explainlab.app.pages.benchmark.form import BenchmarkView, first_view
 from explainlab.metrics.registry import parse_metric
+from explainlab.service.resolved import resolve
 from explainlab.service.service import service
 from explainlab.settings import ROOT
 from tests.pages.scripted import answered, await_plan, charts, following, linked, opened, press, words
@@ -69,7 +70,7 @@ def table(app: AppTest, column: str) -> list:
 
 
 def body_of(app: AppTest):
-    return service().find(app.session_state["benchmark.place"].view.request()).body
+    return service().find(resolve(app.session_state["benchmark.place"].view.request())).body
 
 
 def test_the_page_opens_with_its_examples_answered(first: AppTest) -> None:
@@ -120,13 +121,13 @@ def test_an_open_text_shows_all_values_and_goes_to_explain_with_all_methods(app:
     assert HOSTILE in words(app.markdown).replace("\u2060", "")
     assert "https://evil" not in "".join(element.value for element in app.markdown)
     view, text = app.session_state["benchmark.place"].view, body_of(app).texts[0]
-    carried = view.carried_row(text.text, text.text_pair, text.text_seed)
-    views = {entry.title: other for entry, other in views_elsewhere(carried, "benchmark").items()}
+    inputs = view.row_inputs(text.text, text.text_pair, text.text_seed)
+    views = {entry.title: other for entry, other in views_elsewhere(inputs, "benchmark").items()}
     explain = views["Explain"]
     assert [choice.method for choice in explain.methods] == ["gradient", "lrp"]
     assert (explain.text, explain.seed, explain.output) == (HOSTILE, text.text_seed, "own")
     for request in explain.text_requests():
-        assert service().find(request) is not None, "the benchmark has computed it"
+        assert service().find(resolve(request)) is not None, "the benchmark has computed it"
     assert {button.label for button in app.button} >= set(views)
 
 

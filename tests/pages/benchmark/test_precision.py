@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from explainlab.analyses.evaluation.page.view import BenchmarkView, first_view, shows
 from explainlab.analyses.registry import complete, get_analysis
-from explainlab.app.runs.opening import page_of
+from explainlab.app.entries import page_of
+from explainlab.app.pages.benchmark.form import BenchmarkView, first_view, shows
 from explainlab.service.service import service
 from tests.pages.benchmark.test_page import COMP, HOSTILE, written
 from tests.pages.scripted import charts, linked, opened, press, words

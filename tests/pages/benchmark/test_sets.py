@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explainlab.analyses.evaluation.page.view import first_view
+from explainlab.app.pages.benchmark.form import first_view
 from explainlab.app.place import Answer
-from explainlab.app.sets.results import SetSection
+from explainlab.app.sets import SetSection
 from explainlab.metrics.registry import parse_metric
 from explainlab.service.service import Service
 from tests.pages.scripted import answered, charts, following, link_of, linked, opened, press, words
@@ -36,7 +36,7 @@ def sst2(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="module")
 def app(sst2: str, zoo_path: Callable[[str], Path]) -> AppTest:
-    """Two models on two data sets, one of which is not there; asked by a reader. Tests must not change it."""
+    """Return the page with two models on two data sets, of which one is missing. Tests must not change it."""
     app = linked("benchmark", first_view(), **CELLS, source=sst2, models=(str(zoo_path("bert")), NONE))
     return press(app, "Compare")
 

@@ -8,8 +8,9 @@ import random
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explainlab.analyses.evaluation.page.view import BenchmarkView, first_view
+from explainlab.app.pages.benchmark.form import BenchmarkView, first_view
 from explainlab.metrics.registry import parse_metric
+from explainlab.service.resolved import resolve
 from explainlab.service.service import service
 from explainlab.service.users import LOCAL
 from explainlab.settings import settings
@@ -52,7 +53,7 @@ def test_a_button_leads_from_a_file_to_the_table_with_ground_truth_and_a_link_re
     app = asked(source)
     view = view_of(app)
     assert view.model.startswith("made:")
-    body = service().find(view.request()).body
+    body = service().find(resolve(view.request())).body
     assert body.planted.known
     assert body.n == 10
     assert "Ground truth by planted words" in headers(app)

@@ -1,4 +1,4 @@
-"""What commands are answered by: their own process, or workers of their own, with the same numbers."""
+"""The answers to commands, from their process or from their own workers: the numbers are equal."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from explainlab.analyses.registry import new_request
 from explainlab.service.fleet import command
 from explainlab.service.fleet.command import all_workers
 from explainlab.service.fleet.told import lines_of
+from explainlab.service.resolved import resolve
 from explainlab.service.service import open_service
 from explainlab.service.store import lease
 from explainlab.service.store.store import Store
@@ -71,7 +72,7 @@ def test_workers_are_those_of_the_servers_on_the_store(monkeypatch: pytest.Monke
         assert time.monotonic() < beat
         time.sleep(0.1)
     assert told.keys() == {service.store.lease.server}
-    job = service.submit(new_request(model=MODEL, question="integration_error", data="embedded:sentiment"))
+    job = service.submit(resolve(new_request(model=MODEL, question="integration_error", data="embedded:sentiment")))
     while service.engine.at(0) is None:
         assert not service.engine.wait(job, 0.01)
     service.store.lease.renew()

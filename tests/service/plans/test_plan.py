@@ -1,4 +1,4 @@
-"""What a job will take: passes as they are counted later, memory by shapes, seconds from earlier jobs, or none."""
+"""The estimate of a job: the passes of a later count, memory by shapes, seconds from earlier jobs or none."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from explainlab.service.paces import Paces
 from explainlab.service.plans.making import look, outlined, timed
 from explainlab.service.plans.plan import Plan, together
 from explainlab.service.plans.rehearsal import Place
-from explainlab.service.questions import asked_by
+from explainlab.service.resolved import resolve
 from explainlab.service.service import Service
 from explainlab.service.store.store import Store
 from explainlab.service.users import LOCAL
@@ -34,7 +34,7 @@ SLOW = ("rpi_sig", "llm_ranking")
 
 def asked(question: str = "occlusion", **fields: object) -> CompleteRequest:
     named = {"model": ENCODER, "text": TEXT, **fields}
-    return asked_by(new_request(question=question, **named), LOCAL)
+    return resolve(new_request(question=question, **named)).request
 
 
 def plan_of(request: CompleteRequest, place: Place = HERE) -> Plan:
@@ -215,7 +215,7 @@ def test_an_evaluation_takes_at_most_the_passes_that_its_plan_tells_before_and_a
     for text in (TEXT, "Dull, and too long by half."):
         request = asked("evaluation", model=model, text=text, parameters=compared)
         plan = timed(plan_of(request), request, service.paces)
-        job = service.submit(request)
+        job = service.submit(resolve(request))
         assert service.engine.wait(job, 60)
         assert job.result is not None
         assert job.result.cost.forward <= plan.forward <= 1.3 * job.result.cost.forward
@@ -224,7 +224,7 @@ def test_an_evaluation_takes_at_most_the_passes_that_its_plan_tells_before_and_a
 
 def test_a_job_teaches_the_plan_of_the_next_one() -> None:
     service = Service(Store("sqlite://"), "cpu")
-    job = service.submit(Request(model=ENCODER, text=TEXT, question="occlusion"))
+    job = service.submit(resolve(Request(model=ENCODER, text=TEXT, question="occlusion")))
     assert service.engine.wait(job, 60)
     request = asked(text="The film is long, but its ending is beautiful.")
     plan = timed(plan_of(request), request, service.paces)
@@ -245,8 +245,8 @@ def test_plans_are_told_together() -> None:
 
 def test_a_plan_is_made_on_a_thread_of_its_own_and_kept() -> None:
     request = asked(text="A text that nobody has asked about.")
-    found = look([request], HERE, LOCAL)
+    found = look([resolve(request)], HERE, LOCAL)
     assert found.answer() == (plan_of(request),)
-    assert look([request], HERE, LOCAL) is found
+    assert look([resolve(request)], HERE, LOCAL) is found
     with pytest.raises(ExplainLabError):
-        look([asked(text=" ")], HERE, LOCAL).answer()
+        look([resolve(asked(text=" "))], HERE, LOCAL).answer()

@@ -37,7 +37,7 @@ FAMILIES = (
     *ENCODERS_OWN,
 )
 EACH_KIND = ("gradient", "lrp", "integrated_gradients", "rpi", "kernel_shap", "occlusion", "sp_pi", "gae", "alti")
-"""A method for each kind of pass, of which the first tier rehearses no more."""
+"""A method for each kind of pass; the first tier rehearses only these."""
 
 
 @pytest.mark.parametrize("method", first(EACH_KIND, FAMILIES, "profiles a method again"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from explainlab.request import Request
+from explainlab.service.resolved import resolve
 from explainlab.service.service import Service
 from explainlab.service.store.store import Store
 from explainlab.service.users import User
@@ -27,16 +28,16 @@ def test_numbers_do_not_depend_on_what_runs_between() -> None:
         Request(model=MODEL, text=f"a stirring, funny film {n}", question=method, parameters=few.get(method, {}))
         for n, method in enumerate(METHODS)
     ]
-    data = service.submit(DATA, User("ann", "Ann"))
+    data = service.submit(resolve(DATA, User("ann", "Ann")))
     while data.progress.done < 1:
         assert not service.engine.wait(data, 0.01)
-    jobs = [service.submit(single, User("bob", "Bob")) for single in singles]
+    jobs = [service.submit(resolve(single, User("bob", "Bob"))) for single in singles]
     assert all(service.engine.wait(job, SOON) for job in jobs)
     assert not data.progress.finished, "they ran in its middle"
     for job in jobs:
-        np.testing.assert_allclose(job.result.scores, alone.run(job.request).scores, rtol=1e-5, atol=1e-7)
+        np.testing.assert_allclose(job.result.scores, alone.run(resolve(job.request)).scores, rtol=1e-5, atol=1e-7)
     assert service.engine.wait(data, SOON)
-    there, here = data.result.body, alone.run(DATA).body
+    there, here = data.result.body, alone.run(resolve(DATA)).body
     assert [text.row for text in there.texts] == [text.row for text in here.texts]
     for text, other in zip(there.texts, here.texts, strict=True):
         for rule, errors in text.errors.items():

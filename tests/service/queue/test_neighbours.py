@@ -15,6 +15,7 @@ from explainlab.result import Result
 from explainlab.service.dispatcher import Dispatcher
 from explainlab.service.engine import Ended, Help, Work
 from explainlab.service.jobs import JobContext
+from explainlab.service.resolved import resolve
 from explainlab.service.scheduler import FIRST_TURNS
 from explainlab.service.service import Service
 from explainlab.service.store.store import Store
@@ -101,14 +102,14 @@ class Counted:
 def test_a_text_is_answered_before_a_dear_request_goes_on_by_three_batches(name: str, tmp_path: Path) -> None:
     counted = Counted()
     with counted.service as service:
-        warm = service.submit(SHORT.model_copy(update={"text": "a film"}), BOB)
+        warm = service.submit(resolve(SHORT.model_copy(update={"text": "a film"}), BOB))
         assert service.engine.wait(warm, SOON)
         counted.batches = 0
-        dear = service.submit(DEAR[name](tmp_path), ANN)
+        dear = service.submit(resolve(DEAR[name](tmp_path), ANN))
         assert counted.await_batches(FIRST_TURNS), dear.progress
         with service.engine.together():
             before = counted.batches
-            short = service.submit(SHORT, BOB)
+            short = service.submit(resolve(SHORT, BOB))
         assert service.engine.wait(short, SOON)
         assert short.progress.status == "done"
         assert not dear.progress.finished, "it was dear"

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from explainlab.request import Request
+from explainlab.service.resolved import resolve
 from explainlab.service.service import Service
 from explainlab.service.status import health
 from explainlab.service.store.store import Store
@@ -38,7 +39,7 @@ def asked_without_memory(pipe: Connection) -> None:
         return True
 
     def ask(text: str, question: str) -> None:
-        job = service.submit(Request(model="embedded:bert-mini-sst2", text=text, question=question))
+        job = service.submit(resolve(Request(model="embedded:bert-mini-sst2", text=text, question=question)))
         assert service.engine.wait(job, 60)
         pipe.send({"status": job.progress.status, "error": job.progress.error, "ready": health(service)["ready"]})
 
@@ -64,7 +65,7 @@ def asked_without_memory(pipe: Connection) -> None:
 
 @pytest.fixture(scope="module")
 def said() -> list[dict[str, Any]]:
-    """How each of the jobs ended."""
+    """Return the end of each job."""
     ours, theirs = forked.pipe()
     process = forked.start(asked_without_memory, theirs)
     theirs.close()

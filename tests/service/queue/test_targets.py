@@ -8,6 +8,7 @@ import pytest
 from explainlab import load_model
 from explainlab.analyses.registry import answer_targets, targets_together
 from explainlab.request import Request
+from explainlab.service.resolved import resolve
 from explainlab.service.service import Service
 from explainlab.service.store.store import Store
 from explainlab.testing.observation import Recorder
@@ -30,18 +31,18 @@ def test_both_targets_come_from_one_batch(question: str) -> None:
     alone = Service(Store("sqlite://"), "cpu")
     for request, result in zip(requests, results, strict=True):
         assert result.target.label == request.target
-        np.testing.assert_allclose(result.scores, alone.run(request).scores, rtol=1e-4, atol=1e-6)
+        np.testing.assert_allclose(result.scores, alone.run(resolve(request)).scores, rtol=1e-4, atol=1e-6)
 
 
 def test_jobs_that_wait_together_are_answered_by_the_first() -> None:
     service = Service(Store("sqlite://"), "cpu")
     with service.engine.together():
-        jobs = [service.submit(request) for request in toward_both("input_x_gradient")]
+        jobs = [service.submit(resolve(request)) for request in toward_both("input_x_gradient")]
     assert all(service.engine.wait(job, SOON) for job in jobs)
     first, second = (job.result for job in jobs)
     assert first.cost == second.cost, "they share the seconds of their batch"
     assert not np.allclose(first.scores, second.scores)
-    assert [service.find(job.request).target.label for job in jobs] == ["negative", "positive"]
+    assert [service.find(resolve(job.request)).target.label for job in jobs] == ["negative", "positive"]
 
 
 @pytest.mark.parametrize("question", ["integrated_gradients", "kernel_shap", "rpi", "occlusion"])

@@ -1,4 +1,4 @@
-"""Turns: nobody waits for another's text for ever, and what no page waits for stops."""
+"""Turns: no reader waits for another's text for ever, and a job without a waiting page stops."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from explainlab.request import Request
 from explainlab.service import jobs as jobs_module
 from explainlab.service.estimate import Pace
 from explainlab.service.jobs import JobContext
+from explainlab.service.resolved import resolve
 from explainlab.service.service import Service
 from explainlab.service.store.store import Store
 from explainlab.service.users import User
@@ -39,14 +40,14 @@ def until(condition: Callable[[], object]) -> None:
 
 
 def test_a_text_that_takes_minutes_holds_nobody(service: Service) -> None:
-    endless = service.submit(HOURS, ANN)
+    endless = service.submit(resolve(HOURS, ANN))
     until(lambda: endless.progress.share > 0)
-    short = service.submit(SHORT, BOB)
+    short = service.submit(resolve(SHORT, BOB))
     assert service.engine.wait(short, SOON)
     assert short.progress.status == "done"
     assert not endless.progress.finished
     until(lambda: endless.long)
-    own = service.submit(SHORT.model_copy(update={"text": "another of hers"}), ANN)
+    own = service.submit(resolve(SHORT.model_copy(update={"text": "another of hers"}), ANN))
     assert service.engine.wait(own, SOON), "a long one makes way for her own short ones too"
     service.cancel(endless.key, ANN)
     assert service.engine.wait(endless, SOON)
@@ -59,7 +60,7 @@ def test_batches_of_two_users_alternate(bench: Bench) -> None:
     def batches(context: JobContext) -> None:
         for _ in range(5):
             context.check_cancelled()
-            events.append(context.key)
+            events.append(context.asked.request.text)
 
     bench.does = {"ann's": batches, "bob's": batches, "ann's next": batches}
     running = bench.busy()
@@ -101,14 +102,14 @@ def test_a_job_has_an_end_where_others_use_the_instance() -> None:
     assert Settings(auth="oidc", max_job_seconds=7).max_job_seconds == 7
 
 
-# Who waits -----------------------------------------------------------------------------------------------------------
+# Waiting users -------------------------------------------------------------------------------------------------------
 
 
 def test_one_text_stops_when_no_page_waits_for_it_and_a_data_set_goes_on(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(settings(), "max_unwatched_seconds", 1)
-    data, text = service.submit(DATA, BOB), service.submit(HOURS, ANN)
+    data, text = service.submit(resolve(DATA, BOB)), service.submit(resolve(HOURS, ANN))
     for _ in range(15):
         text.watch(ANN, "a page")
         time.sleep(0.1)
@@ -136,8 +137,8 @@ def test_a_text_that_waits_for_its_turn_without_a_page_never_begins(
 def test_a_page_that_moves_on_gives_a_text_up_unless_another_page_waits(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    job = service.submit(HOURS, ANN)
-    service.submit(HOURS, BOB)
+    job = service.submit(resolve(HOURS, ANN))
+    service.submit(resolve(HOURS, BOB))
     for page in ("one", "two"):
         job.watch(ANN, page)
     job.watch(BOB, "his")
@@ -152,9 +153,9 @@ def test_a_page_that_moves_on_gives_a_text_up_unless_another_page_waits(
 
 
 def test_a_reload_takes_the_job_over_and_cancelled_means_cancelled(service: Service) -> None:
-    job = service.submit(HOURS, ANN)
+    job = service.submit(resolve(HOURS, ANN))
     job.watch(ANN, "before the reload")
-    assert service.ask(HOURS, ANN) is job
+    assert service.ask(resolve(HOURS, ANN)) is job
     job.watch(ANN, "after the reload")
     service.cancel(job.key, ANN)
     assert service.engine.wait(job, SOON)

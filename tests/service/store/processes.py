@@ -33,7 +33,7 @@ class Other:
     pipe: Connection
 
     def told(self) -> Any:
-        """What it says next."""
+        """Return the next message."""
         assert self.pipe.poll(SOON), "it says nothing"
         return self.pipe.recv()
 

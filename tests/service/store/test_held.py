@@ -1,4 +1,4 @@
-"""Who has what: a result stays while anybody has it, and a file gives its space back."""
+"""Ownership: a result stays while any user owns it, and the file gives its space back."""
 
 from __future__ import annotations
 

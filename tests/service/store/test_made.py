@@ -18,6 +18,7 @@ from explainlab.errors import ModelError, RequestError, ResourceError
 from explainlab.models.loading import load_model
 from explainlab.models.stored.places import made_folder
 from explainlab.request import Request
+from explainlab.service.resolved import resolve
 from explainlab.service.service import Service
 from explainlab.service.status import OF_OTHERS, status
 from explainlab.service.store.made import delete_made, made_archive, name_made, own_models, shown_model
@@ -54,7 +55,7 @@ def training(tmp_path: Path) -> Request:
 
 
 def done(service: Service, request: Request, user: User) -> object:
-    answer = service.ask(request, user)
+    answer = service.ask(resolve(request, user))
     if hasattr(answer, "progress"):
         assert service.engine.wait(answer, SOON)
         assert answer.progress.status == "done", answer.progress.error
@@ -72,31 +73,31 @@ def test_a_made_model_is_used_named_and_deleted(service: Service, training: Requ
     assert own.id == result.body.models[0].model.id
     assert own.card == result.body.models[0].model
     assert own.bytes > 1000
-    assert service.find(training, ANN).to_json() == result.to_json()
+    assert service.find(resolve(training, ANN)).to_json() == result.to_json()
     map_ = done(service, explained(own.id), ANN)
     assert set(map_.prediction.probabilities) == {"negative", "positive"}
     name_made(own.id, "films-1", ANN)
     assert own_models(ANN.id)[0].name == "films-1"
-    np.testing.assert_array_equal(service.find(explained("made:films-1"), ANN).scores, map_.scores)
+    np.testing.assert_array_equal(service.find(resolve(explained("made:films-1"), ANN)).scores, map_.scores)
     assert (shown_model(own.id, ANN.id), shown_model(own.id, BOB.id)) == ("films-1", own.id)
     for taken in ("<b>", own.id.removeprefix("made:")):
         with pytest.raises(RequestError, match=f"cannot be called '{taken}'"):
             name_made(own.id, taken, ANN)
-    assert service.has(training, ANN)
+    assert service.has(resolve(training, ANN))
     delete_made(own.id, ANN, ())
     assert not list(made_folder().iterdir())
-    assert not service.has(training, ANN)
-    assert service.find(training, ANN) is None
+    assert not service.has(resolve(training, ANN))
+    assert service.find(resolve(training, ANN)) is None
     with pytest.raises(ModelError, match=f"There is no model '{own.id}'"):
-        service.find(explained(own.id), ANN)
+        service.find(resolve(explained(own.id), ANN))
     assert done(service, training, ANN).body.models[0].model.files == own.card.files
 
 
 def test_it_belongs_to_its_owners(service: Service, training: Request) -> None:
     own = done(service, training, ANN).body.models[0].model.id
     assert not own_models(BOB.id)
-    for refused in (lambda: service.submit(explained(own), BOB), lambda: name_made(own, "mine", BOB),
-                    lambda: service.submit(explained(f"completion:sst2:{own}"), BOB),
+    for refused in (lambda: service.submit(resolve(explained(own), BOB)), lambda: name_made(own, "mine", BOB),
+                    lambda: service.submit(resolve(explained(f"completion:sst2:{own}"), BOB)),
                     lambda: delete_made(own, BOB, ())):  # fmt: skip
         with pytest.raises(ModelError, match="There is no model"):
             refused()
@@ -123,7 +124,7 @@ def test_its_id_on_status_is_for_owners_and_administrators(
 
 
 def test_the_command_line_makes_models_of_the_local_user(service: Service, training: Request) -> None:
-    own = service.run(training).body.models[0].model.id
+    own = service.run(resolve(training)).body.models[0].model.id
     assert [model.id for model in own_models(LOCAL.id)] == [own]
 
 
@@ -133,7 +134,7 @@ def test_one_that_a_job_needs_is_not_deleted(home: Path, training: Request, tmp_
     with pytest.raises(RequestError, match=f"A job needs {own}"):
         delete_made(own, LOCAL, [explained(own)])
     other.store.lease.renew()
-    other.remember("its key", explained(own), LOCAL)
+    other.remember(resolve(explained(own)))
     with pytest.raises(RequestError, match=f"A job needs {own}"):
         service.delete_made(own)
     other.store.lease.end()
@@ -146,7 +147,7 @@ def test_one_that_is_deleted_while_a_benchmark_needs_it(service: Service, traini
     parameters = {"methods": ["gradient"], "metrics": ["log_odds"], "rows": 3}
 
     def answer(model: str, data: str) -> Any:
-        result = service.run(new_request(question="evaluation", model=model, data=data, parameters=parameters))
+        result = service.run(resolve(new_request(question="evaluation", model=model, data=data, parameters=parameters)))
         if model == own:
             service.delete_made(own)
         return result
@@ -162,7 +163,7 @@ def test_one_that_is_deleted_while_a_benchmark_needs_it(service: Service, traini
 def test_two_servers_make_a_model_once(home: Path, training: Request, tmp_path: Path) -> None:
     services = [Service(Store(f"sqlite:///{tmp_path / 'store.sqlite'}"), "cpu") for _ in range(2)]
     other = training.model_copy(update={"parameters": {**training.parameters, "seeds": 2}})
-    jobs = [service.submit(request) for service, request in zip(services, (training, other), strict=True)]
+    jobs = [service.submit(resolve(request)) for service, request in zip(services, (training, other), strict=True)]
     for service, job in zip(services, jobs, strict=True):
         assert service.engine.wait(job, SOON)
     (alone,), (first, _) = (job.result.body.models for job in jobs)
@@ -225,7 +226,7 @@ def test_an_adapter_of_a_made_model(service: Service, training: Request, tmp_pat
 @pytest.mark.parametrize("name", ["made:", "made:nothing", "made:../../etc", "made:0123456789ab", "made:*"])
 def test_names_of_nothing(service: Service, name: str) -> None:
     with pytest.raises(ModelError, match="There is no model"):
-        service.find(explained(name), LOCAL)
+        service.find(resolve(explained(name), LOCAL))
 
 
 def test_limits(service: Service, training: Request, having: Callable[..., None]) -> None:
@@ -233,24 +234,24 @@ def test_limits(service: Service, training: Request, having: Callable[..., None]
     another = training.model_copy(update={"seed": 1})
     having(max_made_models=1)
     with pytest.raises(ResourceError, match=r"1 made models.*EXPLAINLAB_MAX_MADE_MODELS"):
-        service.submit(another)
+        service.submit(resolve(another))
     having(max_made_models=5, max_made_mb=0)
     with pytest.raises(ResourceError, match="too much room"):
-        service.submit(another)
+        service.submit(resolve(another))
     having(max_made_mb=100, auth="oidc")
     with pytest.raises(RequestError, match="EXPLAINLAB_ALLOW_TRAINING"):
-        service.submit(another)
+        service.submit(resolve(another))
 
 
 def test_a_question_between_two_batches_changes_nothing(service: Service, training: Request, home: Path) -> None:
     training = training.model_copy(update={"parameters": {"settings": {**SMALL, "epochs": 40}}})
     alone = done(service, training, LOCAL).body.models[0].model
     delete_made(alone.id, LOCAL, ())
-    job = service.submit(training)
+    job = service.submit(resolve(training))
     while job.progress.phase != "steps of training":
         assert not service.engine.wait(job, 0.01)
-    short = service.submit(explained("embedded:bert-mini-sst2", "a stirring film"), BOB)
-    random = service.submit(Request(question="random", model="embedded:bert-mini-sst2", text="a film"), BOB)
+    short = service.submit(resolve(explained("embedded:bert-mini-sst2", "a stirring film"), BOB))
+    random = service.submit(resolve(Request(question="random", model="embedded:bert-mini-sst2", text="a film"), BOB))
     assert service.engine.wait(short, SOON)
     assert service.engine.wait(random, SOON)
     assert not job.progress.finished, "they ran in its middle"

@@ -25,13 +25,14 @@ from explainlab.analyses.cells import Cell
 from explainlab.analyses.errors import rows
 from explainlab.analyses.errors.rows import PredictedRows
 from explainlab.analyses.evaluation.texts import EvaluatedTexts
-from explainlab.app.runs.bundle import study_bundle
+from explainlab.app.pages.runs.bundle import study_bundle
 from explainlab.errors import ResourceError
 from explainlab.files import write_file
 from explainlab.models.classifier import Classifier
 from explainlab.request import Request
 from explainlab.result import PART, StoredPart, written
 from explainlab.service.imports import read_results
+from explainlab.service.resolved import resolve
 from explainlab.service.service import Service
 from explainlab.service.store import parts
 from explainlab.service.store.parts import Damaged, Parts
@@ -272,20 +273,20 @@ def test_a_part_that_is_changed_is_made_again_without_a_pass(tmp_path: Path, cap
     named = {"model": "embedded:bert-mini-sst2", "question": "predictions", "data": str(data)}
     asked = Request(**named, parameters={"sample": "all"})
     store = Store(f"sqlite:///{tmp_path / 'results.sqlite'}")
-    first = Service(store, "cpu").run(asked)
+    first = Service(store, "cpu").run(resolve(asked))
     assert first.cost.forward == PART + 1
     (path,) = files(store)
     path.write_bytes(path.read_bytes()[:-1])
     service = Service(store, "cpu")
-    assert service.find(asked) is None
+    assert service.find(resolve(asked)) is None
     assert path.name in caplog.text
-    again = service.run(asked)
+    again = service.run(resolve(asked))
     assert (again.body, again.parts, again.cost.forward) == (first.body, first.parts, 0)
 
 
 @pytest.fixture(scope="module")
 def predictions() -> AnalysisResult[Any]:
-    """Those of a data set, repeated."""
+    """Return the predictions of a data set, repeated."""
     few = study(load_model("embedded:bert-mini-sst2", device="cpu"), "predictions", data="embedded:sentiment")
     given = [{**few.body.rows[i % 3], "row": i + 1} for i in range(TEXTS)]
     return replace(few, body=few.body.model_copy(update={"rows": PredictedRows.of(given)}))

@@ -1,4 +1,4 @@
-"""Remarks on rows: what is kept comes back, changes in place, and belongs to one reader and one data set."""
+"""Remarks on rows: a stored remark comes back, changes in place, and belongs to one reader and one data set."""
 
 from __future__ import annotations
 

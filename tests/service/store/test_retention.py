@@ -1,4 +1,4 @@
-"""What is deleted is gone, from every table and from the disk; what is old or too much goes by itself."""
+"""Deletion: a deleted record leaves every table and the disk; old records and those above a limit go by themselves."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import sqlalchemy as sa
 
 from explainlab.data import source_digest
 from explainlab.request import Request
+from explainlab.service.resolved import resolve
 from explainlab.service.service import Service
 from explainlab.service.store.remarks import Remark
 from explainlab.service.store.retention import sweep, sweep_hourly, used
@@ -46,7 +47,7 @@ def service(home: Path) -> Service:
 
 def computed(service: Service, request: Request, user: User = ANN, **how: bool) -> Run | None:
     """The run of a question that ``user`` asked and waited for."""
-    job = service.submit(request, user, **how)
+    job = service.submit(resolve(request, user), **how)
     assert service.engine.wait(job, 60)
     assert job.progress.status == "done", job.progress.error
     return next((run for run in service.runs(user).runs if run.question == request.question), None)
@@ -57,9 +58,9 @@ def about_text(question: str = "random") -> Request:
 
 
 def rows(home: Path) -> dict[str, int]:
-    """How many rows each table has that is not empty.
+    """Return the number of rows of each table that is not empty.
 
-    What the instance itself has learnt does not count, nor do jobs: they end a little before they are struck out.
+    Measurements of the instance do not count, nor do jobs, which end shortly before their rows go.
     """
     with sqlite3.connect(home / "store.sqlite") as database:
         tables = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
@@ -123,10 +124,10 @@ def test_a_visit_stores_nothing_until_somebody_asks(service: Service, home: Path
     data = Request(model=MODEL, data="embedded:sentiment", question="predictions", parameters={"rows": 5})
     for request in (about_text(), data):
         computed(service, request, record=False, store=False)
-        assert service.find(request, ANN) is not None, "while the job is known"
+        assert service.find(resolve(request, ANN)) is not None, "while the job is known"
     assert rows(home) == {}
     assert service.store.held.parts() == []
-    service.ask(about_text(), ANN)
+    service.ask(resolve(about_text(), ANN))
     assert rows(home) == {"results": 1, "runs": 1, "held": 1}
     (run,) = service.runs(ANN).runs
     assert service.open_run(run.id, ANN).result is not None
@@ -136,9 +137,9 @@ def test_who_asks_while_a_visitors_job_runs_has_its_result(service: Service, hom
     endless = Request(
         model=MODEL, text=TEXT, question="integrated_gradients", parameters={"rule": "right", "steps": 9_999}
     )
-    before = service.submit(endless, ANN)
-    visited = service.submit(about_text(), BOB, record=False, store=False)
-    asked = service.submit(about_text(), ANN)
+    before = service.submit(resolve(endless, ANN))
+    visited = service.submit(resolve(about_text(), BOB), record=False, store=False)
+    asked = service.submit(resolve(about_text(), ANN))
     assert asked is visited
     service.cancel(before.key, ANN)
     assert service.engine.wait(asked, 60)
@@ -146,7 +147,7 @@ def test_who_asks_while_a_visitors_job_runs_has_its_result(service: Service, hom
 
 
 def age(service: Service, days: float) -> None:
-    """Everything that is stored was last used so many days earlier."""
+    """Make the last use of every stored record ``days`` earlier."""
     then = datetime.now(UTC) - timedelta(days=days)
     for column in (RUNS.c.asked, HELD.c.created, RESULTS.c.created, NOTES.c.created, VIEWS.c.created):
         service.store._database.change(sa.update(column.table).values({column.name: then}))

@@ -1,4 +1,4 @@
-"""The table of runs on SQLite and PostgreSQL: what is kept comes back; filters and pages are those of a slow loop."""
+"""The table of runs on SQLite and PostgreSQL: stored runs come back; filters and pages agree with a slow loop."""
 
 from __future__ import annotations
 

@@ -15,7 +15,8 @@ from explainlab.request import Request
 from explainlab.result import Result
 from explainlab.service import looks
 from explainlab.service.jobs import Job
-from explainlab.service.questions import about_key
+from explainlab.service.limits import require_answerable
+from explainlab.service.resolved import resolve, subject_key
 from explainlab.service.service import Service
 from explainlab.service.store.runs import Filters
 from explainlab.service.store.schema import HELD, NOTES, RESULTS
@@ -44,7 +45,7 @@ def asked(seed: int = 0, **parameters: int) -> Request:
 
 
 def done(service: Service, request: Request, user: User = LOCAL) -> Result:
-    answer = service.ask(request, user)
+    answer = service.ask(resolve(request, user))
     if isinstance(answer, Job):
         assert service.engine.wait(answer, SOON)
         assert answer.progress.status == "done", answer.progress.error
@@ -66,7 +67,7 @@ def test_it_is_computed_once_stored_and_listed(service: Service, url: str) -> No
     assert service.runs(LOCAL, Filters(words="seed synthetic")).total == 1
     again = Service(Store(url), "cpu")
     again.read_models()
-    found = again.find(asked())
+    found = again.find(resolve(asked()))
     assert found is not None
     assert found.to_json() == result.to_json()
     opened = again.open_run(run.id, LOCAL)
@@ -78,7 +79,7 @@ def test_it_is_computed_once_stored_and_listed(service: Service, url: str) -> No
 
 def test_its_job_is_no_urgent_one_and_goes_on_without_a_page(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(settings(), "max_unwatched_seconds", 0)
-    job = service.submit(asked(draws=4), ANN)
+    job = service.submit(resolve(asked(draws=4), ANN))
     assert not job.urgent
     service.leave(job, "page", ANN)
     assert service.engine.wait(job, SOON)
@@ -89,7 +90,7 @@ def test_its_job_is_no_urgent_one_and_goes_on_without_a_page(service: Service, m
 
 
 def test_a_stopped_job_goes_on(service: Service, url: str) -> None:
-    job = service.submit(asked(draws=30, rows=1_000), ANN)
+    job = service.submit(resolve(asked(draws=30, rows=1_000), ANN))
     until = time.monotonic() + SOON
     while not job.progress.done and time.monotonic() < until:
         time.sleep(0.01)
@@ -100,7 +101,7 @@ def test_a_stopped_job_goes_on(service: Service, url: str) -> None:
     assert kept
     assert not rows(service, RESULTS)
     fresh = Service(Store(url), "cpu")
-    before = fresh.submit(asked(draws=1, rows=1_000), ANN)
+    before = fresh.submit(resolve(asked(draws=1, rows=1_000), ANN))
     assert fresh.engine.wait(before, SOON)
     assert before.result.cost.seconds < 0.05, "its draw is remembered"
     assert rows(fresh, NOTES) == kept
@@ -111,9 +112,9 @@ def test_what_a_user_has_goes_with_the_last_run(service: Service) -> None:
         done(service, asked(seed), ANN)
     done(service, asked(), BOB)
     first, second = service.runs(ANN).runs
-    assert first.about == second.about == about_key(asked(7))
+    assert first.about == second.about == subject_key(asked(7))
     service.delete_run(first.id, ANN)
-    assert service.find(asked(), ANN) is not None
+    assert service.find(resolve(asked(), ANN)) is not None
     service.delete_run(second.id, ANN)
     owners = {owner for (owner,) in service.store._database.rows(select(HELD.c.owner).distinct())} - {""}
     assert owners == {BOB.id}
@@ -132,10 +133,10 @@ def test_a_hosted_instance_serves_it_within_its_limits(service: Service, monkeyp
     assert settings().hosted
     done(service, asked(), ANN)
     with pytest.raises(RequestError, match="25,000,000 gradients"):
-        service.submit(asked(draws=1_000, rows=1_000_000), ANN)
+        service.submit(resolve(asked(draws=1_000, rows=1_000_000), ANN))
     monkeypatch.setattr(settings(), "max_evaluations", 10)
     with pytest.raises(RequestError, match="EXPLAINLAB_MAX_EVALUATIONS"):
-        service.submit(asked(draws=4), ANN)
+        service.submit(resolve(asked(draws=4), ANN))
 
 
 def test_a_study_that_trains_is_served_where_models_may_be_made(
@@ -146,12 +147,12 @@ def test_a_study_that_trains_is_served_where_models_may_be_made(
 
     monkeypatch.setattr(settings(), "auth", "proxy")
     with pytest.raises(RequestError, match="Models are not made here"):
-        service.require(roar(test="embedded:sentiment"), ANN)
+        require_answerable(resolve(roar(test="embedded:sentiment"), ANN).request)
     monkeypatch.setattr(settings(), "allow_training", True)
     for named in ({"test": "/etc/passwd"}, {"test": "embedded:sentiment", "validation": "/etc/passwd"}):
         with pytest.raises(DataError, match="paths on the server are not allowed"):
-            service.require(roar(**named), ANN)
-    service.require(roar(test="embedded:sentiment", validation="0.2"), ANN)
+            require_answerable(resolve(roar(**named), ANN).request)
+    require_answerable(resolve(roar(test="embedded:sentiment", validation="0.2"), ANN).request)
 
 
 @pytest.mark.parametrize(
@@ -177,11 +178,11 @@ def test_a_request_about_something_is_refused_and_one_about_nothing_elsewhere(
 ) -> None:
     fields = {"study": "synthetic_roar", "model": "", "text": None, "data": None, **hostile}
     with pytest.raises(RequestError) as refused:
-        service.submit(Request.from_json(fields), ANN)
+        service.submit(resolve(Request.from_json(fields), ANN))
     assert len(str(refused.value)) < 500
     assert not service.engine.unfinished()
 
 
 def test_what_it_is_about_is_its_seed() -> None:
     assert looks.about(asked(5), ANN) == "seed 5"
-    assert about_key(asked()) != about_key(Request(question="random", model="m", text=""))
+    assert subject_key(asked()) != subject_key(Request(question="random", model="m", text=""))

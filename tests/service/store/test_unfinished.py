@@ -1,4 +1,4 @@
-"""What a server has not answered: its own is under way, what another began has been cut short."""
+"""The unfinished jobs of a server: its own are under way, those of another server have been cut short."""
 
 from __future__ import annotations
 

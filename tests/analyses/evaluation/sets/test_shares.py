@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from explainlab.analyses import cells
-from explainlab.analyses.evaluation.page.set_results import _files
 from explainlab.analyses.evaluation.sets.records import EvaluatedSet
 from explainlab.analyses.evaluation.sets.shares import set_shares, share_lines, share_rows
 from explainlab.analyses.evaluation.share_figures import share_charts
 from explainlab.analyses.evaluation.truth import shown
+from explainlab.app.pages.benchmark.results import _files
 from explainlab.cli import main
 from explainlab.metrics.registry import parse_metric
 from tests.analyses.evaluation.sets.conftest import LARGE, OVERLAP, SMALL, MakeSet

@@ -1,1 +1,0 @@
-"""Pages whose answers make models."""

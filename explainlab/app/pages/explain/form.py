@@ -1,0 +1,288 @@
+"""The form of the Explain page: a text, a model and any number of methods, and the requests that these make."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, Literal, Self, get_args
+
+import streamlit as st
+from pydantic import BaseModel, ConfigDict, Field
+
+from explainlab.analyses.registry import get_study
+from explainlab.analyses.trust.analysis import Trust
+from explainlab.app.glossary import draw_guide_button, explained
+from explainlab.app.page import AnalysisPage
+from explainlab.app.question import Question
+from explainlab.app.text import plain
+from explainlab.app.view import AnalysisView, SharedInputs
+from explainlab.attribution.method import Method
+from explainlab.attribution.registry import (
+    complete,
+    complete_method,
+    get_method,
+    methods,
+    parse_spec,
+    request_label,
+    swept,
+)
+from explainlab.declared import ParameterSpec, parse
+from explainlab.figures.palette import DEFAULT, PaletteName, Scale
+from explainlab.models.loading import ModelCard
+from explainlab.request import Dtype, Output, Request, Unit, validated
+from explainlab.service.resolved import kind_of
+
+MOST_TOP = 50
+"""The most features of highest score that a map marks."""
+
+
+def trust_request(request: Request) -> Request:
+    """The complete request that compares the attribution of the complete ``request`` with random ones."""
+    shared = request.model_dump(exclude={"question", "parameters"})
+    parameters = {"method": request.question, "settings": request.parameters}
+    return get_study(Trust.id).complete(Request(question=Trust.id, **shared, parameters=parameters))
+
+
+class Choice(BaseModel):
+    """One method with the parameters that differ from its defaults or were set on the page."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    method: str
+    parameters: dict[str, Any] = Field(default_factory=dict)
+
+    @classmethod
+    def of(cls, spec: str) -> Choice:
+        """The method of ``spec``, options after colons; raises :class:`explainlab.errors.RequestError`."""
+        asked = parse_spec(spec)
+        return cls(method=asked.method, parameters=asked.parameters.model_dump(mode="json"))
+
+    @property
+    def spec(self) -> str:
+        """The method with the options that differ from their defaults, as :func:`parse_spec` reads it."""
+        return complete_method(self.method, self.parameters).name
+
+    @property
+    def own_output(self) -> Output:
+        """What the method explains unless the reader chooses; raises :class:`explainlab.errors.RequestError`."""
+        return get_method(self.method).default_output(self.parameters)
+
+
+class View(AnalysisView):
+    """One text and one model, explained by any number of methods, and how the heatmaps are drawn.
+
+    ``output``: ``own`` is each method's own; ``top``: how many features of highest score each map marks. ``masked``:
+    whether a decoder's predictions on the way are compared with those of the text whose rest is masked.
+    """
+
+    model: str
+    text: str
+    text_pair: str | None = None
+    target: str = "predicted"
+    output: Output | Literal["own"] = "own"
+    unit: Unit = "token"
+    seed: int = Field(0, ge=0, lt=2**32)
+    dtype: Dtype = "float32"
+    methods: tuple[Choice, ...] = ()
+    palette: PaletteName = DEFAULT
+    scale: Scale = "each"
+    top: int = Field(0, ge=0, le=MOST_TOP)
+    masked: bool = False
+
+    def text_requests(self) -> list[Request]:
+        """One complete request a method; raises :class:`explainlab.errors.RequestError` for one that cannot be."""
+        shared = self.model_dump(exclude={"methods", "output", "palette", "scale", "top", "masked"})
+        return [
+            complete(
+                validated(
+                    Request,
+                    **shared,
+                    output=choice.own_output if self.output == "own" else self.output,
+                    question=choice.method,
+                    parameters=choice.parameters,
+                )
+            )
+            for choice in self.methods
+        ]
+
+    def shown_requests(self) -> list[Request]:
+        requests = self.text_requests()
+        return [*requests, *map(trust_request, requests)]
+
+    def method_labels(self) -> list[str]:
+        return [request_label(request) for request in self.text_requests()]
+
+    @property
+    def names(self) -> list[str]:
+        """Each choice as the control of methods names it: by its id alone, unless its method has several settings."""
+        counts = Counter(choice.method for choice in self.methods)
+        return [choice.spec if counts[choice.method] > 1 else choice.method for choice in self.methods]
+
+    def with_shared_inputs(self, inputs: SharedInputs) -> Self:
+        """See :meth:`AnalysisView.with_shared_inputs`; each method of its own output."""
+        asked: dict[str, Any] = {}
+        if "methods" in inputs:
+            asked["methods"] = tuple(map(Choice.of, dict.fromkeys(inputs["methods"])))
+            asked["output"] = inputs.get("output", "own")
+        elif "method" in inputs:
+            asked["methods"] = (Choice(method=inputs["method"]),)
+        return super().with_shared_inputs(inputs).model_copy(update=asked)
+
+
+def first_view() -> View:
+    """What the page opens with: an embedded model, a sentence with a contrast in it, and two methods."""
+    return View(
+        model="embedded:bert-mini-sst2",
+        text="The first act drags a little, but the ending is so beautiful that I forgave everything.",
+        methods=(Choice(method="integrated_gradients"), Choice(method="kernel_shap")),
+    )
+
+
+def shows(request: Request) -> View | None:
+    """The view of ``request`` for an attribution, or for its comparison with random ones; None for any other."""
+    if kind_of(request) == "attribution":
+        choice = Choice(method=request.question, parameters=request.parameters)
+    elif request.question == Trust.id and request.text is not None:
+        choice = Choice(method=request.parameters["method"], parameters=request.parameters["settings"])
+    else:
+        return None
+    values = request.model_dump(include=View.model_fields.keys() - {"methods", "output"})
+    output = "own" if request.output == choice.own_output else request.output
+    return validated(View, **values, methods=(choice,), output=output)
+
+
+NAME = "explain"
+_FIELDS = ("model", "text", "target", "output", "unit", "seed", "dtype", "palette", "scale", "top", "masked")
+BELIEFS = "beliefs"
+"""Whether what a decoder believed on the way is unfolded; a view that compares it with masked texts opens so."""
+_METHODS_HELP = (
+    "Each method makes a map of its own. For several settings of one method, type its id with its options: "
+    "integrated_gradients:rule=right:steps=10+20."
+)
+question = Question(NAME)
+
+
+def seed_controls(view: View, force: bool = False) -> None:
+    """Set the page's controls to ``view``; those that already hold a value keep it unless ``force``."""
+    values = {name: getattr(view, name) for name in _FIELDS} | question.text_controls(view)
+    values["methods"] = view.names
+    values |= {BELIEFS: True} if view.masked else {}
+    for name, request in zip(view.names, view.text_requests(), strict=True):
+        if name == request.question:
+            specs = get_method(name).parameter_specs()
+            values |= {_name(name, spec.name): spec.written(request.parameters[spec.name]) for spec in specs}
+    question.seed(values, force)
+
+
+def draw_options(card: ModelCard | None, run: Callable[[], None]) -> None:
+    """Methods, target, output and unit, with everything rarer behind *More* and *Parameters*."""
+    chosen, guide = st.columns([5, 1.6], vertical_alignment="bottom")
+    with chosen:
+        question.draw_specs(
+            "Methods", "methods", list(methods()), parse_spec, explained(_METHODS_HELP, *_with_controls())
+        )
+    with guide:
+        draw_guide_button()
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        question.draw_target(card)
+        question.draw_outputs()
+        question.draw_unit()
+        with st.popover("More", icon=":material/tune:", width="content"):
+            _draw_more()
+        st.button("Explain", type="primary", icon=":material/play_arrow:", on_click=run, width="content")
+
+
+def draft() -> View:
+    """The view that the controls describe now; raises :class:`explainlab.errors.RequestError` for what cannot be."""
+    view = validated(
+        View,
+        **{name: question.now(name) for name in _FIELDS},
+        text_pair=question.text_pair,
+        methods=tuple({choice.spec: choice for choice in _choices()}.values()),
+    )
+    view.requests()
+    return view
+
+
+def _draw_more() -> None:
+    question.draw_palette()
+    scales = {"each": "One for each map", "shared": "One for all"}
+    question.choose("Scale", "scale", scales, "Choose one for all only where the methods' scores mean the same.")
+    st.number_input(
+        "Mark the top k",
+        0,
+        MOST_TOP,
+        question.now("top"),
+        step=1,
+        key=question.key("top"),
+        help="Each map frames so many words or tokens of highest score; 0 frames none. Nothing is computed.",
+    )
+    st.number_input(
+        "Seed",
+        0,
+        2**32 - 1,
+        question.now("seed"),
+        step=1,
+        key=question.key("seed"),
+        help=explained("Everything random is drawn from it.", "seed"),
+    )
+    question.choose(
+        "Precision", "dtype", {d: d for d in get_args(Dtype)}, "Half precision is faster on GPUs and less exact."
+    )
+    for method_id in _with_controls():
+        method = get_method(method_id)
+        specs = method.parameter_specs()
+        if specs:
+            st.markdown(f"**{plain(method.label)}**")
+        for spec in specs:
+            bring = partial(_bring_what_belongs_to, method, spec)
+            question.draw_parameter(_name(method.id, spec.name), spec, bring)
+
+
+def _bring_what_belongs_to(method: Method, spec: ParameterSpec) -> None:
+    """Set the parameters whose default depends on that of ``spec`` to their defaults for the new choice."""
+    defaults = {choice: parse(method, {spec.name: choice}).model_dump(mode="json") for choice in spec.choices}
+    chosen = defaults[st.session_state[question.key(_name(method.id, spec.name))]]
+    for other in method.parameter_specs():
+        value = chosen[other.name]
+        if other.name != spec.name and any(values[other.name] != value for values in defaults.values()):
+            st.session_state[question.key(_name(method.id, other.name))] = other.written(value)
+
+
+def _with_controls() -> list[str]:
+    """The ids of the chosen methods whose parameters are set by controls."""
+    return [name for name in question.now("methods") if name in methods()]
+
+
+def _choices() -> Iterator[Choice]:
+    """The methods chosen, with what the controls set or, where options were typed, with these."""
+    for name in question.now("methods"):
+        if name in methods():
+            yield Choice(method=name, parameters=_chosen(get_method(name)))
+        else:
+            yield from map(Choice.of, swept(name))
+
+
+def _chosen(method: Method) -> dict[str, Any]:
+    """The parameters of ``method`` that the page holds; the rest keep their defaults."""
+    keys = {spec.name: question.key(_name(method.id, spec.name)) for spec in method.parameter_specs()}
+    return {name: st.session_state[key] for name, key in keys.items() if st.session_state.get(key) is not None}
+
+
+def _name(method_id: str, parameter: str) -> str:
+    """The control of a method's parameter."""
+    return f"{method_id}_{parameter}"
+
+
+PAGE = AnalysisPage(
+    NAME,
+    question=question,
+    record=View,
+    first=first_view,
+    seed=seed_controls,
+    draft=draft,
+    button="Explain",
+    drawn=("palette", "scale", "top", "masked"),
+    shows=shows,
+)

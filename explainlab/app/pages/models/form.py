@@ -1,0 +1,320 @@
+"""The form of the Models page: data, architecture and settings of a training, and its request."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, Literal, Self
+
+import streamlit as st
+from pydantic import Field
+
+from explainlab.analyses.registry import complete, get_study, new_request
+from explainlab.analyses.training.analysis import ELSEWHERE, Training
+from explainlab.app import session
+from explainlab.app.glossary import explained
+from explainlab.app.page import AnalysisPage, Pressed
+from explainlab.app.place import Answer, Requests
+from explainlab.app.question import Question
+from explainlab.app.view import AnalysisView, SharedInputs
+from explainlab.data import EXAMPLES, TO_LEARN
+from explainlab.declared import parse
+from explainlab.errors import RequestError
+from explainlab.models.loading import model_name
+from explainlab.request import Request, validated
+from explainlab.service.resolved import resolve
+from explainlab.service.service import Service
+from explainlab.training import ARCHITECTURES, TrainingSettings, settings_for
+
+_PARAMETERS = ("recipe", "size", "validation_share", "validation_data", "test_data", "seeds", "settings")
+
+
+class ModelsView(AnalysisView):
+    """A training: ``base`` is an architecture or a model, ``source`` the data set; the rest as its parameters say."""
+
+    page: Literal["models"] = "models"
+    base: str = "bert"
+    source: str = ""
+    columns: dict[str, str] = Field(default_factory=dict)
+    classes: dict[str, str] = Field(default_factory=dict)
+    recipe: str = ""
+    size: str = ""
+    validation_share: float = 0.1
+    validation_data: str = ""
+    test_data: str = ""
+    seed: int = Field(0, ge=0, lt=2**32)
+    seeds: int = 1
+    settings: dict[str, Any] = Field(default_factory=dict)
+
+    def request(self) -> Request:
+        """The training; raises :class:`RequestError` without data, and for settings that do not go together."""
+        if not self.source:
+            raise RequestError("No data set is chosen.", "Choose the embedded examples, or type the path of a file.")
+        named = {name: value for name in ("recipe", "size") if (value := getattr(self, name))}
+        settings_for(self.base, **{**self.settings, **named})
+        request = new_request(
+            question=Training.id,
+            model=self.base,
+            data=self.source,
+            columns=self.columns,
+            classes=self.classes,
+            seed=self.seed,
+            parameters={name: getattr(self, name) for name in _PARAMETERS},
+        )
+        return complete(request)
+
+    def text_requests(self) -> list[Request]:
+        """The training."""
+        return [self.request()]
+
+    @property
+    def whole_data(self) -> str | None:
+        """See :attr:`AnalysisView.whole_data`."""
+        return self.source
+
+    def line(self) -> str:
+        return self.base if self.base in ARCHITECTURES else model_name(self.base)
+
+    def with_shared_inputs(self, inputs: SharedInputs) -> Self:
+        """As others, but labels that mean classes of a model that has learned mean nothing to one that has not."""
+        view = super().with_shared_inputs(inputs)
+        return view.model_copy(update={"classes": {}})
+
+
+def first_view() -> ModelsView:
+    """What the page opens with: an embedded model that goes on learning from the embedded examples."""
+    return ModelsView(base="embedded:bert-mini-sst2", source="embedded:sentiment")
+
+
+def shows(request: Request) -> ModelsView | None:
+    """The view that shows the answer to ``request``; None unless it makes models."""
+    if request.question != Training.id or request.data is None:
+        return None
+    values = request.model_dump(include={"columns", "classes", "seed"})
+    parameters = {name: request.parameters[name] for name in _PARAMETERS}
+    return validated(ModelsView, base=request.model, source=request.data, **values, **parameters)
+
+
+NAME = "models"
+question = Question(NAME)
+
+_BASE = "embedded:bert-mini-sst2"
+_MOST_SEED = 2**32 - 1
+_FIELDS = ("size", "recipe", "validation_share", "seed", "seeds")
+_SOURCES = ("validation_data", "test_data")
+_BEGINS = {"weights": "Random weights", "model": "A model that has learned"}
+_ARCHITECTURES = {
+    "bert": "BERT, an encoder",
+    "gpt2": "GPT-2, a decoder",
+    "t5_encoder": "T5's encoder",
+    "bilstm_attention": "BiLSTM with attention",
+}
+_SIZES = {"": "As the embedded models", "tiny": "Tiny", "mini": "Mini", "small": "Small", "base": "Base"}
+_RECIPES = {
+    "": "The usual one",
+    "embedded": "As the embedded models",
+    "thesis": "Thesis (fine-tuning)",
+    "roar": "ROAR",
+    "progressive": "Progressive inference",
+    "bilstm": "BiLSTM with attention",
+    "masked": "The usual one, on masks too",
+}
+_BASE_HELP = (
+    "Its weights go on learning; where the classes differ, its head is new. A directory or a hub id (owner/name; "
+    "safetensors only) can be typed."
+)
+_DATA_HELP = "Labelled texts: the embedded examples, or the path of a CSV, TSV, JSON, JSONL or Parquet file."
+_RECIPE_HELP = (
+    "Named settings. The usual one is that of the embedded models for random weights (a BiLSTM has its own), and the "
+    "thesis' for a model that has learned: at most 10 epochs, fewer where the last five were no better. On masks too: "
+    "half of the texts have a random share of their words masked, so that metrics that mask ask about nothing new."
+)
+_LORA_HELP = (
+    "Small matrices beside the queries and values learn in place of the weights, and the head. They are saved as an "
+    "adapter of a few megabytes: the model needs its base as long as it is used. Needs the package peft."
+)
+_NUMBERS: dict[str, tuple[str, float, float]] = {
+    "epochs": ("Epochs", 1, 1000),
+    "batch_size": ("Batch size", 1, 4096),
+    "learning_rate": ("Learning rate", 0.0, 1.0),
+    "max_tokens": ("Longest text in tokens", 8, 8192),
+}
+"""Settings with a box of their own: label, least and most. An empty box is as the recipe says."""
+
+
+def seed_controls(view: ModelsView, force: bool = False) -> None:
+    """Set the page's controls to ``view``; those that already hold a value keep it unless ``force``."""
+    values: dict[str, Any] = {name: getattr(view, name) for name in _FIELDS}
+    values |= {name: getattr(view, name) or None for name in _SOURCES}
+    new, settings = view.base in ARCHITECTURES, view.settings
+    values |= {"begin": "weights" if new else "model", "architecture": view.base if new else "bert"}
+    values |= {"base": _BASE if new else view.base, "data": view.source or None}
+    values |= {"reading": {"source": view.source, "columns": view.columns, "classes": view.classes}}
+    values |= {name: settings.get(name) for name in _NUMBERS}
+    values["lists"] = {name: value for name, value in settings.items() if isinstance(value, list)}
+    values |= {"prompt": settings.get("prompt", ""), "lora": bool(settings.get("lora"))}
+    apart = (*_NUMBERS, *values["lists"], "prompt", "lora")
+    typed = {name: value for name, value in settings.items() if name not in apart}
+    values["others"] = ", ".join(f"{name}={value}" for name, value in typed.items())
+    question.seed(values, force)
+
+
+def draft() -> ModelsView:
+    """The view that the controls describe now; raises ``RequestError`` for what cannot be."""
+    values = {name: question.now(name) for name in _FIELDS}
+    values |= {name: question.now(name) or "" for name in _SOURCES}
+    if not _has_sizes():
+        values["size"] = ""
+    return validated(ModelsView, **values, base=_base(), settings=_settings(), **question.reading())
+
+
+def draw_question(run: Callable[[], None], label: str) -> None:
+    """All that is asked; ``run`` is called to ask it, by a button with this ``label``."""
+    question.choose("Begin with", "begin", _BEGINS, "A model that has learned needs fewer texts.")
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        if question.now("begin") == "weights":
+            question.select("Architecture", "architecture", _ARCHITECTURES)
+            if _has_sizes():
+                question.select("Size", "size", _SIZES, "Layers, width, heads. A larger model takes longer to learn.")
+        else:
+            question.draw_model_name("Base model", "base", _BASE_HELP)
+            st.toggle("LoRA", question.now("lora"), key=question.key("lora"), help=_LORA_HELP)
+    source, recipe = st.columns(2, vertical_alignment="bottom")
+    with source:
+        question.draw_source("Data set", "data", [*EXAMPLES, *TO_LEARN], _DATA_HELP)
+    with recipe:
+        question.select("Recipe", "recipe", _RECIPES, _RECIPE_HELP)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        usual = _usual()
+        _draw_setting("epochs", usual)
+        _draw_share()
+        seeds = explained("Models that differ only in their seed: three show how much of a result is chance.", "seed")
+        st.number_input(
+            "Models (seeds)", 1, 10, question.now("seeds"), key=question.key("seeds"), help=seeds, width=130
+        )
+        with st.popover("More", icon=":material/tune:", width="content"):
+            _draw_more(usual)
+        st.button(label, type="primary", icon=":material/play_arrow:", on_click=run, width="content")
+
+
+def _has_sizes() -> bool:
+    """Whether what is begun with comes in several sizes."""
+    return question.now("begin") == "weights" and not _begins_without("size")
+
+
+def _begins_without(setting: str) -> bool:
+    """Whether what is begun with has random weights and no such setting."""
+    return question.now("begin") == "weights" and setting in ARCHITECTURES[question.now("architecture")].unused
+
+
+def _draw_share() -> None:
+    st.number_input(
+        "Validation share",
+        0.0,
+        0.5,
+        question.now("validation_share"),
+        0.05,
+        key=question.key("validation_share"),
+        disabled=bool(question.now("validation_data")),
+        help="The share of the rows that is not learned from: each epoch is measured on it, and the best one is kept.",
+        width=150,
+    )
+
+
+def _draw_more(usual: TrainingSettings | None) -> None:
+    seed = explained("Of the weights, the order of the texts and the masks.", "seed")
+    st.number_input("Seed", 0, _MOST_SEED, question.now("seed"), key=question.key("seed"), help=seed)
+    for name in _NUMBERS:
+        if name != "epochs":
+            _draw_setting(name, usual)
+    for label, name, help_text in (
+        ("Validation data", "validation_data", "A data set to measure each epoch on, in place of a share."),
+        ("Test data", "test_data", "A data set that is read when the model is done: its accuracy is the answer."),
+    ):
+        question.draw_source(label, name, [*EXAMPLES, *TO_LEARN], help_text, "None")
+    if not _begins_without("prompt"):
+        st.text_input(
+            "Text around the parts",
+            question.now("prompt"),
+            key=question.key("prompt"),
+            placeholder="[Assertion]: {text_b} [Document]: {text}",
+            help=TrainingSettings.model_fields["prompt"].description,
+        )
+    apart = (*_NUMBERS, *ELSEWHERE, "prompt", "lora")
+    known = ", ".join(name for name in TrainingSettings.model_fields if name not in apart)
+    st.text_input(
+        "Other settings",
+        question.now("others"),
+        key=question.key("others"),
+        placeholder="patience=3",
+        help=f"name=value, with commas between: {known}.",
+    )
+
+
+def _draw_setting(name: str, usual: TrainingSettings | None) -> None:
+    """A number; where it is empty, what the recipe says."""
+    label, least, most = _NUMBERS[name]
+    whole = isinstance(least, int)
+    st.number_input(
+        label,
+        least,
+        most,
+        question.now(name),
+        1 if whole else 1e-5,
+        key=question.key(name),
+        format=None if whole else "%g",
+        placeholder="" if usual is None else f"{getattr(usual, name):g}",
+        help=TrainingSettings.model_fields[name].description,
+        width=130 if name == "epochs" else "stretch",
+    )
+
+
+def _usual() -> TrainingSettings | None:
+    """The settings that are not chosen, by the recipe and the size; None while these do not go together."""
+    new = question.now("begin") == "weights"
+    chosen = {"recipe": question.now("recipe"), "size": question.now("size") if new else ""}
+    with suppress(RequestError):  # told where the model is asked for
+        return settings_for(_base(), **{name: value for name, value in chosen.items() if value})
+    return None
+
+
+def _base() -> str:
+    return question.now("architecture" if question.now("begin") == "weights" else "base") or ""
+
+
+def _settings() -> dict[str, Any]:
+    """The settings that are chosen; raises ``RequestError`` for one that does not exist or is out of range."""
+    numbers = {name: question.now(name) for name in _NUMBERS if question.now(name) is not None}
+    typed: Any = parse(get_study(Training.id), {"settings": question.now("others")})
+    around = {} if _begins_without("prompt") or not question.now("prompt") else {"prompt": question.now("prompt")}
+    adapted = {"lora": True} if question.now("lora") and question.now("begin") == "model" else {}
+    return {**question.now("lists"), **adapted, **typed.settings, **numbers, **around}
+
+
+PAGE = AnalysisPage(
+    NAME,
+    question=question,
+    record=ModelsView,
+    first=first_view,
+    seed=seed_controls,
+    draft=draft,
+    button="Make the model",
+    drawn=(),
+    shows=shows,
+)
+TRAINING = Pressed("models.training", PAGE)
+"""The training that a press has asked for: opening a link makes no model."""
+
+
+def answer(service: Service, view: ModelsView) -> Answer | None:
+    """The models that ``view`` describes, the job that makes them, or None: neither is there."""
+    return TRAINING.answer_if_requested(service, view.request())
+
+
+def delete(service: Service, model_id: str) -> None:
+    """Delete a model (a callback), and forget the training that is shown if it made it."""
+    asked = next(iter(TRAINING.view.requests()), None) if TRAINING.view else None
+    result = asked and service.find(resolve(asked, session.user()))
+    service.delete_made(model_id, session.user())
+    if result and service.find(resolve(result.request, session.user())) is None:
+        TRAINING.ask(service, Requests())

@@ -1,1 +1,0 @@
-"""Further models and data sets on a page, and the answer of all cells."""
