@@ -1,6 +1,6 @@
 """Models with random weights: the tokenizer, the word vectors and the network of each architecture.
 
-transformers' model code takes seconds to import: only what builds a network does.
+transformers' model code takes seconds to import: only functions that build a network import it.
 """
 
 from __future__ import annotations
@@ -81,8 +81,8 @@ def _wordpieces(
 def train_words(texts: Sequence[str], vocabulary: int, max_tokens: int, min_count: int = 2) -> PreTrainedTokenizerFast:
     """Learn a tokenizer of lower-case words that writes ``[BOS] text [EOS]``, and a pair's second text so, as type 1.
 
-    Words are what lies between Unicode's word boundaries (UAX 29). Those seen fewer than ``min_count`` times are
-    ``[UNK]``; of the others the ``vocabulary`` most frequent, special tokens included, have a row of their own.
+    Words end at Unicode's word boundaries (UAX 29). Those seen fewer than ``min_count`` times are ``[UNK]``; of the
+    others the ``vocabulary`` most frequent, special tokens included, have a row of their own.
     """
     normalizer = normalizers.Lowercase()
     splitter = pre_tokenizers.Sequence(

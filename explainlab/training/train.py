@@ -279,12 +279,12 @@ def train_files(
 ) -> list[Trained]:
     """Train classifiers on the data set ``data``; each is a new directory (see :func:`out_directories`).
 
-    ``data`` is a file's name or path, an id, a pandas DataFrame, or a list of records
-    (see :func:`explainlab.data.as_named`).
-    ``base`` is an architecture (bert, gpt2, t5_encoder, bilstm_attention), which begins with random weights, or a model
-    that has some: a directory or a hub id. ``settings`` are those of :class:`explainlab.training.TrainingSettings`;
-    ``validation`` and ``evaluate`` may name files, read as ``data`` is. With ``checkpoints``, a folder, a training that
-    was stopped goes on from its last epoch. The rest, and the errors, are as for :func:`explainlab.training.train`.
+    ``data`` is a file's name or path, an id, a pandas DataFrame, or a list of records (see
+    :func:`explainlab.data.as_named`). ``base`` is an architecture (bert, gpt2, t5_encoder, bilstm_attention), which
+    begins with random weights, or a model that has some: a directory or a hub id. ``settings`` are those of
+    :class:`explainlab.training.TrainingSettings`; ``validation`` and ``evaluate`` may name files, read as ``data`` is.
+    With ``checkpoints``, a folder, a stopped training continues from its last epoch. The rest, and the errors, are as
+    for :func:`explainlab.training.train`.
     """
     chosen = settings_for(base, **settings)
     share = chosen.validation_share
