@@ -72,12 +72,12 @@ def run_bench(names: list[str], say: Say, fleet: Sequence[Worker] = ()) -> dict[
     """
     from benchmarks import (
         batched,
+        cost_estimates,
         gpu,
         library,
         methods,
         neighbours,
         opening,
-        plan,
         predictions,
         runs,
         scale,
@@ -111,7 +111,7 @@ def run_bench(names: list[str], say: Say, fleet: Sequence[Worker] = ()) -> dict[
         "sanity": sanity.rows,
         "roar": roar.rows,
         "scale": partial(scale.rows, fleet),
-        "plan": plan.rows,
+        "cost_estimates": cost_estimates.rows,
         "neighbours": neighbours.rows,
         "shapes": shapes.rows,
         "library": library.rows,

@@ -35,10 +35,9 @@ from explainlab.metrics.registry import parse_metric
 from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
-from explainlab.models.devices import choose_device, free_memory
-from explainlab.models.loading import load_model, outline
+from explainlab.models.devices import choose_device
+from explainlab.models.loading import load_model
 from explainlab.models.modes import BUILDING
-from explainlab.service.plans.rehearsal import Place, rehearsed
 from explainlab.service.resolved import resolve
 from explainlab.settings import ROOT
 from explainlab.text.encoding import Encoding
@@ -197,7 +196,7 @@ def _batches(count: int, size: int) -> list[int]:
 
 
 def _method(bare: _Bare, name: str, encodings: list[Encoding], run: MethodSpec) -> Row:
-    """A method on texts together, its peak memory measured and as a plan foretells it."""
+    """A method on texts together, with its peak memory."""
     classifier, method = bare.classifier, get_method(run.method)
     parameters = run.parameters.model_dump()
     request = new_request(question=run.method, model=classifier.id, text=encodings[0].text, parameters=parameters)
@@ -208,12 +207,7 @@ def _method(bare: _Bare, name: str, encodings: list[Encoding], run: MethodSpec) 
 
     cost = ours()[0].cost
     floor = partial(bare.run, len(encodings) * (cost.forward - cost.backward), len(encodings) * cost.backward)
-    foreseen = outline(classifier.id, str(classifier.dtype).removeprefix("torch."))
-    assert foreseen is not None, "its files are here"
-    place = Place(str(classifier.device), free_memory(classifier.device))
-    told = rehearsed(foreseen, run, foreseen.encode(asked.text or ""), len(encodings), asked, place)
-    facts = {"MB forecast": told.peak / _MB} if told else {}
-    return _row(classifier, f"{name}, {len(encodings)} x {len(encodings[0])} tokens", run.method, ours, floor, facts)
+    return _row(classifier, f"{name}, {len(encodings)} x {len(encodings[0])} tokens", run.method, ours, floor, {})
 
 
 def _judged(bare: _Bare, name: str, encoding: Encoding) -> Row:

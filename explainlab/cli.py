@@ -173,6 +173,7 @@ def study(
 
     Some train their models: --set base=NAME says what they begin with.
     """
+    from explainlab.analyses.cells import parameters_on
     from explainlab.analyses.registry import get_study, named_base
     from explainlab.service.fleet.command import workers_for
 
@@ -185,7 +186,8 @@ def study(
     fleet = workers_for(engine, workers, device)
 
     def answer(model: str, data: str | None) -> Any:
-        own_set = get_study(study_id).parameters_on(parameters, every.index(data), len(every)) if data else parameters
+        study, place = get_study(study_id), every.index(data) if data else 0
+        own_set = parameters_on(study, parameters, place, len(every)) if data else parameters
         given = {"model": model, "data": data, "parameters": own_set}
         return _ask(device, fleet, question=study_id, **given, **about, **read, **common)
 
@@ -367,7 +369,7 @@ def _ask(device: str | None, workers: Sequence[Any], **fields: Any) -> Any:
     """The answer to the request of these ``fields``, from the store, or computed here or by ``workers``."""
     from explainlab.analyses.registry import new_request
     from explainlab.notebook.telling import EstimateLine, ProgressBarContext
-    from explainlab.service.fleet.command import answered, plan_words
+    from explainlab.service.fleet.command import answered, cost_words
     from explainlab.service.resolved import resolve
     from explainlab.service.service import open_service
 
@@ -376,7 +378,7 @@ def _ask(device: str | None, workers: Sequence[Any], **fields: Any) -> Any:
         if service.notice:
             typer.echo(service.notice, err=True)
         report, pace = Reporter(in_sight()), service.paces.nearest(asked.request)
-        line = EstimateLine(report, partial(plan_words, service, asked), LATEST)
+        line = EstimateLine(report, partial(cost_words, service, asked), LATEST)
         try:
             around = partial(ProgressBarContext, reporter=report, on_estimate=line, pace=pace)
             return answered(service, asked, around, report, line)

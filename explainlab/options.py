@@ -89,8 +89,7 @@ def print_result(result: Result, body: dict[str, Any], as_json: bool) -> None:
     from explainlab.analyses.base import AnalysisResult
     from explainlab.analyses.registry import get_analysis
 
-    analysis = get_analysis(result.request.question)
-    words = analysis.headline(result)
+    report = get_analysis(result.request.question).report(result)
     rows = result.sample_words if isinstance(result, AnalysisResult) else ""
-    lines = [words, "", *analysis.lines(result), *([f"Rows drawn: {rows}."] if rows else []), *result.warnings]
-    print_body(with_verdict(body, words), as_json, lines)
+    lines = [report.headline, "", *report.lines, *([f"Rows drawn: {rows}."] if rows else []), *result.warnings]
+    print_body(with_verdict(body, report.headline), as_json, lines)

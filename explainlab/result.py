@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from importlib import import_module
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
-from explainlab.request import Request
+from explainlab.request import Kind, Request
 from explainlab.spill import Packed
 
 T = TypeVar("T", bound="Result")
@@ -55,13 +55,39 @@ class Result(ABC):
     warnings: tuple[str, ...] = ()
     versions: dict[str, str] = field(default_factory=dict)
 
+    kind: ClassVar[Kind]
+
     @abstractmethod
+    def own_json(self) -> dict[str, Any]:
+        """Return the fields of the JSON that only this kind of result has.
+
+        Where a field that all results have stands between them, its name is among them, with None.
+        """
+
     def to_json(self) -> dict[str, Any]:
-        """The plain record that ``--json`` prints and the store keeps (design: the contract)."""
+        """Return the plain record that ``--json`` prints and the store keeps (design: the contract)."""
+        return self.framed(self.own_json())
 
     def in_parts(self) -> dict[str, Any]:
-        """As :meth:`to_json`; of a data set with more than :data:`PART` texts, these are an iterator of lists."""
+        """Return :meth:`to_json`; of a data set with more than :data:`PART` texts, these are an iterator of lists."""
         return self.to_json()
+
+    def framed(self, own: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the record with these ``own`` fields, and all those that every result has."""
+        request = self.request.to_json(self.kind)
+        asked = {"target_asked": request.pop("target")}
+        spent = {"cost": asdict(self.cost), "warnings": list(self.warnings), "versions": self.versions}
+        return {**request, **own, **asked, **spent}
+
+    @staticmethod
+    def frame_of(record: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the fields that every result has, from its JSON; raises as :meth:`Request.of_result`, and KeyError."""
+        return {
+            "request": Request.of_result(record),
+            "cost": Cost(**record["cost"]),
+            "warnings": tuple(record["warnings"]),
+            "versions": record["versions"],
+        }
 
     def packed(self) -> Packed | None:
         """Its rows as packed columns, where it keeps them so."""

@@ -62,6 +62,6 @@ def test_a_job_of_some_seconds_tells_first_what_it_takes(
     known = run(*command, f"{TEXT} again")
     assert known.json["text"] == f"{TEXT} again"
     (line,) = known.err.splitlines()
-    assert line.startswith("Takes under 1 s, ")
+    assert line.startswith("Takes under 1 s: ")
     assert line.endswith(" passes through the model.")
     assert not run(*command, f"{TEXT} again").err, "it is stored"

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from math import inf
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, TypeVar, get_args
 
 import torch
 from pydantic import BaseModel, ConfigDict
@@ -14,17 +14,19 @@ from pydantic import BaseModel, ConfigDict
 from explainlab.attribution.baselines import data_digest
 from explainlab.attribution.explain import versions_by, versions_with
 from explainlab.attribution.method import TextSize
-from explainlab.attribution.registry import MethodSpec, get_method
-from explainlab.data import rows_digest
+from explainlab.attribution.records import Attribution
+from explainlab.attribution.registry import MethodSpec, get_method, member_versions
+from explainlab.data import rows_digest, source_digest
 from explainlab.declared import Parameters, parse
 from explainlab.errors import RequestError, UnsupportedError
+from explainlab.metrics.registry import get_metric
 from explainlab.models import loading
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import PassCount, RunContext
 from explainlab.models.modes import rounding
 from explainlab.reader import Reader
 from explainlab.request import RECORD_VERSION, CompleteRequest, Kind, Output, Request, digest, result_key
-from explainlab.result import PART, Cost, Result, StoredPart
+from explainlab.result import PART, Result, StoredPart
 from explainlab.spill import Packable, Packed
 from explainlab.training import ARCHITECTURES
 
@@ -37,11 +39,13 @@ if TYPE_CHECKING:
 class Record(BaseModel):
     """A part of a result: typed fields that are its JSON, in the order of their declaration.
 
-    ``many`` names the field that has a record a text of a data set, if there is one.
+    ``many`` names the field that has a record a text of a data set, if there is one. ``shown_alone`` are lists that
+    only the reader of a single text sees: they are left out of memory while a data set is summarised.
     """
 
     model_config = ConfigDict(frozen=True)
     many: ClassVar[str] = "texts"
+    shown_alone: ClassVar[Sequence[str]] = ()
 
 
 B = TypeVar("B", bound=Record)
@@ -82,6 +86,8 @@ class AnalysisResult(Result, Generic[B]):
     ``parts`` are where the store has the rows of a long one.
     """
 
+    kind: ClassVar[Kind] = "study"
+
     body: B
     skipped: tuple[Skipped, ...] = ()
     sample: Sampled | None = None
@@ -109,26 +115,39 @@ class AnalysisResult(Result, Generic[B]):
             raise RequestError(f"There is no chart '{name}'.", f"There are: {', '.join(figures.charts)}.")
         return figures.charts[name or next(iter(figures.charts))].figure
 
-    def to_json(self) -> dict[str, Any]:
-        """See :meth:`explainlab.result.Result.to_json`."""
-        return self._record(self.body_json())
+    def own_json(self) -> dict[str, Any]:
+        """See :meth:`explainlab.result.Result.own_json`."""
+        return self._own(self.body_json())
 
     def in_parts(self) -> dict[str, Any]:
         """See :meth:`explainlab.result.Result.in_parts`."""
-        return self._record(self.body_in_parts())
+        return self.framed(self._own(self.body_in_parts()))
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any], body: type[B]) -> AnalysisResult[B]:
+        """Return the result whose JSON is ``record``, with a ``body`` of this type.
+
+        Raises ValueError or KeyError for anything else.
+        """
+        own = {"study", "target_asked", "cost", "warnings", "versions", "skipped", "sample", "parts"}
+        names = {*Request.model_fields, *own} - {"target"}
+        return AnalysisResult(
+            **cls.frame_of(record),
+            body=body.model_validate({name: value for name, value in record.items() if name not in names}),
+            skipped=tuple(Skipped(*row) for row in record.get("skipped", ())),
+            sample=Sampled.model_validate(record["sample"]) if "sample" in record else None,
+            parts=tuple(StoredPart(**part) for part in record.get("parts", ())),
+        )
 
     @property
     def named_parts(self) -> dict[str, Any]:
         """``parts`` as JSON names them; nothing where there are none."""
         return {"parts": [part._asdict() for part in self.parts]} if self.parts else {}
 
-    def _record(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        request = self.request.to_json("study")
-        target = request.pop("target")
+    def _own(self, body: Mapping[str, Any]) -> dict[str, Any]:
         skipped = {} if self.request.data is None else {"skipped": [list(row) for row in self.skipped]}
         sample = {} if self.sample is None else {"sample": self.sample.model_dump()}
-        cost = {"cost": asdict(self.cost), "warnings": list(self.warnings), "versions": self.versions}
-        return {**request, "target_asked": target, **body, **self.named_parts, **skipped, **sample, **cost}
+        return {"target_asked": None, **body, **self.named_parts, **skipped, **sample}
 
     def body_json(self) -> dict[str, Any]:
         """The JSON of the body alone."""
@@ -170,22 +189,129 @@ ADAPTIVE = 50.0
 
 
 def method_passes(method: MethodSpec, text: TextSize, depth: int) -> PassCount:
-    """The passes of ``method`` beside others: see :meth:`Analysis.passes`."""
+    """Return the most passes of ``method``, one of several: see :meth:`Requirements.passes`."""
     own = get_method(method.method)
     passes = own.passes(method.parameters, text, depth)
     most = ADAPTIVE if own.adaptive(method.parameters) else inf
     return passes if passes.work <= most else passes * (most / passes.work)
 
 
+def passes_of(methods: Sequence[MethodSpec], text: TextSize, depth: int) -> PassCount:
+    """Return the sum of the :func:`method_passes` of ``methods``."""
+    return sum((method_passes(method, text, depth) for method in methods), PassCount())
+
+
+class TrainingCost(NamedTuple):
+    """The expected cost of a job: at most its ``passes``, of so many ``texts``, and its ``work``.
+
+    See :meth:`explainlab.models.context.RunContext.expect`.
+    """
+
+    passes: PassCount
+    texts: int
+    work: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Requirements:
+    """The needs of an answer with certain parameters. Key, limits, cost and columns of its data set follow from them.
+
+    **What it reads**: the ``methods`` that it runs, with all their parameters; the ids of its ``metrics``; ``files``
+    other than its data set; ``versions`` of anything else. Where a data set lacks labels that are classes of the model
+    (``labelled``), or its ``extra_columns``, which are roles of :data:`explainlab.data.files.MARKS`, it is refused.
+    ``output`` is explained where a reader names none.
+
+    **What it takes**: about so many ``gradients`` for a text, known before anything has run. ``count_passes`` has the
+    most passes for a text, by its extent and the layers of the model; by default those of the methods, or else the
+    gradients. ``ends_early``: it often ends long before that; by default if a method does. ``rounds``: passes of a text
+    that wait for each other, so that a GPU needs many texts to fill a batch. ``estimate``: of a question that trains.
+
+    **What a plan must know**: it ``explains_subset`` of a data set, which its predictions decide; it
+    ``guesses_lengths`` of texts from their characters; ``memory_is_batches``: beside a model it needs only the memory
+    of batches.
+
+    ``table`` makes the place for very many texts, from the classes of the model and the number of texts.
+    ``digest_of`` digests all that it reads, in a form of its own that the keys of stored results have.
+    """
+
+    gradients: int
+    methods: Sequence[MethodSpec] = ()
+    metrics: Sequence[str] = ()
+    files: Sequence[str] = ()
+    versions: Sequence[str] = ()
+    labelled: bool = False
+    extra_columns: Sequence[str] = ()
+    output: Output = "probability"
+    count_passes: Callable[[TextSize, int], PassCount] | None = None
+    ends_early: bool | None = None
+    rounds: int = 1
+    estimate: Callable[[CompleteRequest, Reader], TrainingCost | None] | None = None
+    explains_subset: bool = False
+    guesses_lengths: bool = False
+    memory_is_batches: bool = True
+    table: Callable[[Sequence[str], int], Any] | None = None
+    digest_of: Callable[[Reader], str] | None = None
+
+    def passes(self, text: TextSize, depth: int) -> PassCount:
+        """Return the most passes for a text of this extent in a model of ``depth`` layers."""
+        if self.count_passes is not None:
+            return self.count_passes(text, depth)
+        return passes_of(self.methods, text, depth) if self.methods else PassCount.gradients(self.gradients)
+
+    @property
+    def adaptive(self) -> bool:
+        """Tell if the answer often ends long before its most passes."""
+        if self.ends_early is not None:
+            return self.ends_early
+        return any(get_method(method.method).adaptive(method.parameters) for method in self.methods)
+
+    def fingerprint(self, parameters: BaseModel, reader: Reader) -> str:
+        """Return what the numbers depend on beside the version, the ``parameters`` and the data set."""
+        if self.digest_of is not None:
+            return self.digest_of(reader)
+        if not (self.methods or self.metrics or self.files or self.versions):
+            return data_digest(parameters.model_dump(mode="json"), reader)
+        versions = [f"{own.method} {get_method(own.method).version}" for own in self.methods]
+        versions += [line for own in self.methods for line in member_versions(own, reader)]
+        versions += [f"{name} {get_metric(name).version}" for name in self.metrics]
+        read = [data_digest(own.parameters.model_dump(mode="json"), reader) for own in self.methods]
+        read += [source_digest(file, reader) for file in self.files]
+        return digest([[*versions, *self.versions], read])
+
+
+@dataclass(frozen=True)
+class Report:
+    """The words and numbers of a ``result``: the ``headline`` answers the question in one sentence, in plain text.
+
+    Only a reader of :attr:`lines` or :attr:`numbers` has them made.
+    """
+
+    result: Result
+    headline: str
+    make_lines: Callable[[Any], list[str]] | None = None
+    make_numbers: Callable[[Any], Sequence[Number]] | None = None
+
+    @property
+    def lines(self) -> list[str]:
+        """The numbers behind the headline, a line each: by default those of the result's body."""
+        if self.make_lines is not None:
+            return self.make_lines(self.result)
+        assert isinstance(self.result, AnalysisResult)
+        values = self.result.body_json().items()
+        return [f"{name}: {value}" for name, value in values if isinstance(value, int | float | str)]
+
+    @property
+    def numbers(self) -> Sequence[Number]:
+        """The numbers of a data set's result that stand in a table of several models and data sets: by default none."""
+        return () if self.make_numbers is None else self.make_numbers(self.result)
+
+
 class Analysis(ABC):
     """A question. ``source`` names paper and figure; ``version`` rises whenever the numbers change.
 
-    ``labelled``: the rows of a data set need labels that are classes of the model. ``kind`` says what its requests and
-    results are called in JSON. ``self_contained``: its requests name no model, text or data set. ``pauses``: stopped,
-    it goes on from there when it is asked again, and :meth:`so_far` knows what there is. ``selects``: which texts of a
-    data set it explains, and how many, its predictions decide. ``only_passes``: what it takes of memory beside a model
-    is what passes of methods and of texts take. ``parameters`` are an instance of the class' own ``Parameters``, as a
-    subclass may annotate, wherever they are not a mapping.
+    ``self_contained``: see :class:`SelfContained`. ``parameters`` are an instance of the class' own
+    ``Parameters``, as a subclass may annotate. ``bodies`` are the types of its results' bodies: of a text, then of a
+    data set; a subclass names them as type arguments: ``TextAnalysis[LengthText, LengthData]``.
     """
 
     id: str
@@ -193,63 +319,20 @@ class Analysis(ABC):
     source: str
     definition: str
     version: int = 1
-    labelled: bool = False
     self_contained: bool = False
-    pauses: bool = False
-    selects: bool = False
-    only_passes: bool = True
-    kind: Kind = "study"
     Parameters: type[Parameters] = Parameters
+    bodies: tuple[type[Record] | type[Attribution], ...] = ()
 
-    @classmethod
-    def instances(cls) -> Sequence[Self]:
-        """What the registry lists: one analysis, unless the class stands for several."""
-        return [cls()]
-
-    def default_output(self, parameters: Mapping[str, Any]) -> Output:
-        """The output that a request with these ``parameters`` explains by default."""
-        return "probability"
-
-    def fingerprint(self, parameters: Any, reader: Reader) -> str:
-        """What the numbers depend on beside the version and the data set: other data, versions of methods."""
-        return data_digest(parameters.model_dump(mode="json"), reader)
-
-    def marks(self, parameters: Any) -> Sequence[str]:
-        """Return the roles of :data:`explainlab.data.files.OPTIONAL_COLUMNS` that every data set must have."""
-        return ()
-
-    def method_requests(self, parameters: Any) -> Sequence[MethodSpec]:
-        """The methods that the parameters name, with their own parameters; none unless overridden."""
-        return ()
-
-    def parameters_on(self, parameters: Mapping[str, Any], place: int, several: int) -> dict[str, Any]:
-        """Those of ``parameters`` that are for one of ``several`` data sets, which has this ``place`` from 0 on.
-
-        The same for all, unless overridden.
-        """
-        return dict(parameters)
+    def __init_subclass__(cls) -> None:
+        """Take :attr:`bodies` from the type arguments of the base class."""
+        super().__init_subclass__()
+        for base in cls.__dict__.get("__orig_bases__", ()):
+            if named := tuple(body for body in get_args(base) if isinstance(body, type)):
+                cls.bodies = named
 
     @abstractmethod
-    def evaluations(self, parameters: Any) -> int:
-        """About how many gradients one text costs, known before anything has run."""
-
-    def passes(self, parameters: Any, text: TextSize, depth: int) -> PassCount:
-        """Most passes for a text of this extent in a model of ``depth`` layers.
-
-        Those of the methods that the parameters name, or :meth:`evaluations` where there are none.
-        """
-        methods = self.method_requests(parameters)
-        each = [method_passes(method, text, depth) for method in methods]
-        return sum(each, PassCount()) if each else PassCount.gradients(self.evaluations(parameters))
-
-    def work(self, parameters: Any, n: int, depth: int) -> float:
-        """The work of the :meth:`passes` for a text of ``n`` tokens, each of them a feature."""
-        return self.passes(parameters, TextSize(n, n), depth).work
-
-    def adaptive(self, parameters: Any) -> bool:
-        """Whether it often ends long before its most passes, as its methods do."""
-        methods = self.method_requests(parameters)
-        return any(get_method(method.method).adaptive(method.parameters) for method in methods)
+    def requirements(self, parameters: Any) -> Requirements:
+        """Return what an answer with these ``parameters`` needs."""
 
     def known_digest(self, model_id: str) -> str | None:
         """What identifies the model of a request, if it is known: :func:`explainlab.models.loading.known_digest`."""
@@ -260,39 +343,17 @@ class Analysis(ABC):
         return NO_MODEL if self.self_contained else loading.model_digest(model_id)
 
     @abstractmethod
-    def answer(self, classifier: Classifier, request: CompleteRequest, context: RunContext) -> Result:
+    def run(self, classifier: Classifier, request: CompleteRequest, context: RunContext) -> Result:
         """The answer to ``request``, whose model is the loaded ``classifier``."""
 
-    def targets_together(self, request: Request) -> bool:
-        """Whether requests that differ from ``request`` in their target alone are answered in one batch."""
-        return False
-
-    def answer_targets(
-        self, classifier: Classifier, requests: Sequence[CompleteRequest], context: RunContext
-    ) -> list[Result]:
-        """As :meth:`answer`, of requests that differ in their target alone."""
-        return [self.answer(classifier, request, context) for request in requests]
-
-    def so_far(self, request: CompleteRequest, context: RunContext) -> Result | None:
-        """The part of the answer that ``context`` remembers, made without computing; None unless overridden."""
-        return None
+    def read(self, record: Mapping[str, Any]) -> Any:
+        """Return the result whose JSON is ``record``; raises ValueError or KeyError for anything else."""
+        body = self.bodies[0 if record.get("text") is not None else -1]
+        return body.from_json(record) if issubclass(body, Attribution) else AnalysisResult.from_json(record, body)
 
     @abstractmethod
-    def read(self, record: Mapping[str, Any]) -> Result:
-        """The result whose JSON is ``record``; raises :class:`ValueError` or :class:`KeyError` for anything else."""
-
-    @abstractmethod
-    def headline(self, result: Any) -> str:
-        """The answer of ``result`` in one sentence, in plain text."""
-
-    def lines(self, result: Any) -> list[str]:
-        """The numbers behind the headline, a line each: those of the result's body unless overridden."""
-        values = result.body_json().items()
-        return [f"{name}: {value}" for name, value in values if isinstance(value, int | float | str)]
-
-    def numbers(self, result: Any) -> Sequence[Number]:
-        """What of a data set's ``result`` stands in a table of several models and data sets: none unless overridden."""
-        return ()
+    def report(self, result: Any) -> Report:
+        """Return what ``result`` says in words and numbers."""
 
     def parameters(self, request: Request) -> Any:
         """The ``Parameters`` of ``request``; raises :class:`RequestError` for one that is not accepted."""
@@ -320,56 +381,42 @@ class Analysis(ABC):
     def identity(self, request: CompleteRequest, reader: Reader) -> str:
         """Return the digest of all that decides the result but the model; data enter by their digests, not names.
 
-        Files are read as ``reader``. Which rows, and how many, does not enter that of a single text: a text that was
-        analysed in a data set is not run again. Nor does the number of rows where all are asked for.
+        Files are read as ``reader``.
+        """
+        parameters = self.parameters(request)
+        data = rows_digest(request.data, reader) if request.data is not None else ""
+        return self.identity_with(request, data + self.requirements(parameters).fingerprint(parameters, reader))
+
+    def identity_with(self, request: CompleteRequest, read: str) -> str:
+        """Return the :meth:`identity` of a request; ``read`` digests its data set and all else that it reads.
+
+        Which rows, and how many, does not enter that of a single text: a text that was analysed in a data set is not
+        run again. Nor does the number of rows where all are asked for.
         """
         body = {name: value for name, value in request.to_json("study").items() if name not in {"model", "data"}}
         unused = {"rows"} if request.parameters.get("sample") == "all" else set()
         unused = {"rows", "sample"} if request.text is not None else unused
         for name in unused:
             body["parameters"].pop(name, None)
-        data = rows_digest(request.data, reader) if request.data is not None else ""
-        read = data + self.fingerprint(self.parameters(request), reader)
         return digest([body, self.version, RECORD_VERSION, read])
 
     def versions(self, classifier: Classifier) -> dict[str, str]:
         """The versions that a result's numbers depend on."""
         return versions_with(classifier, study=self.version)
 
-    def _read(self, record: Mapping[str, Any], body: type[B]) -> AnalysisResult[B]:
-        """The result of ``record`` with a ``body`` of this type."""
-        request = Request.of_result(record)
-        own = {"study", "target_asked", "cost", "warnings", "versions", "skipped", "sample", "parts"}
-        names = {*Request.model_fields, *own} - {"target"}
-        fields = {name: value for name, value in record.items() if name not in names}
-        return AnalysisResult(
-            request=request,
-            body=body.model_validate(fields),
-            skipped=tuple(Skipped(*row) for row in record.get("skipped", ())),
-            sample=Sampled.model_validate(record["sample"]) if "sample" in record else None,
-            parts=tuple(StoredPart(**part) for part in record.get("parts", ())),
-            cost=Cost(**record["cost"]),
-            warnings=tuple(record["warnings"]),
-            versions=record["versions"],
-        )
+
+class Pauses(ABC):
+    """An analysis that goes on where it was stopped, when it is asked again."""
+
+    @abstractmethod
+    def partial_result(self, request: CompleteRequest, context: RunContext) -> Result | None:
+        """Return the part of the answer that ``context`` remembers, without computing; None where there is none."""
 
 
-class Foreseen(NamedTuple):
-    """What a job is expected to take: its ``passes`` at most, of so many ``texts``, and its ``work``.
-
-    See :meth:`explainlab.models.context.RunContext.expect`.
-    """
-
-    passes: PassCount
-    texts: int
-    work: float
-
-
-class ModelFree(Analysis):
+class TrainsModels(Analysis, Generic[B]):
     """A question that no loaded classifier answers.
 
-    The model of its requests is the base that it trains, an architecture or a model; or there is none, where it is
-    ``self_contained``.
+    The model of its requests is the base that it trains, an architecture or a model.
     """
 
     def known_digest(self, model_id: str) -> str | None:
@@ -384,14 +431,16 @@ class ModelFree(Analysis):
         """Return the versions that the numbers of trainings of ``base`` on a ``device`` depend on."""
         return versions_by(self.model_digest(base), device, rounding(torch.device(device)), study=self.version)
 
-    def foreseen(self, request: CompleteRequest, reader: Reader) -> Foreseen | None:
-        """What answering ``request`` will take; None, unless overridden, where nothing tells."""
-        return None
-
     @abstractmethod
-    def answer_alone(self, request: CompleteRequest, context: RunContext, device: str) -> Result:
+    def train(self, request: CompleteRequest, context: RunContext, device: str) -> Result:
         """The answer to ``request``, computed on ``device``."""
 
-    def answer(self, classifier: Classifier, request: CompleteRequest, context: RunContext) -> Result:
-        """See :meth:`Analysis.answer`; ``classifier`` only says on which device."""
-        return self.answer_alone(request, context, classifier.device.type)
+    def run(self, classifier: Classifier, request: CompleteRequest, context: RunContext) -> Result:
+        """See :meth:`Analysis.run`; ``classifier`` only says on which device."""
+        return self.train(request, context, classifier.device.type)
+
+
+class SelfContained(TrainsModels[B]):
+    """A question about no model, text or data set: its requests name none, and parameters and seed decide all."""
+
+    self_contained = True

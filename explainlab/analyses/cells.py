@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal, TypeVar
 
-from explainlab.analyses.base import AnalysisResult
+from explainlab.analyses.base import Analysis, AnalysisResult
+from explainlab.analyses.parameters import EACH
 from explainlab.analyses.registry import complete, get_analysis, request_key
+from explainlab.analyses.wording import counted
 from explainlab.errors import Cancelled, DataError, ExplainLabError, RequestError, TextError, UnsupportedError
 from explainlab.models.classifier import Classifier
 from explainlab.models.loading import load_model
@@ -53,8 +55,8 @@ class Cell:
         head = f"{self.model}, {self.data}: "
         if self.result is None:
             return [f"{head}{self.status}. {self.reason}", ""]
-        analysis = get_analysis(self.result.request.question)
-        return [head + analysis.headline(self.result), *analysis.lines(self.result), ""]
+        report = get_analysis(self.result.request.question).report(self.result)
+        return [head + report.headline, *report.lines, ""]
 
 
 D = TypeVar("D")
@@ -79,6 +81,23 @@ def cells(models: Sequence[str], data: Sequence[str], answer: Answer, reader: Re
             else:
                 key = request_key(complete(result.request), result.versions["model"], reader)
                 yield Cell(model=model, data=source, status="done", key=key, result=result)
+
+
+def parameters_on(analysis: Analysis, parameters: Mapping[str, Any], place: int, several: int) -> dict[str, Any]:
+    """Return the ``parameters`` for one of ``several`` data sets, which has this ``place`` from 0 on.
+
+    Parameters that are declared as :data:`explainlab.analyses.parameters.EACH` may name one for each of them.
+    """
+    own = dict(parameters)
+    for name, field in analysis.Parameters.model_fields.items():
+        given = own.get(name) if EACH in field.metadata else None
+        each = given.split(",") if isinstance(given, str) and several > 1 else given
+        if isinstance(each, list | tuple):
+            if len(each) not in (1, several):
+                problem = f"{name} names {counted(len(each), 'data set')} for {several}."
+                raise RequestError(problem, "Name one for all, or one for each in the same order.")
+            own[name] = each[place if len(each) == several else 0]
+    return own
 
 
 def require_data(text: str | None, data: D | None) -> D:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
@@ -40,20 +40,14 @@ class DataSubject:
 
 
 class DataAnalysis(Analysis, Generic[D]):
-    """One question to a whole data set, answered by a body ``D``; ``DataBody`` is that as a class."""
-
-    DataBody: type[D]
-
-    def expected_tokens(self, row: Row, tokens: int) -> float:
-        """The tokens that are expected of ``row``, which has so many ``tokens``: these, unless overridden."""
-        return tokens
+    """One question to a whole data set, answered by a body ``D``."""
 
     @abstractmethod
     def of_data(self, subject: DataSubject, parameters: Any) -> D:
         """The body; what was computed is kept with the subject's context, so that a stopped run goes on."""
 
-    def answer(self, classifier: Classifier, request: CompleteRequest, context: RunContext) -> AnalysisResult[D]:
-        """See :meth:`Analysis.answer`; raises :class:`RequestError` for a single text."""
+    def run(self, classifier: Classifier, request: CompleteRequest, context: RunContext) -> AnalysisResult[D]:
+        """See :meth:`Analysis.run`; raises :class:`RequestError` for a single text."""
         if request.data is None:
             raise RequestError(
                 f"{self.label} are computed for a data set, not for a single text.", "Choose a data set instead."
@@ -72,10 +66,6 @@ class DataAnalysis(Analysis, Generic[D]):
             warnings=(*model_warnings(classifier), *warnings_of(skipped), *data.notes, *subject.warnings),
             versions=self.versions(classifier),
         )
-
-    def read(self, record: Mapping[str, Any]) -> AnalysisResult[D]:
-        """See :meth:`Analysis.read`."""
-        return self._read(record, self.DataBody)
 
 
 class Clock(Relay):
@@ -104,17 +94,17 @@ def dataset_of(
     An analysis without the parameter ``sample`` gets the first rows. Raises as :func:`explainlab.data.read_dataset`.
     """
     assert request.data is not None
-    drawn = request.parameters.get("sample", "first")
+    drawn, needs = request.parameters.get("sample", "first"), analysis.requirements(analysis.parameters(request))
     data = read_dataset(
         request.data,
-        classifier.labels if analysis.labelled or request.target == GOLD else None,
+        classifier.labels if needs.labelled or request.target == GOLD else None,
         limit=None if drawn == "all" else request.parameters["rows"],
         skip_bad=True,
         columns=request.columns,
         classes=request.classes,
         reader=reader,
         seed=request.seed if drawn == "random" else None,
-        marks=analysis.marks(analysis.parameters(request)),
+        marks=needs.extra_columns,
     )
     return data, Sampled(drawn=drawn, rows=len(data.rows), total=data.total, seed=request.seed)
 

@@ -26,6 +26,8 @@ from explainlab.metrics.registry import MetricSpec, get_metric, parse_metric
 
 RANDOM = "random"
 """The method that is always among those compared."""
+EACH = "of each data set"
+"""Metadata of a parameter that names a data set; of several data sets it may name one for each."""
 MOST_ROWS = 100_000
 MOST_STEPS = 10_000
 _MOST_COUNTS = 1_000

@@ -11,16 +11,18 @@ from typing import Any
 
 import explainlab.analyses as package
 from explainlab import data
-from explainlab.analyses.base import Analysis, ModelFree
+from explainlab.analyses.base import Analysis, Requirements, TrainsModels
+from explainlab.analyses.explain.analysis import Explain
+from explainlab.attribution import explain
 from explainlab.attribution.explain import dtype_of
-from explainlab.attribution.registry import get_method
+from explainlab.attribution.registry import get_method, methods
 from explainlab.declared import installed, lookup, require_within, skip
 from explainlab.errors import RequestError
 from explainlab.limits import Limits
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import Body, Momentary, Relay, RunContext
 from explainlab.reader import ANYBODY, Reader
-from explainlab.request import GOLD, CompleteRequest, Request, digest, validated
+from explainlab.request import GOLD, CompleteRequest, Kind, Request, digest, validated
 from explainlab.result import Result
 
 _SETS = "sets"
@@ -33,21 +35,22 @@ def analyses() -> dict[str, Analysis]:
     for module in pkgutil.iter_modules(package.__path__):
         if module.ispkg and module.name != _SETS:
             importlib.import_module(f"{package.__name__}.{module.name}.analysis")
-    listed = [analysis for cls in _concrete(Analysis) for analysis in cls.instances()]
+    listed: list[Analysis] = [Explain(method) for method in methods().values()]
+    listed += [cls() for cls in _concrete(Analysis) if cls is not Explain]
     known = {analysis.id for analysis in listed}
     for name, cls in installed("analyses").items():
         if not (isinstance(cls, type) and issubclass(cls, Analysis)):
             skip("analyses", name, "it is no Analysis")
-        elif known & {analysis.id for analysis in cls.instances()}:
+        elif cls.id in known:
             skip("analyses", name, "there is one with its id")
         else:
-            listed += cls.instances()
-    return {analysis.id: analysis for analysis in sorted(listed, key=lambda a: (a.kind, a.id))}
+            listed.append(cls())
+    return {analysis.id: analysis for analysis in sorted(listed, key=lambda a: (not isinstance(a, Explain), a.id))}
 
 
 def studies() -> dict[str, Analysis]:
     """Every analysis but the methods, by id."""
-    return {name: analysis for name, analysis in analyses().items() if analysis.kind == "study"}
+    return {name: analysis for name, analysis in analyses().items() if not isinstance(analysis, Explain)}
 
 
 def get_analysis(question: str) -> Analysis:
@@ -72,7 +75,7 @@ def named_base(
     if analysis.self_contained:
         analysis.require_source(model is not None)
         return "", rest
-    if isinstance(analysis, ModelFree):
+    if isinstance(analysis, TrainsModels):
         base = rest.pop("base", None)
         if base and model:
             raise RequestError(f"{question} has the model {quote(model)} and base = {quote(base)}.", "Name one.")
@@ -81,6 +84,11 @@ def named_base(
     if not model:
         raise RequestError(f"{question} needs a model.", remedy)
     return model, rest
+
+
+def kind_of(request: Request) -> Kind:
+    """Return how JSON names the question of ``request``: a method's answer is an attribution, any other a study's."""
+    return "attribution" if isinstance(get_analysis(request.question), Explain) else "study"
 
 
 def new_request(*, output: str | None = None, **fields: Any) -> Request:
@@ -97,7 +105,7 @@ def new_request(*, output: str | None = None, **fields: Any) -> Request:
         today["sample"] = "random"
     if output == "probability" and "outputs" in known:
         today["outputs"] = "all"
-    default = analysis.default_output(request.parameters) if output is None else request.output
+    default = analysis.requirements(analysis.parameters(request)).output if output is None else request.output
     return request.model_copy(update={"output": default, "parameters": {**today, **request.parameters}})
 
 
@@ -166,10 +174,10 @@ def answer(classifier: Classifier, request: Request, context: RunContext | None 
 def answer_alone(request: CompleteRequest, context: RunContext, device: str, limits: Limits) -> Result | None:
     """As :func:`answer`, where no loaded classifier is needed; None where one is."""
     analysis = get_analysis(request.question)
-    if not isinstance(analysis, ModelFree):
+    if not isinstance(analysis, TrainsModels):
         return None
     require_bounded(request, limits)
-    return analysis.answer_alone(request, context, device)
+    return analysis.train(request, context, device)
 
 
 def known_digest(request: Request) -> str | None:
@@ -187,12 +195,16 @@ def answer_targets(classifier: Classifier, requests: Sequence[CompleteRequest], 
     require_bounded(requests[0], classifier.limits)
     if requests[0].data is not None:
         importlib.import_module("scipy.stats")  # takes as long as many passes, and is no part of the job's pace
-    return get_analysis(requests[0].question).answer_targets(classifier, requests, Answers(context, classifier))
+    known = Answers(context, classifier)
+    if targets_together(requests[0]):
+        return [*explain.answer_targets(classifier, requests, known)]
+    return [get_analysis(one.question).run(classifier, one, known) for one in requests]
 
 
 def targets_together(request: Request) -> bool:
     """Whether requests that differ from ``request`` in their target alone are answered in one batch."""
-    return get_analysis(request.question).targets_together(request)
+    analysis = get_analysis(request.question)
+    return isinstance(analysis, Explain) and analysis.targets_together(request)
 
 
 def read_result(record: Mapping[str, Any]) -> Result:
@@ -200,15 +212,20 @@ def read_result(record: Mapping[str, Any]) -> Result:
 
     Raises :class:`RequestError` for an unknown question, :class:`ValueError` or :class:`KeyError` for another form.
     """
-    if "study" in record:
-        return get_study(record["study"]).read(record)
-    return get_analysis(get_method(record["method"]).id).read(record)
+    known = get_study(record["study"]) if "study" in record else get_analysis(get_method(record["method"]).id)
+    result: Result = known.read(record)
+    return result
 
 
 def evaluations(request: Request) -> int:
     """About how many gradients one text of ``request`` costs, known before anything has run."""
+    return requirements(request).gradients
+
+
+def requirements(request: Request) -> Requirements:
+    """Return what the answer to ``request`` needs."""
     analysis = get_analysis(request.question)
-    return analysis.evaluations(analysis.parameters(request))
+    return analysis.requirements(analysis.parameters(request))
 
 
 def require_bounded(request: Request, limits: Limits) -> None:
@@ -216,10 +233,11 @@ def require_bounded(request: Request, limits: Limits) -> None:
     analysis = get_analysis(request.question)
     parameters = analysis.parameters(request)
     require_within(analysis, parameters, limits)
-    for method in analysis.method_requests(parameters):
+    needs = analysis.requirements(parameters)
+    for method in needs.methods:
         for run in (method, *get_method(method.method).members(method.parameters)):
             require_within(get_method(run.method), run.parameters, limits)
-    cost = analysis.evaluations(parameters)
+    cost = needs.gradients
     if cost > limits.max_evaluations:
         problem, remedy = f"This study needs {cost:,} gradients for each text.", "Choose fewer steps or rules."
         if analysis.self_contained:
@@ -230,10 +248,9 @@ def require_bounded(request: Request, limits: Limits) -> None:
 def require_columns(request: CompleteRequest, reader: Reader) -> None:
     """Raise :class:`DataError` if the data set of ``request`` lacks a column; no more than its beginning is read."""
     if request.data is not None:
-        analysis = get_analysis(request.question)
-        labelled = analysis.labelled or request.target == GOLD or data.leaves_out(request.classes)
-        marks = analysis.marks(analysis.parameters(request))
-        data.require_columns(request.data, request.columns, labelled, marks, reader)
+        needs = requirements(request)
+        labelled = needs.labelled or request.target == GOLD or data.leaves_out(request.classes)
+        data.require_columns(request.data, request.columns, labelled, needs.extra_columns, reader)
 
 
 def _concrete(base: type[Any]) -> Iterator[type[Analysis]]:

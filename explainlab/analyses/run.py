@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from explainlab.analyses.base import AnalysisResult
-from explainlab.analyses.cells import cells, cells_of, require_data
+from explainlab.analyses.cells import cells, cells_of, parameters_on, require_data
 from explainlab.analyses.evaluation.analysis import Evaluation
 from explainlab.analyses.parameters import MOST_ROWS, listed
 from explainlab.analyses.registry import answer, answer_alone, complete, get_study, named_base, new_request
@@ -56,7 +56,7 @@ def study(
         sources = [asked] if isinstance(asked, str) else list(asked)
 
         def one(model: Classifier | None, source: str) -> AnalysisResult[Any]:
-            own = get_study(study).parameters_on(named, sources.index(source), len(sources))
+            own = parameters_on(get_study(study), named, sources.index(source), len(sources))
             return study_one(model, study, data=source, **own)
 
         if models is None:
@@ -206,7 +206,7 @@ def require_rows(
     """
     study = get_study(Evaluation.id)
     first = limit if parameters["sample"] == "first" else None
-    read_dataset(data, labels, first, marks=study.marks(parse(study, parameters)), **read)
+    read_dataset(data, labels, first, marks=study.requirements(parse(study, parameters)).extra_columns, **read)
 
 
 def evaluation_parameters(

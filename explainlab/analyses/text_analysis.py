@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from array import array
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from explainlab.analyses.base import Analysis, AnalysisResult, Record, Skipped
+from explainlab.analyses.base import Analysis, AnalysisResult, Record, Requirements, Skipped
 from explainlab.analyses.data_analysis import dataset_of, warnings_of
+from explainlab.analyses.wording import counted
 from explainlab.attribution import passes
 from explainlab.attribution.method import TextSize, expected_work
 from explainlab.attribution.subject import Subject
@@ -22,7 +23,7 @@ from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import Relay, RunContext
 from explainlab.models.reading_warnings import model_warnings
-from explainlab.request import GOLD, CompleteRequest, digest
+from explainlab.request import GOLD, CompleteRequest, digest, result_key
 from explainlab.result import Cost
 from explainlab.spill import Chosen
 
@@ -59,67 +60,32 @@ class _Texts:
 
 
 class TextAnalysis(Analysis, Generic[T, D]):
-    """An analysis of a text with a body ``T``; a data set is analysed text by text and summarised in a ``D``.
-
-    ``TextBody`` and ``DataBody`` are the two as classes.
-    """
-
-    TextBody: type[T]
-    DataBody: type[D]
+    """An analysis of a text with a body ``T``; a data set is analysed text by text and summarised in a ``D``."""
 
     @abstractmethod
     def of_texts(self, subjects: Sequence[Subject], parameters: Any) -> list[T]:
         """The body of every subject; their model passes are batched together."""
 
-    def kept(self, body: T) -> Any:
-        """What :meth:`of_rows` needs of the body of a text: all of it, unless overridden for very many texts."""
-        return body
-
-    def holder(self, parameters: Any, labels: Sequence[str], texts: int) -> Any:
-        """What holds all that is :meth:`kept` of so many texts, of a model with these classes: an array of objects.
-
-        An analysis of very many texts has :class:`explainlab.spill.Table` instead.
-        """
-        return np.empty(texts, dtype=object)
-
     @abstractmethod
     def of_rows(self, rows: Sequence[Row], bodies: Any, parameters: Any) -> D:
-        """The body of a data set, from what is :meth:`kept` of its texts: what each contributes, and a summary.
+        """Return the body of a data set, from those of its n texts: what each contributes, and a summary.
 
-        ``bodies`` is a :meth:`holder` of n.
+        ``bodies`` are an array of objects [n], or the :attr:`Requirements.table` of n texts.
         """
 
-    def notes_of(self, rows: Sequence[Row], parameters: Any) -> Sequence[str]:
-        """What a reader must know of the ``rows`` that were studied, beside the warnings of single texts."""
-        return ()
-
-    def together(self, classifier: Classifier, parameters: Any) -> float:
-        """Texts run together until they need about so many gradients."""
-        return GROUP_EVALUATIONS
-
-    def answer(self, classifier: Classifier, request: CompleteRequest, context: RunContext) -> AnalysisResult[Any]:
-        """See :meth:`Analysis.answer`.
+    def run(self, classifier: Classifier, request: CompleteRequest, context: RunContext) -> AnalysisResult[Any]:
+        """See :meth:`Analysis.run`.
 
         Finished texts of a data set are stored in the context's memory under the keys of their own requests: a stopped
         analysis continues there, and a text that was analysed alone is not run again.
         """
         if request.data is not None:
             return self._of_data(classifier, request, context)
-        parameters = self.parameters(request)
         encoding = classifier.encode(request.single_text, request.text_pair)
-        passes = self.passes(parameters, TextSize.of(encoding, request.unit), classifier.model.depth)
-        work = expected_work(passes, len(encoding), classifier.architecture)
-        context.expect(work, not self.adaptive(parameters))
+        needs = self.requirements(self.parameters(request))
+        passes = needs.passes(TextSize.of(encoding, request.unit), classifier.model.depth)
+        context.expect(expected_work(passes, len(encoding), classifier.architecture), not needs.adaptive)
         return self._of_group(classifier, [request], context)[0]
-
-    def read(self, record: Mapping[str, Any]) -> AnalysisResult[Any]:
-        """See :meth:`Analysis.read`."""
-        return self._read(record, self.TextBody if record.get("text") is not None else self.DataBody)
-
-    def _work(self, classifier: Classifier, parameters: Any, tokens: int) -> float:
-        """The most work that a text of ``tokens`` tokens is expected to take."""
-        passes = self.passes(parameters, TextSize(tokens, tokens), classifier.model.depth)
-        return expected_work(passes, tokens, classifier.architecture)
 
     def _of_group(
         self, classifier: Classifier, requests: Sequence[CompleteRequest], context: RunContext
@@ -150,19 +116,20 @@ class TextAnalysis(Analysis, Generic[T, D]):
         if not rows:
             raise RequestError(f"No text of {data.name} can be studied.", f"Row {skipped[0].row}: {skipped[0].reason}")
         parameters = self.parameters(request)
-        marks = self.marks(parameters)
-        for role in marks:
+        needs = self.requirements(parameters)
+        for role in needs.extra_columns:
             if not any(_marks_of(row, role) for row in data.rows):
                 raise without_marks(data.name, role, request.columns)
-        asked = partial(row_request, request, marks=marks)
-        own_keys = (self.key(asked(row), classifier.digest, context.reader) for row in rows)
+        asked = partial(row_request, request, extra_columns=needs.extra_columns)
+        read = needs.fingerprint(parameters, context.reader)
+        own_keys = (result_key(self.identity_with(asked(row), read), classifier.digest) for row in rows)
         keys = np.fromiter(own_keys, "S64", len(rows))
         _, first, number = np.unique(keys, return_index=True, return_inverse=True)
         same = first[number]
         finished = np.zeros(
             len(rows), dtype=[("done", "?"), ("passes", "i8", (2,)), ("seconds", "f8"), ("warned", "?")]
         )
-        kept = self.holder(parameters, classifier.labels, len(rows))
+        kept = needs.table(classifier.labels, len(rows)) if needs.table else np.empty(len(rows), dtype=object)
         texts = _Texts(rows, lengths, keys, same, finished, kept, tuple(model_warnings(classifier)))
 
         def result() -> AnalysisResult[D]:
@@ -178,16 +145,21 @@ class TextAnalysis(Analysis, Generic[T, D]):
                 skipped=tuple(skipped),
                 sample=sample,
                 cost=Cost(forward, backward, own["seconds"].sum().item()),
-                warnings=(*texts.known, *warned, *data.notes, *self.notes_of(studied, parameters)),
+                warnings=(*texts.known, *warned, *data.notes, *_without_paraphrase(studied, needs)),
                 versions=self.versions(classifier),
             )
 
-        for _ in self._finish(classifier, texts, asked, context):
+        for _ in self._finish(classifier, texts, needs, asked, context):
             context.show(result)
         return result()
 
     def _finish(
-        self, classifier: Classifier, texts: _Texts, asked: Callable[[Row], CompleteRequest], context: RunContext
+        self,
+        classifier: Classifier,
+        texts: _Texts,
+        needs: Requirements,
+        asked: Callable[[Row], CompleteRequest],
+        context: RunContext,
     ) -> Iterator[None]:
         """Finish all ``texts``: from the context's memory, or run in groups of like length; yields after each.
 
@@ -196,11 +168,10 @@ class TextAnalysis(Analysis, Generic[T, D]):
         """
         distinct = np.unique(texts.same)
         self._recall(texts, distinct, context)
-        parameters = self.parameters(asked(texts.rows[0]))
         pending = distinct[~texts.finished["done"][distinct]]
         work = np.zeros(len(texts.rows))
-        work[pending] = [self._work(classifier, parameters, length) for length in texts.lengths[pending].tolist()]
-        context.expect(work.sum().item(), not self.adaptive(parameters))
+        work[pending] = [text_work(classifier, needs, length) for length in texts.lengths[pending].tolist()]
+        context.expect(work.sum().item(), not needs.adaptive)
         progress = _Progress(context, len(distinct) - len(pending), len(distinct))
         ordered = _typical_first(pending[np.argsort(work[pending], kind="stable")])
 
@@ -213,7 +184,8 @@ class TextAnalysis(Analysis, Generic[T, D]):
                 self._note(texts, place, own)
             progress.finish(len(group))
 
-        gradients, together = work / texts.lengths, self.together(classifier, parameters)
+        gradients = work / texts.lengths
+        together: float = GROUP_EVALUATIONS * (needs.rounds if classifier.device.type == "cuda" else 1)
         if context.workers > 1:
             together = min(together, max(_LEAST_TOGETHER, gradients.sum() / (_SHARES * context.workers)))
         groups = list(_groups(ordered, gradients, together))
@@ -240,7 +212,8 @@ class TextAnalysis(Analysis, Generic[T, D]):
 
     def _note(self, texts: _Texts, place: int, result: AnalysisResult[T]) -> None:
         cost = result.cost
-        texts.kept[place] = self.kept(result.body)
+        alone = result.body.shown_alone
+        texts.kept[place] = result.body.model_copy(update={name: [] for name in alone}) if alone else result.body
         texts.finished[place] = (
             True,
             (cost.forward, cost.backward),
@@ -249,15 +222,30 @@ class TextAnalysis(Analysis, Generic[T, D]):
         )
 
 
-def row_request(request: CompleteRequest, row: Row, marks: Collection[str]) -> CompleteRequest:
+def text_work(classifier: Classifier, needs: Requirements, tokens: int) -> float:
+    """Return the most work that a text of ``tokens`` tokens is expected to take."""
+    passes = needs.passes(TextSize(tokens, tokens), classifier.model.depth)
+    return expected_work(passes, tokens, classifier.architecture)
+
+
+def _without_paraphrase(rows: Sequence[Row], needs: Requirements) -> Sequence[str]:
+    """Warn of the ``rows`` that lack a paraphrase where the analysis reads one."""
+    missing = sum(not row.paraphrases for row in rows) if "paraphrase" in needs.extra_columns else 0
+    if not missing:
+        return ()
+    have = "has" if missing == 1 else "have"
+    return (f"{missing:,} of {counted(len(rows), 'text')} {have} no paraphrase, and nothing of edits=column.",)
+
+
+def row_request(request: CompleteRequest, row: Row, extra_columns: Collection[str]) -> CompleteRequest:
     """``request`` for one text of its data set; the target ``gold`` becomes the row's label.
 
-    The row's cell for a role of :data:`explainlab.data.files.OPTIONAL_COLUMNS` is part of it only if the role is among
-    ``marks``.
+    The row's cell for a role of :data:`explainlab.data.files.OPTIONAL_COLUMNS` is part of it only if ``extra_columns``
+    names that role.
     """
     target = row.label if request.target == GOLD else request.target
     text: dict[str, Any] = {"data": None, "columns": {}, "classes": {}, "text": row.text, "text_pair": row.text_pair}
-    asked = {name: getattr(row, name) for role in marks for name in _FIELDS[role]}
+    asked = {name: getattr(row, name) for role in extra_columns for name in _FIELDS[role]}
     return request.model_copy(update={**text, **asked, "target": target})
 
 

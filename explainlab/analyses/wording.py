@@ -58,19 +58,9 @@ def duration(seconds: float) -> str:
     return f"{round(seconds / 60)} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
-def takes(seconds: float | None = None, size: float | None = None) -> str:
-    """Return the known ones of time and memory in words, ``Takes about 12 s, 180 MB``; empty if neither is known.
-
-    ``size``: bytes of memory.
-    """
-    time = [] if seconds is None else ["under 1 s" if seconds < 1 else f"about {duration(seconds)}"]
-    known = [*time, *([] if size is None else [size_words(size)])]
-    return f"Takes {', '.join(known)}" if known else ""
-
-
-def size_words(size: float) -> str:
-    """Return a number of bytes as ``180 MB`` or ``1.5 GB``."""
-    return f"{max(1, round(size / 1e6)):,} MB" if size < 1e9 else f"{size / 1e9:,.1f} GB"
+def takes(seconds: float) -> str:
+    """Tell how long something takes: ``Takes about 12 s``."""
+    return f"Takes {'under 1 s' if seconds < 1 else f'about {duration(seconds)}'}"
 
 
 def ahead_on_a_text(values: Mapping[str, float], higher: bool = True) -> str:

@@ -21,7 +21,7 @@ from explainlab.data.hub import PREFIX as HUB
 from explainlab.errors import Cancelled, ExplainLabError
 from explainlab.request import digest
 from explainlab.service import looks
-from explainlab.service.looks import Look
+from explainlab.service.looks import FileTask
 from explainlab.service.uploads import keep_upload
 from explainlab.settings import settings
 
@@ -92,15 +92,15 @@ def draw_cure(question: Question, classes: Classes, answer: Answer) -> None:
 def _checked(question: Question, classes: Classes) -> str:
     """What does not fit, in words; once for a file and a model the nearest names are filled in."""
     source = question.now("data")
-    if not source or source.startswith(HUB):  # a look would fetch it
+    if not source or source.startswith(HUB):  # a preview would fetch it
         return ""
     _forget_other_classes(question, classes)
     try:
         looks.preview(source, session.user())  # before its labels, which take longer
         _match_surveyed(question, classes)
         reading = question.reading()
-        look = looks.misfit(source, classes, reading["columns"], reading["classes"], session.user())
-        misfit = next(iter(draw_answer(look)), None)
+        task = looks.misfit(source, classes, reading["columns"], reading["classes"], session.user())
+        misfit = next(iter(draw_answer(task)), None)
         filled = _filled(question)
         if misfit and (filled is None or (filled.source, filled.classes) != (source, classes)):
             _fill_in(question, classes, misfit)
@@ -139,12 +139,12 @@ def _match_surveyed(question: Question, classes: Classes) -> None:
     """Match labels without a class with a likely one, if that waited for the file's labels, and they are there."""
     if classes is None or st.session_state.get(question.key("matching")) != _survey_inputs(question, classes):
         return
-    look = _survey(question, classes)
-    if not is_there(look):
+    task = _survey(question, classes)
+    if not is_there(task):
         return
     question.set("matching", None)
     known = question.reading()["classes"]
-    labels = [written.label for written in look.answer().mismatched if known.get(written.label) != LEFT_OUT]
+    labels = [written.label for written in task.answer().mismatched if known.get(written.label) != LEFT_OUT]
     likely = proposed(labels, classes)
     before, filled = question.reading(), _filled(question)
     _read(question, "classes", {**likely, **known})
@@ -300,7 +300,7 @@ def _survey_inputs(question: Question, classes: Classes) -> tuple[Any, ...]:
     return reading["source"], classes and tuple(classes), tuple(sorted(reading["columns"].items()))
 
 
-def _survey(question: Question, classes: Classes) -> Look[Survey]:
+def _survey(question: Question, classes: Classes) -> FileTask[Survey]:
     reading = question.reading()
     return looks.survey(reading["source"], classes, reading["columns"], session.user())
 
@@ -309,45 +309,45 @@ T = TypeVar("T")
 _SOON, _POLL_SECONDS = 0.2, 0.4
 
 
-def is_there(look: Look[Any]) -> bool:
-    """Whether ``look`` has ended, after a moment in which short files are read."""
-    return look.wait(_SOON)
+def is_there(task: FileTask[Any]) -> bool:
+    """Whether ``task`` has ended, after a moment in which short files are read."""
+    return task.wait(_SOON)
 
 
-def draw_reading(look: Look[Any]) -> None:
-    """How far ``look`` is, with a button that cancels it; the page runs again when it ends."""
-    st.fragment(_draw_share, run_every=None if look.ended else _POLL_SECONDS)(look)
+def draw_reading(task: FileTask[Any]) -> None:
+    """How far ``task`` is, with a button that cancels it; the page runs again when it ends."""
+    st.fragment(_draw_share, run_every=None if task.ended else _POLL_SECONDS)(task)
 
 
-def draw_answer(look: Look[T]) -> list[T]:
-    """The answer of ``look``; none, and how far it is, until it has ended, or that it was cancelled.
+def draw_answer(task: FileTask[T]) -> list[T]:
+    """The answer of ``task``; none, and how far it is, until it has ended, or that it was cancelled.
 
     Raises the :class:`explainlab.errors.ExplainLabError` that ended it.
     """
-    if is_there(look):
+    if is_there(task):
         try:
-            return [look.answer()]
+            return [task.answer()]
         except Cancelled:
-            _draw_cancelled(look)
+            _draw_cancelled(task)
     else:
-        draw_reading(look)
+        draw_reading(task)
     return []
 
 
-def _draw_share(look: Look[Any]) -> None:
-    if look.ended:
+def _draw_share(task: FileTask[Any]) -> None:
+    if task.ended:
         links.rerun()
     with st.container(horizontal=True, vertical_alignment="center"):
-        name = plain(looks.source_name(look.source, look.user))
-        st.progress(look.share, text=f"**{name}**: {look.share:.0%} of the file read")
-        key = f"cancel_look_{id(look)}"
-        st.button("Cancel", key=key, icon=":material/stop:", on_click=look.cancel, disabled=look.stopped)
+        name = plain(looks.source_name(task.source, task.user))
+        st.progress(task.share, text=f"**{name}**: {task.share:.0%} of the file read")
+        key = f"cancel_task_{id(task)}"
+        st.button("Cancel", key=key, icon=":material/stop:", on_click=task.cancel, disabled=task.stopped)
 
 
-def _draw_cancelled(look: Look[Any]) -> None:
+def _draw_cancelled(task: FileTask[Any]) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.info("The file was not read: it was cancelled.", icon=":material/cancel:")
-        st.button("Read again", key=f"again_look_{id(look)}", on_click=looks.desk.forget, args=(look,))
+        st.button("Read again", key=f"again_task_{id(task)}", on_click=looks.file_reader.forget, args=(task,))
 
 
 _ALIKE = ("rows", "sample", "by", "on")

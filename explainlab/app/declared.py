@@ -23,7 +23,7 @@ from explainlab.app.page import AnalysisPage, draw_headline
 from explainlab.app.question import Question, card_of
 from explainlab.app.text import plain
 from explainlab.app.view import AnalysisView, SharedInputs
-from explainlab.declared import ParameterSpec, specs
+from explainlab.declared import ParameterSpec, parse, specs
 from explainlab.request import Request
 from explainlab.service.service import service as get_service
 
@@ -101,7 +101,8 @@ class _Controls:
             with column:
                 self.question.draw_parameter(_name(spec), spec)
         button.button("Run", type="primary", icon=":material/play_arrow:", on_click=run, width="stretch")
-        labels = card.labels if card and get_study(self.analysis_id).labelled else None
+        study = get_study(self.analysis_id)
+        labels = card.labels if card and study.requirements(parse(study, {})).labelled else None
         draw_mapping(self.question, labels)
 
     def _view(self, request: Request) -> RequestView:

@@ -19,11 +19,11 @@ from explainlab.analyses.registry import complete, get_analysis
 from explainlab.analyses.wording import counted
 from explainlab.app import links, session
 from explainlab.app.components import bring_into_view, follow_press, is_narrow, watch_narrow
+from explainlab.app.cost_estimates import draw_cost_estimate
 from explainlab.app.data_set import draw_mapping
 from explainlab.app.entries import PageEntry, analysis_pages, entries
 from explainlab.app.frame import name_tab
 from explainlab.app.place import Answer, PageState
-from explainlab.app.plan import draw_plan
 from explainlab.app.question import Question
 from explainlab.app.sets import draw_further, draw_way_back, section_of
 from explainlab.app.text import plain
@@ -45,7 +45,8 @@ _WAITS = "These settings come from another page: press **{button}** to compute h
 def draw_headline(result: Result) -> None:
     """Draw the result in words, above all figures, the numbers behind them, and which rows it is about."""
     analysis = get_analysis(result.request.question)
-    draw_words(analysis.headline(result), result, partial(analysis.lines, result))
+    report = analysis.report(result)
+    draw_words(report.headline, result, lambda: report.lines)
 
 
 def draw_words(words: str, result: Result, lines: Callable[[], Sequence[str]], points: Sequence[str] = ()) -> None:
@@ -215,7 +216,7 @@ class AnalysisPage(PageState):
             return self._settle_waiting(service, draft, requests)
         if not ready:
             st.caption(_STALE.format(button=self.button))
-            draw_plan(service, lambda: requests)
+            draw_cost_estimate(service, lambda: requests)
         view = draft if ready else before.model_copy(update={name: getattr(draft, name) for name in self.drawn})
         view = _with_data(view, self._data(service, view, draft))
         if (same or not ready) and view.data_requests() == before.data_requests():
@@ -289,13 +290,13 @@ class AnalysisPage(PageState):
             st.caption(plain(str(error)))
             return
         st.caption(f"All other settings are those above.{cells_words(view)}")
-        draw_plan(service, lambda: requests)
+        draw_cost_estimate(service, lambda: requests)
 
     def _settle_waiting(self, service: Service, draft: Any, requests: Sequence[Request]) -> Any:
         """Return the view of the controls before its ``requests`` are made; show its stored results."""
         if not _all_stored(service, requests):
             st.info(_WAITS.format(button=self.button), icon=":material/play_arrow:")
-            draw_plan(service, lambda: requests)
+            draw_cost_estimate(service, lambda: requests)
         view = _with_data(draft, self._data(service, draft, draft))
         self.prefill(view, requests)
         return view

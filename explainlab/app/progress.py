@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 
 import streamlit as st
 
+from explainlab.analyses.base import Pauses
 from explainlab.analyses.registry import get_analysis
 from explainlab.analyses.wording import duration
 from explainlab.app import links
@@ -145,7 +146,7 @@ def _draw_again(jobs: Sequence[Job], place: PageState) -> None:
 
 def _pauses(job: Job) -> bool:
     """Whether what is stopped goes on from there."""
-    return get_analysis(job.request.question).pauses
+    return isinstance(get_analysis(job.request.question), Pauses)
 
 
 def label(job: Job) -> str:

@@ -14,11 +14,11 @@ from explainlab.analyses.masked_distribution.analysis import check_of
 from explainlab.analyses.masked_distribution.verdict import line
 from explainlab.analyses.registry import complete
 from explainlab.app import links, session
+from explainlab.app.cost_estimates import draw_cost_estimate
 from explainlab.app.entries import page_of
 from explainlab.app.glossary import explained
 from explainlab.app.page import draw_headline
 from explainlab.app.place import PageState, Requests
-from explainlab.app.plan import draw_plan
 from explainlab.app.text import plain
 from explainlab.data import examples_for
 from explainlab.errors import ExplainLabError
@@ -49,7 +49,7 @@ def draw_asked(
         if costs:
             st.caption(plain(costs))
         else:
-            draw_plan(service, lambda: [request])
+            draw_cost_estimate(service, lambda: [request])
         return None
     place.draw_state(service, [answer])
     if answer.result is None:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from explainlab.models.classifier import Classifier, Prediction
-from explainlab.request import Output, Request, Unit
-from explainlab.result import Cost, Result
+from explainlab.request import Kind, Output, Unit
+from explainlab.result import Result
 from explainlab.text.units import Feature
 
 if TYPE_CHECKING:
@@ -83,6 +83,8 @@ class Attribution(Result):
     token that the label words together hold, in [0, 1]. ``logit``: that of the target for the text itself, where
     this is what is explained and is known. ``notes``: facts of this run that are in no other field.
     """
+
+    kind: ClassVar[Kind] = "attribution"
 
     prediction: Prediction
     target: Target
@@ -216,37 +218,33 @@ class Attribution(Result):
         """See :meth:`explainlab.result.Result.rows_in_parts`."""
         yield self.to_json()["features"]
 
-    def to_json(self) -> dict[str, Any]:
-        """The plain record that ``explain --json`` prints and the store keeps."""
+    def own_json(self) -> dict[str, Any]:
+        """See :meth:`explainlab.result.Result.own_json`."""
         scored = zip(self.features, self.scores, _numbers(self.errors, self), _numbers(self.spread, self), strict=True)
-        request = self.request.to_json("attribution")
-        del request["target"]
         return {
-            **request,
             "prediction": asdict(self.prediction),
             **({} if self.label_share is None else {"label_share": self.label_share}),
             "target": asdict(self.target),
             **({} if self.logit is None else {"logit": self.logit}),
-            "target_asked": self.request.target,
+            "target_asked": None,
             "features": [
                 {**vars(f), "score": float(score), "error": error, "spread": spread}
                 for f, score, error, spread in scored
             ],
             "signed": self.signed,
             "completeness": asdict(self.completeness) if self.completeness else None,
-            "cost": asdict(self.cost),
+            "cost": None,
             "truncated": self.truncated,
             "cut": self.cut,
-            "warnings": list(self.warnings),
+            "warnings": None,
             "notes": list(self.notes),
-            "versions": self.versions,
         }
 
     @classmethod
-    def from_json(cls, body: dict[str, Any]) -> Attribution:
+    def from_json(cls, body: Mapping[str, Any]) -> Attribution:
         """The inverse of :meth:`to_json`; scores come back bit for bit."""
         return cls(
-            request=Request.of_result(body),
+            **cls.frame_of(body),
             prediction=Prediction(**body["prediction"]),
             target=Target(**body["target"]),
             features=tuple(_feature(record) for record in body["features"]),
@@ -255,13 +253,10 @@ class Attribution(Result):
             spread=_array([f.get("spread") for f in body["features"]]),
             signed=body["signed"],
             completeness=Completeness(**body["completeness"]) if body["completeness"] else None,
-            cost=Cost(**body["cost"]),
             cut=body["cut"],
             label_share=body.get("label_share"),
             logit=body.get("logit"),
-            warnings=tuple(body["warnings"]),
             notes=tuple(body["notes"]),
-            versions=body["versions"],
         )
 
 

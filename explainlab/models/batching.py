@@ -14,7 +14,6 @@ from math import ceil
 from typing import NamedTuple, TypeVar
 
 import numpy as np
-import torch
 
 from explainlab.errors import MemoryShortage
 from explainlab.models.classifier import Classifier
@@ -42,19 +41,17 @@ def batch_size(
     gradients: bool,
     rows: int = 1,
     most: int = sys.maxsize,
-    on: torch.device | None = None,
-    free: int | None = None,
 ) -> int:
     """Return how many of ``count`` inputs of ``length`` tokens the next batch has.
 
     These are as many as fit, or fewer so that batches have equal sizes. An input is ``rows`` texts; ``most`` are known
-    to fit. ``on`` is the device of the passes (None: the classifier's) with ``free`` bytes (None: ask the device).
+    to fit.
     """
     if count == 1:
         return 1
     needed = classifier.model.bytes_per_token(length, gradients)
-    device, wanted, on_cpu = on or classifier.device, classifier.limits.batch_tokens, classifier.model.cpu_batch_tokens
-    fit = batch_tokens(device, needed, wanted, free, on_cpu) // (length * rows)
+    wanted, on_cpu = classifier.limits.batch_tokens, classifier.model.cpu_batch_tokens
+    fit = batch_tokens(classifier.device, needed, wanted, on_cpu) // (length * rows)
     return _evenly(count, min(fit, most))
 
 
@@ -145,7 +142,7 @@ class Batcher:
         while start < count:
             self.check_cancelled()
             length = int(lengths[start])
-            size = self.size(length, count - start, gradients, rows)
+            size = batch_size(self.classifier, length, count - start, gradients, rows, self._fit[gradients])
             part = slice(start, start + size)
             fits = True
             try:
@@ -164,10 +161,6 @@ class Batcher:
             start = part.stop
             self._report(done + start, total or count, phase)
             yield result
-
-    def size(self, length: int, count: int, gradients: bool, rows: int) -> int:
-        """Return the number of inputs of the next batch: see :func:`batch_size`."""
-        return batch_size(self.classifier, length, count, gradients, rows, self._fit[gradients])
 
     def finish(self, phase: str) -> None:
         """Complete the progress of a ``phase`` whose rest is not needed."""

@@ -55,19 +55,18 @@ def batch_tokens(
     device: torch.device,
     bytes_per_token: int,
     wanted: int = 0,
-    free: int | None = None,
     on_cpu: int = CPU_BATCH_TOKENS,
 ) -> int:
     """Return the number of tokens that a batch may hold on ``device`` when a token needs ``bytes_per_token``.
 
     These are at most ``wanted``. If 0 are wanted, half of the free memory of a GPU is used; a CPU takes no more than
-    ``on_cpu``, so that the batch fits its caches and stops quickly. ``free``: the free bytes (None: ask the device).
+    ``on_cpu``, so that the batch fits its caches and stops quickly.
     """
     if wanted:
         return wanted
-    if device.type != "cuda" and free is None and on_cpu * bytes_per_token <= _LITTLE:
+    if device.type != "cuda" and on_cpu * bytes_per_token <= _LITTLE:
         return on_cpu
-    fit = max(1, (free_memory(device) if free is None else free) // 2 // bytes_per_token)
+    fit = max(1, free_memory(device) // 2 // bytes_per_token)
     return fit if device.type == "cuda" else min(on_cpu, fit)
 
 

@@ -140,29 +140,27 @@ def load_model(
     return classifier
 
 
-def outline(model_id: str, dtype: str = "float32", limits: Limits = DEFAULT_LIMITS) -> Classifier | None:
-    """Return a model without its weights, to plan with; None for a hub model that is not on this machine.
+def outline(model_id: str, limits: Limits = DEFAULT_LIMITS) -> Classifier | None:
+    """Return a model that is here without its weights: it tokenises texts and knows its depth, but cannot read.
 
-    It tokenises texts. Its passes run on torch's ``meta`` device, so results have shapes and no numbers. It has no
-    digest, and no thread may change it. Raises as :func:`load_model` for a model that cannot be loaded.
+    It has no digest. Returns None for a hub model that would first have to be fetched. Raises as :func:`load_model` for
+    a model that cannot be loaded.
     """
     files = files_here(model_id)
     if files is None:
         return None
     template, _ = split_id(model_id)
-    return _outline(
-        model_id, files, template and template.digest, tuple(stamp for _, stamp in _stamps(files)), dtype, limits
-    )
+    return _outline(model_id, files, template and template.digest, tuple(stamp for _, stamp in _stamps(files)), limits)
 
 
 @lru_cache(maxsize=8)
 def _outline(
-    model_id: str, files: Files, template: str | None, stamps: tuple[Stamp, ...], dtype: str, limits: Limits
+    model_id: str, files: Files, template: str | None, stamps: tuple[Stamp, ...], limits: Limits
 ) -> Classifier:
-    """Return the outline of the files in their present state."""
+    """Return the outline of the files as they are now."""
 
     def empty(config: PreTrainedConfig, is_generative: bool) -> tuple[PreTrainedModel, torch.device]:
-        return empty_network(files, config, is_generative, getattr(torch, dtype)), torch.device("meta")
+        return empty_network(files, config, is_generative), torch.device("meta")
 
     return _assembled(model_id, files, limits, empty, "")
 

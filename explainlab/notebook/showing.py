@@ -81,7 +81,7 @@ def _maps(attributions: Sequence[Attribution], palette: str) -> dict[str, Any]:
 
 def _study(result: AnalysisResult[Any]) -> dict[str, Any]:
     """Return headline and main figure: the first chart, or else the maps."""
-    said = {"verdict": get_analysis(result.request.question).headline(result), "warnings": result.warnings}
+    said = {"verdict": get_analysis(result.request.question).report(result).headline, "warnings": result.warnings}
     try:
         from explainlab.analyses.figures import figures_of
         from explainlab.figures.still import picture

@@ -9,7 +9,8 @@ from datetime import datetime
 from functools import partial
 from typing import Any, get_args
 
-from explainlab.analyses.registry import get_analysis, known_digest
+from explainlab.analyses.base import Pauses
+from explainlab.analyses.registry import get_analysis, kind_of, known_digest
 from explainlab.errors import ExplainLabError, ModelError, RequestError, ResourceError
 from explainlab.models.context import RunContext
 from explainlab.request import Request, digest
@@ -19,7 +20,7 @@ from explainlab.service.jobs import Job
 from explainlab.service.limits import require_named
 from explainlab.service.looks import about
 from explainlab.service.memory import StoredContext
-from explainlab.service.resolved import ResolvedRequest, kind_of, request_json, subject_key
+from explainlab.service.resolved import ResolvedRequest, request_json, subject_key
 from explainlab.service.store.late import Late
 from explainlab.service.store.made import own_made
 from explainlab.service.store.retention import delete_about, uploads_of
@@ -93,7 +94,8 @@ class Access:
         Nothing is known where the store fails.
         """
         memory = StoredContext(RunContext(asked.reader), self.store, asked.subject, lambda: ())
-        return get_analysis(asked.request.question).so_far(asked.request, memory)
+        analysis = get_analysis(asked.request.question)
+        return analysis.partial_result(asked.request, memory) if isinstance(analysis, Pauses) else None
 
     def remember(self, asked: ResolvedRequest) -> None:
         """Write down that the user waits for the request's job, in case the server stops first."""
@@ -115,7 +117,7 @@ class Access:
 
     def set_aside(self, key: str, job: Job | None, user: User) -> None:
         """``user`` stops the ``job`` with this ``key``: what is left of it is paused if it can go on later."""
-        if job and get_analysis(job.request.question).pauses:
+        if job and isinstance(get_analysis(job.request.question), Pauses):
             self.store.unfinished.pause(user.id, [one.key for one in job.all_asked[len(job.outcomes) :]])
         else:
             self.forget([key], user)

@@ -11,7 +11,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from explainlab.analyses import registry
-from explainlab.analyses.base import ModelFree
+from explainlab.analyses.base import TrainsModels
 from explainlab.attribution.registry import MEMBERS, parse_members, parse_spec
 from explainlab.data.examples import PREFIX as EMBEDDED
 from explainlab.data.uploads import PREFIX as UPLOADED
@@ -49,7 +49,7 @@ def require_named(request: Request) -> None:
     analysis = registry.get_analysis(request.question)
     if analysis.self_contained:
         return
-    if isinstance(analysis, ModelFree):
+    if isinstance(analysis, TrainsModels):
         require_training()
         if request.model in ARCHITECTURES:
             return

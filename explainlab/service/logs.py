@@ -6,8 +6,8 @@ import logging
 import time
 from collections.abc import Sequence
 
+from explainlab.analyses.registry import kind_of
 from explainlab.service.jobs import Job, Status
-from explainlab.service.resolved import kind_of
 from explainlab.service.users import User
 
 log = logging.getLogger(__name__)

@@ -1,13 +1,13 @@
-"""Looks at a data set before any request about it: jobs that need no model. Users open only what they may read."""
+"""Files that pages read before any request about them: on other threads, and only what their user may read."""
 
 from __future__ import annotations
 
 import logging
 import threading
-from collections import OrderedDict
+from collections import deque
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
-from itertools import count
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -29,61 +29,49 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 _THREADS = 2
 _MOST_WAITING, _MOST_KEPT = 8, 16
-"""Looks of a user that wait, and that are kept."""
+"""The most tasks of a user that wait, and the most ended ones that are kept."""
 
 
 @dataclass(eq=False)
-class Look(Generic[T]):
-    """A reading of ``source`` for ``user``, of which ``share`` is done, from 0 to 1. Any thread may ask it."""
+class FileTask(Generic[T]):
+    """A reading of ``source`` for ``user``, done to ``share``, from 0 to 1. Any thread may use it."""
 
     key: Hashable
     user: User
     source: str
     read: Callable[[Reader], T]
     share: float = 0.0
-    _result: list[T] = field(default_factory=list)
-    _error: ExplainLabError | None = None
-    _ended: threading.Event = field(default_factory=threading.Event)
-    _stop: threading.Event = field(default_factory=threading.Event)
+    stopped: bool = False
+    _future: Future[T] = field(default_factory=Future)
 
     @property
     def ended(self) -> bool:
-        """Whether there is an answer, or never will be."""
-        return self._ended.is_set()
-
-    @property
-    def stopped(self) -> bool:
-        """Whether it was cancelled."""
-        return self._stop.is_set()
+        """It has an answer or an error."""
+        return self._future.done()
 
     def wait(self, seconds: float) -> bool:
-        """Wait at most so long; whether it has ended."""
-        return self._ended.wait(seconds)
+        """Wait at most ``seconds``; return whether it has ended."""
+        return bool(wait([self._future], seconds).done)
 
     def cancel(self) -> None:
-        """End it at the next part of the file (also a callback)."""
-        self._stop.set()
+        """Stop at the next part of the file (also a callback)."""
+        self.stopped = True
 
     def answer(self) -> T:
-        """What was read, once it has ended; raises the :class:`ExplainLabError` that ended it."""
-        self._ended.wait()
-        if self._error is not None:
-            raise self._error
-        return self._result[0]
+        """Wait for the answer; raise the :class:`ExplainLabError` that ended the reading."""
+        return self._future.result()
 
     def run(self) -> None:
-        """Read; nothing is raised."""
+        """Read; raise nothing."""
         try:
             self._watch(0.0)
-            self._result.append(self.read(replace(reader_for(self.user.id), watch=self._watch)))
+            self._future.set_result(self.read(replace(reader_for(self.user.id), watch=self._watch)))
         except ExplainLabError as error:
-            self._error = error
+            self._future.set_exception(error)
         except BaseException:  # also those that would end the thread
-            log.exception("a look at a data set failed")
+            log.exception("a data file could not be read")
             problem = "Something unexpected went wrong while the file was read."
-            self._error = ResourceError(problem, "The server's log has it; report it.")
-        finally:
-            self._ended.set()
+            self._future.set_exception(ResourceError(problem, "The server's log has it; report it."))
 
     def _watch(self, share: float) -> None:
         self.share = max(self.share, share)
@@ -91,71 +79,69 @@ class Look(Generic[T]):
             raise Cancelled
 
 
-class Desk:
-    """Reads for users in turns, for each user one thing at a time. Safe to use from any thread."""
+class FileReader:
+    """A queue of file tasks: one task of a user runs at a time, and users take turns. Any thread may use it.
+
+    The interpreter exits after the tasks that are running.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._looks: OrderedDict[Hashable, Look[Any]] = OrderedDict()
-        self._waiting: list[Look[Any]] = []
-        self._busy: list[User] = []
-        self._served: dict[User, int] = {}
-        self._ticks = count()
-        self._threads = 0
+        self._executor = ThreadPoolExecutor(_THREADS, "explainlab-file")
+        self._kept: dict[Hashable, FileTask[Any]] = {}
+        self._waiting: dict[User, deque[FileTask[Any]]] = {}
 
-    def look(self, look: Look[T]) -> Look[T]:
-        """``look`` itself, which is read soon, or the kept one with its key, ended or not."""
+    def submit(self, task: FileTask[T]) -> FileTask[T]:
+        """Return ``task``, which runs soon, or the kept one with its key, ended or not.
+
+        The oldest waiting task of a user with too many is cancelled.
+        """
         with self._lock:
-            kept = self._looks.setdefault(look.key, look)
-            if kept is not look:
+            kept = self._kept.setdefault(task.key, task)
+            if kept is not task:
                 return kept
-            self._waiting.append(look)
-            for old in [other for other in self._waiting if other.user == look.user][:-_MOST_WAITING]:
-                old.cancel()
-            ended = [other.key for other in self._looks.values() if other.user == look.user and other.ended]
+            ended = [old.key for old in self._kept.values() if old.user == task.user and old.ended]
             for key in ended[:-_MOST_KEPT]:
-                del self._looks[key]
-            if self._threads < _THREADS:
-                self._threads += 1
-                threading.Thread(target=self._work, name="explainlab-look", daemon=True).start()
-        return look
+                del self._kept[key]
+            if task.user not in self._waiting:
+                self._waiting[task.user] = deque()
+                self._executor.submit(self._run_next, task.user)
+            waiting = self._waiting[task.user]
+            waiting.append(task)
+            if len(waiting) > _MOST_WAITING:
+                oldest = waiting.popleft()
+                oldest.cancel()
+                oldest.run()
+        return task
 
-    def forget(self, look: Look[Any]) -> None:
-        """Read it anew when it is next looked at (also a callback)."""
+    def forget(self, task: FileTask[Any]) -> None:
+        """Have the file read anew when it is next asked for (also a callback)."""
         with self._lock:
-            self._looks.pop(look.key, None)
+            self._kept.pop(task.key, None)
 
-    def _work(self) -> None:
-        while (look := self._take()) is not None:
-            look.run()
-            with self._lock:
-                self._busy.remove(look.user)
-
-    def _take(self) -> Look[Any] | None:
-        """The next look, of the user served longest ago; None if each who waits is being served."""
+    def _run_next(self, user: User) -> None:
+        """Run the next task of ``user``; those left wait behind the tasks of other users."""
         with self._lock:
-            free = [look for look in self._waiting if look.user not in self._busy]
-            if not free:
-                self._threads -= 1
-                return None
-            look = min(free, key=lambda look: self._served.get(look.user, -1))
-            self._waiting.remove(look)
-            self._busy.append(look.user)
-            self._served[look.user] = next(self._ticks)
-            return look
+            task = self._waiting[user].popleft()
+        task.run()
+        with self._lock:
+            if self._waiting[user]:
+                self._executor.submit(self._run_next, user)
+            else:
+                del self._waiting[user]
 
 
-desk = Desk()
-"""Where the pages of this process read."""
+file_reader = FileReader()
+"""The reader of all pages of this process."""
 
 
-def preview(source: str, user: User, columns: Mapping[str, str] = {}) -> Look[data.Preview]:
+def preview(source: str, user: User, columns: Mapping[str, str] = {}) -> FileTask[data.Preview]:
     """See :func:`explainlab.data.preview`. Raises as :func:`require_source`, and for a file that is not there."""
     inputs = _pairs(columns)
     return _look("preview", source, user, inputs, lambda reader: data.preview(source, reader=reader, columns=columns))
 
 
-def survey(source: str, classes: Sequence[str] | None, columns: Mapping[str, str], user: User) -> Look[data.Survey]:
+def survey(source: str, classes: Sequence[str] | None, columns: Mapping[str, str], user: User) -> FileTask[data.Survey]:
     """See :func:`explainlab.data.survey`; raises as :func:`preview`."""
     inputs = (None if classes is None else tuple(classes), _pairs(columns))
     return _look("survey", source, user, inputs, lambda reader: data.survey(source, classes, columns, reader=reader))
@@ -163,13 +149,15 @@ def survey(source: str, classes: Sequence[str] | None, columns: Mapping[str, str
 
 def misfit(
     source: str, classes: Sequence[str] | None, columns: Mapping[str, str], meant: Mapping[str, str], user: User
-) -> Look[data.Misfit | None]:
+) -> FileTask[data.Misfit | None]:
     """See :func:`explainlab.data.misfit`; raises as :func:`preview`."""
     inputs = (None if classes is None else tuple(classes), _pairs(columns), _pairs(meant))
     return _look("misfit", source, user, inputs, lambda reader: data.misfit(source, classes, columns, meant, reader))
 
 
-def planted(source: str, columns: Mapping[str, str], planting: Planting, seed: int, user: User) -> Look[PlantedUploads]:
+def planted(
+    source: str, columns: Mapping[str, str], planting: Planting, seed: int, user: User
+) -> FileTask[PlantedUploads]:
     """See :func:`explainlab.service.uploads.keep_planted`; raises as :func:`preview`."""
     name, inputs = source_name(source, user), (_pairs(columns), planting.model_dump_json(), seed)
 
@@ -186,16 +174,16 @@ def source_digest(source: str, user: User) -> str:
 
 
 def about(request: Request, user: User) -> str:
-    """What a request is about: its text, the shown name of its data set, or the seed of what it draws."""
+    """Return the subject of a request for a reader: its text, the name of its data set, or the seed of its draws."""
     if request.self_contained:
         return f"seed {request.seed}"
     return request.single_text if request.data is None else source_name(request.data, user)
 
 
 def source_name(source: str, user: User) -> str:
-    """What readers call a data set: its file's name, or its id without the prefix.
+    """Return the shown name of a data set: the name of its file, or its id without the prefix.
 
-    The name of an upload is told only to who may read it.
+    Only users who may read an upload see its name.
     """
     if source.startswith(UPLOAD):
         name = upload_name(source, reader_for(user.id).uploads)
@@ -205,10 +193,10 @@ def source_name(source: str, user: User) -> str:
     return Path(source).name or source
 
 
-def _look(kind: str, source: str, user: User, inputs: Hashable, read: Callable[[Reader], T]) -> Look[T]:
+def _look(kind: str, source: str, user: User, inputs: Hashable, read: Callable[[Reader], T]) -> FileTask[T]:
     require_source(source)
     state = data.source_state(source, reader_for(user.id))
-    return desk.look(Look((kind, source, state, user, inputs), user, source, read))
+    return file_reader.submit(FileTask((kind, source, state, user, inputs), user, source, read))
 
 
 def _pairs(names: Mapping[str, str]) -> Hashable:

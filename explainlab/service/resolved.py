@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from explainlab.analyses.registry import complete, get_analysis, identity
+from explainlab.analyses.registry import complete, identity, kind_of
 from explainlab.reader import Reader
-from explainlab.request import CompleteRequest, Kind, Request, digest, result_key
+from explainlab.request import CompleteRequest, Request, digest, result_key
 from explainlab.service.limits import named_files, require_allowed
 from explainlab.service.store.made import called
 from explainlab.service.uploads import reader_of
@@ -80,11 +80,6 @@ def resolve(request: Request, user: User = LOCAL, unrestricted: bool = False) ->
 def set_key(asked: Sequence[ResolvedRequest]) -> str:
     """Return the key of the job that answers all of these requests."""
     return digest(["set", *(one.key for one in asked)])
-
-
-def kind_of(request: Request) -> Kind:
-    """Return the kind of ``request``."""
-    return get_analysis(request.question).kind
 
 
 def request_json(request: Request) -> dict[str, Any]:

@@ -13,9 +13,11 @@ from functools import cached_property
 from typing import Any
 
 from explainlab.analyses.base import Analysis, AnalysisResult, Record
+from explainlab.analyses.explain.analysis import Explain
 from explainlab.analyses.figures import declared_figures
+from explainlab.analyses.registry import kind_of
 from explainlab.attribution.records import Attribution
-from explainlab.declared import ParameterSpec, specs
+from explainlab.declared import ParameterSpec, parse, specs
 from explainlab.errors import Cancelled, RequestError
 from explainlab.figures.declared import Figures
 from explainlab.models.classifier import Classifier
@@ -44,7 +46,7 @@ class AnalysisRun:
 
     def __call__(self, context: RunContext | None = None) -> Result:
         """Return the result, computed in ``context``."""
-        return self.analysis.answer(self.classifier, self.request(), context or RunContext())
+        return self.analysis.run(self.classifier, self.request(), context or RunContext())
 
     @cached_property
     def usual(self) -> tuple[Result, Recorder]:
@@ -56,7 +58,7 @@ class AnalysisRun:
     def request(self, **fields: Any) -> CompleteRequest:
         """Return the request with other values of ``fields``."""
         source = {"text": self.text, "data": self.data}
-        output = self.analysis.default_output(self.parameters)
+        output = self.analysis.requirements(parse(self.analysis, self.parameters)).output
         model = "" if self.text is None and self.data is None else self.classifier.id
         shared = {"model": model, "parameters": self.parameters, "output": output}
         return self.analysis.complete(Request(question=self.analysis.id, **{**shared, **source, **fields}))
@@ -145,7 +147,7 @@ def answers(run: AnalysisRun) -> None:
     else:
         assert isinstance(result, Attribution), f"the result is a {type(result).__name__}"
     record = _plain(result)
-    fields = request.to_json(run.analysis.kind)
+    fields = request.to_json(kind_of(request))
     fields["target_asked"] = fields.pop("target")
     lost = [name for name, value in fields.items() if name not in record or record[name] != value]
     assert not lost, f"fields of the request that the JSON does not have: {', '.join(lost)}"
@@ -188,25 +190,25 @@ def _without_seconds(value: Any) -> Any:
 
 def _says_the_same(run: AnalysisRun, result: Result, back: Result) -> None:
     """Check that the headline is a sentence with a number, and that all words depend on the record alone."""
-    headline = run.analysis.headline(result)
+    said, again = run.analysis.report(result), run.analysis.report(back)
+    headline, lines = said.headline, said.lines
     assert headline.strip(), "it has no headline"
     assert len(headline.splitlines()) == 1, "the headline has several lines"
-    assert run.analysis.kind != "study" or headline.endswith("."), f"the headline is no sentence: {headline}"
+    assert isinstance(run.analysis, Explain) or headline.endswith("."), f"the headline is no sentence: {headline}"
     assert re.search(r"\d", headline), f"the headline has no number: {headline}"
-    lines = run.analysis.lines(result)
     assert "".join(lines).strip(), "it prints no lines"
-    said = run.analysis.headline(back), run.analysis.lines(back)
-    assert said == (headline, lines), "the result that is read from its JSON has another headline or other lines"
+    same = (again.headline, again.lines) == (headline, lines)
+    assert same, "the result that is read from its JSON has another headline or other lines"
     if run.data is not None:
-        numbers = run.analysis.numbers(result)
+        numbers = said.numbers
         names = [(number.measure.key, number.of) for number in numbers]
         assert len(set(names)) == len(names), "two headline numbers have one name"
-        assert list(run.analysis.numbers(back)) == list(numbers), "what is read from JSON has other headline numbers"
+        assert list(again.numbers) == list(numbers), "what is read from JSON has other headline numbers"
 
 
 def draws(run: AnalysisRun) -> None:
     """Check that charts have a title, a description, numbers and a figure, or that there is a reason for no chart."""
-    if run.analysis.kind == "attribution":  # drawn by its features and scores
+    if isinstance(run.analysis, Explain):  # drawn by its features and scores
         return
     try:
         figures = declared_figures(run.analysis)

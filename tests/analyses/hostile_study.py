@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from explainlab import load_model, study
-from explainlab.analyses.base import Analysis, AnalysisResult, ModelFree
+from explainlab.analyses.base import Analysis, AnalysisResult, TrainsModels
 from explainlab.analyses.data_analysis import DataAnalysis
 from explainlab.analyses.registry import studies
 from explainlab.models.classifier import Classifier
@@ -52,7 +52,7 @@ PARAMETERS: dict[str, dict[str, Any]] = {
 def _kinds(study: Analysis) -> tuple[str, ...]:
     if study.self_contained:
         return ("nothing",)
-    return ("data",) if isinstance(study, DataAnalysis | ModelFree) else ("text", "data")
+    return ("data",) if isinstance(study, DataAnalysis | TrainsModels) else ("text", "data")
 
 
 CASES = [(name, kind) for name, one in studies().items() for kind in _kinds(one)]

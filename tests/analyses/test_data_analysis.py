@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from explainlab import evaluate, study
-from explainlab.analyses.base import ModelFree
+from explainlab.analyses.base import TrainsModels
 from explainlab.analyses.registry import answer, get_study, read_result, studies
 from explainlab.data import read_dataset
 from explainlab.errors import DataError
@@ -81,7 +81,7 @@ def test_every_analysis_with_rows_to_choose_lets_choose_which() -> None:
     """All but the given scores of one text, which are those of the first row, and what learns from all rows."""
     for name, analysis in studies().items():
         fields = analysis.Parameters.model_fields
-        assert ("sample" in fields) == (name != "judged_map" and not isinstance(analysis, ModelFree)), name
+        assert ("sample" in fields) == (name != "judged_map" and not isinstance(analysis, TrainsModels)), name
     assert get_study("judged_map").Parameters.model_fields["rows"].default == 1
 
 

@@ -18,7 +18,7 @@ import plotly.io
 import pytest
 
 from explainlab import study
-from explainlab.analyses.base import AnalysisResult, ModelFree
+from explainlab.analyses.base import AnalysisResult, TrainsModels
 from explainlab.analyses.figures import figures_of
 from explainlab.analyses.registry import read_result, studies
 from explainlab.app.pages.runs.bundle import study_bundle
@@ -266,7 +266,7 @@ def test_a_data_set_without_intervals_is_drawn(found: Found, tmp_path) -> None:
     path = tmp_path / "one.csv"
     path.write_text('text,label,rationale\na good film,0,"[[2, 6]]"\n', encoding="utf-8")
     model = hostile_study.models(tmp_path)["bert"]
-    names = {name for name, one in studies().items() if not isinstance(one, ModelFree)}
+    names = {name for name, one in studies().items() if not isinstance(one, TrainsModels)}
     for name in sorted(names - {"intermediate_predictions", "judged_map", "masked_distribution"}):
         figures = figures_of(study(model, name, data=str(path), **hostile_study.PARAMETERS[name]))
         assert figures.charts or figures.none in ("No word speaks for a wrong class.",), name

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from explainlab import study
-from explainlab.analyses.base import ModelFree
+from explainlab.analyses.base import TrainsModels
 from explainlab.analyses.data_analysis import DataAnalysis
 from explainlab.analyses.registry import get_study, studies
 from tests.conftest import Zoo
@@ -33,7 +33,7 @@ CHEAP: dict[str, dict[str, Any]] = {
 ASKED = [
     (study_id, of_data)
     for study_id, asked in sorted(studies().items())
-    if not isinstance(asked, ModelFree) and study_id != "masked_distribution"  # these have tests of their own
+    if not isinstance(asked, TrainsModels) and study_id != "masked_distribution"  # these have tests of their own
     for of_data in ((True,) if isinstance(asked, DataAnalysis) else (False, True))
 ]
 
@@ -48,6 +48,6 @@ def test_a_study_tells_its_numbers(zoo: Zoo, tmp_path: Path, study_id: str, of_d
     scores = ",".join(map(str, range(len(classifier.encode(TEXT)))))
     settings = {"scores": scores} if study_id == "judged_map" else CHEAP.get(study_id, {})
     found = study(classifier, study_id, **source, **settings)
-    told = "\n".join(get_study(study_id).lines(found))
+    told = "\n".join(get_study(study_id).report(found).lines)
     assert any(character.isdigit() for character in told), told
     assert "{" not in told, "for a reader, not for a program"

@@ -141,7 +141,7 @@ def ablation(random: np.random.Generator, gain: float) -> str:
     body = AblationData.model_construct(
         metrics=FACTS, methods=texts[0].methods, summary=AblationSummary(n=TEXTS), texts=texts
     )
-    return Ablation().headline(result("ablation", body))
+    return Ablation().report(result("ablation", body)).headline
 
 
 def drivers(random: np.random.Generator, gain: float) -> str:

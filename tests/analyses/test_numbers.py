@@ -28,7 +28,7 @@ def classifier() -> Classifier:
 
 def numbers(classifier: Classifier, name: str) -> tuple[Any, dict[tuple[str, str], Number]]:
     result = study(classifier, name, data="embedded:sentiment", rows=4, **ASKED[name])
-    return result.body, {(number.measure.key, number.of): number for number in get_study(name).numbers(result)}
+    return result.body, {(number.measure.key, number.of): number for number in get_study(name).report(result).numbers}
 
 
 def test_activation_has_both_areas_of_every_method(classifier: Classifier) -> None:
@@ -80,7 +80,7 @@ def test_a_measure_spells_its_values() -> None:
 
 def test_roar_has_the_performance_and_the_faithfulness_of_every_measure() -> None:
     result = roar_result(roar_body(recursive=(True, False)))
-    own = {(number.measure.key, number.of): number for number in get_study("roar").numbers(result)}
+    own = {(number.measure.key, number.of): number for number in get_study("roar").report(result).numbers}
     measures = [own.name for own in result.body.measures if not own.random]
     kinds = ("faithfulness_recursive", "faithfulness_plain")
     assert set(own) == {("performance", ""), *((kind, name) for kind in kinds for name in measures)}

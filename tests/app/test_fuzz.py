@@ -20,6 +20,7 @@ from explainlab.app.pages.errors import form as errors_view
 from explainlab.app.pages.explain import form as explain_view
 from explainlab.app.pages.integration import form as integration_view
 from explainlab.app.view import AnalysisView
+from explainlab.attribution.method import TextSize
 from explainlab.attribution.registry import methods, parse_spec
 from explainlab.declared import ParameterSpec, specs
 from explainlab.errors import ExplainLabError
@@ -135,10 +136,11 @@ def ask(request: Request) -> None:
     subject_key(whole)
     analysis = get_analysis(whole.question)
     parameters = analysis.parameters(whole)
-    assert analysis.evaluations(parameters) <= settings().max_evaluations
-    analysis.work(parameters, 60, 4)
-    analysis.adaptive(parameters)
-    for method in analysis.method_requests(parameters):
+    needs = analysis.requirements(parameters)
+    assert needs.gradients <= settings().max_evaluations
+    assert needs.passes(TextSize(60, 60), 4).work >= 0
+    assert needs.adaptive in (True, False)
+    for method in needs.methods:
         assert accepted(lambda: parse_spec(method.name)) == method  # noqa: B023 (called at once)
         assert len(method.label) < 1_000
     if whole.data is None or whole.data.startswith("embedded:"):

@@ -6,10 +6,11 @@ import numpy as np
 import streamlit as st
 
 from explainlab.app.heatmap import token_heatmap
-from explainlab.attribution.records import Attribution, Cost, Target
+from explainlab.attribution.records import Attribution, Target
 from explainlab.figures.heatmap import heatmaps
 from explainlab.models.classifier import Prediction
 from explainlab.request import Request
+from explainlab.result import Cost
 from explainlab.text.units import Feature
 
 HOSTILE = (

@@ -5,9 +5,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 
-from explainlab.attribution.records import Attribution, Completeness, Cost, Target
+from explainlab.attribution.records import Attribution, Completeness, Target
 from explainlab.models.classifier import Prediction
 from explainlab.request import Request
+from explainlab.result import Cost
 from explainlab.text.units import Feature
 
 

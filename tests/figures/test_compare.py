@@ -132,7 +132,7 @@ def unzipped(body: bytes) -> dict[str, str]:
 def test_a_maps_bundle_has_all_of_it(first: Attribution) -> None:
     files = unzipped(map_bundle(first))
     assert set(files) == {"report.html", "map.svg", "scores.csv", "result.json"}
-    words = get_analysis(first.request.question).headline(first)
+    words = get_analysis(first.request.question).report(first).headline
     assert json.loads(files["result.json"]) == json.loads(to_json([first], words))
     assert files["report.html"].index(str(escape(words))) < files["report.html"].index("<section>")
     assert pd.read_csv(io.StringIO(files["scores.csv"]))["score"].tolist() == first.scores.tolist()
@@ -147,7 +147,7 @@ def test_a_studys_bundle_has_a_table_for_each_of_its_own(encoder: Classifier) ->
     files = unzipped(study_bundle(found))
     rows = pd.read_csv(io.StringIO(files["rows.csv"]))
     assert rows["approximation_error"].tolist() == [row["approximation_error"] for row in found.body_json()["rows"]]
-    words = get_study("integration_error").headline(found)
+    words = get_study("integration_error").report(found).headline
     assert json.loads(files["result.json"]) == {"verdict": words, **found.to_json()}
     assert read_result(json.loads(files["result.json"])).body == found.body
     assert files["report.html"].index(words) < files["report.html"].index("Model</th>")

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from explainlab.errors import ModelError, RequestError
+from explainlab.models import devices
 from explainlab.models.devices import CPU_BATCH_TOKENS, batch_tokens, choose_device, free_cached, is_out_of_memory
 
 CPU = torch.device("cpu")
@@ -30,10 +31,11 @@ def test_batches_on_a_cpu_stay_small() -> None:
     assert batch_tokens(CPU, bytes_per_token=2**60) == 1
 
 
-def test_a_model_may_want_larger_batches_on_a_cpu() -> None:
+def test_a_model_may_want_larger_batches_on_a_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
     assert batch_tokens(CPU, bytes_per_token=1, on_cpu=4096) == 4096
     assert batch_tokens(CPU, bytes_per_token=2**60, on_cpu=4096) == 1
-    assert batch_tokens(CPU, bytes_per_token=2**20, free=2**27, on_cpu=4096) == 64
+    monkeypatch.setattr(devices, "free_memory", lambda device: 2**27)
+    assert batch_tokens(CPU, bytes_per_token=2**20, on_cpu=4096) == 64
 
 
 def test_a_wanted_size_wins() -> None:

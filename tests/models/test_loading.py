@@ -28,6 +28,7 @@ from explainlab.models.loading import (
     load_model,
     model_digest,
     model_name,
+    outline,
 )
 from explainlab.models.stored.base import load_base
 from explainlab.models.stored.places import embedded_models, locate
@@ -83,6 +84,19 @@ def test_embedded_models_load() -> None:
         assert classifier.source == "embedded"
         assert len(describe(model_id).labels) == len(classifier.labels) >= 2
         assert classifier.predict(classifier.encode("A stirring, funny film.")).label in classifier.labels
+
+
+@pytest.mark.parametrize("model", ["embedded:bert-mini-sst2", "embedded:gpt2-mini-ag-news"])
+def test_an_outline_reads_texts_as_the_model_does_and_has_no_weights(model: str) -> None:
+    unread, loaded = outline(model), load_model(model)
+    assert unread is not None
+    assert unread.encode("A film.").ids.tolist() == loaded.encode("A film.").ids.tolist()
+    assert (unread.labels, unread.model.depth) == (loaded.labels, loaded.model.depth)
+    assert all(own.is_meta for own in unread.model.network.parameters())
+
+
+def test_a_hub_model_that_is_not_here_has_no_outline() -> None:
+    assert outline("nobody/no-such-model") is None
 
 
 def test_weights_stored_as_float16_are_computed_in_float32(folder: Path) -> None:

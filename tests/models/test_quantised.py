@@ -1,4 +1,4 @@
-"""Models with weights of 8 and 4 bits: read, explained and foreseen as their unpacked weights are, or refused."""
+"""Models with weights of 8 and 4 bits: read and explained as their unpacked weights are, or refused."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from explainlab.attribution.explain import explain
 from explainlab.attribution.registry import methods
 from explainlab.errors import UnsupportedError
 from explainlab.models.classifier import Classifier
-from explainlab.models.loading import load_model, outline
+from explainlab.models.loading import load_model
 from tests.attribution.plain import close
 from tests.conftest import ASKED
 from tests.tiers import first
@@ -196,15 +196,6 @@ def test_metrics_are_those_of_the_unpacked_weights(quantised: Quantised, unpacke
     asked = [["occlusion", "input_x_gradient"], ["comprehensiveness", "sufficiency", "log_odds", "activation_auc"]]
     ours, theirs = (evaluate(model(LLAMA, 4), str(data), *asked) for model in (quantised, unpacked))
     assert [row.mean for row in ours.body.rows] == pytest.approx([row.mean for row in theirs.body.rows], abs=1e-5)
-
-
-@pytest.mark.parametrize("bits", [8, 4])
-@pytest.mark.parametrize("name", [BERT, GPT2, LLAMA, SPEAKER])
-def test_a_plan_knows_how_small_the_weights_are(name: str, bits: int, quantised: Quantised) -> None:
-    loaded = quantised(name, bits)
-    foreseen = outline(loaded.id)
-    assert foreseen is not None
-    assert (foreseen.bytes, foreseen.quantised) == (loaded.bytes, True)
 
 
 def test_no_pass_says_what_it_rounds(quantised: Quantised, caplog: pytest.LogCaptureFixture) -> None:

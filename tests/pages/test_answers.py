@@ -75,7 +75,7 @@ def test_a_job_is_cancelled_and_may_be_run_again(page: str, tmp_path: Path) -> N
 
     def stops() -> list[Button]:
         """Return the stop buttons of jobs, without that of reading the file first."""
-        return [one for one in app.button if one.label == "Cancel" and not str(one.key).startswith("cancel_look")]
+        return [one for one in app.button if one.label == "Cancel" and not str(one.key).startswith("cancel_task")]
 
     await_page(app, stops)
     answered(stops()[0].click().run())

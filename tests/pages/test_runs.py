@@ -11,13 +11,13 @@ import pytest
 from sqlalchemy import delete
 from streamlit.testing.v1 import AppTest
 
-from explainlab.analyses.registry import complete
+from explainlab.analyses.registry import complete, kind_of
 from explainlab.app import session
 from explainlab.app.pages.runs.bundle import study_bundle
 from explainlab.figures.export import to_json
 from explainlab.request import Request
 from explainlab.service import service as service_module
-from explainlab.service.resolved import kind_of, request_json, resolve
+from explainlab.service.resolved import request_json, resolve
 from explainlab.service.service import Service
 from explainlab.service.store.runs import Run
 from explainlab.service.store.schema import RESULTS

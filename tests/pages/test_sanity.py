@@ -37,7 +37,7 @@ def test_the_page_opens_with_an_answer() -> None:
     assert page.title[0].value == "Sanity"
     assert not page.error
     result = service().find(resolve(PAGE.first().request()))
-    assert get_analysis(result.request.question).headline(result) in page.markdown[0].value.replace("\\", "")
+    assert get_analysis(result.request.question).report(result).headline in page.markdown[0].value.replace("\\", "")
     assert (result.body.n, len(result.body.methods), len(result.body.rows[0].draws)) == (2, 1, 1)
     assert [header.value for header in page.header] == [
         *("Random weights", "One text", "Attacks", "Attacks by words", "Stability", "Axioms")
@@ -69,7 +69,7 @@ def test_attacks_of_embeddings_and_of_words_are_asked_by_buttons_and_told(source
     for request in asked:
         result = service().find(resolve(request))
         assert (result.body.method, result.body.left_out) == ("input_x_gradient", 1)
-        assert get_analysis(request.question).headline(result) in told
+        assert get_analysis(request.question).report(result).headline in told
     assert told.count("The open text") == 2
     assert "an attack within 0 moves 0% of its top words" in told
     ends = [line for line in told.split("**") if line.startswith(("Before (", "After ("))]
@@ -82,7 +82,7 @@ def test_stability_and_axioms_are_asked_by_buttons_and_told(source: str) -> None
     app = linked("sanity", small(source))
     press(app, "Try the axioms")
     axioms = service().find(resolve(small(source).axioms_request()))
-    assert get_analysis("axioms").headline(axioms) in words(app.markdown)
+    assert get_analysis("axioms").report(axioms).headline in words(app.markdown)
     press(app, "Explain again")
     body = service().find(resolve(small(source).stability_request())).body
     assert {row.metric for row in body.rows} == {"max_sensitivity", "infidelity", "edit_stability"}

@@ -14,7 +14,7 @@ from streamlit.testing.v1.element_tree import Multiselect, Selectbox
 
 from explainlab.app.pages.errors.form import first_view as errors_view
 from explainlab.data.uploads import PREFIX
-from explainlab.service.looks import Look
+from explainlab.service.looks import FileTask
 from explainlab.service.service import service
 from explainlab.service.store.runs import Filters
 from explainlab.service.users import LOCAL
@@ -249,14 +249,14 @@ def test_a_page_with_a_data_set_reads_other_columns(page: str, tmp_path: Path) -
 @pytest.fixture
 def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
     """Until this is set, no file's labels are counted, unless that is cancelled."""
-    let_go, watch = threading.Event(), Look._watch
+    let_go, watch = threading.Event(), FileTask._watch
 
-    def watched(look: Look[Any], share: float) -> None:
-        while look.key[0] == "survey" and not (let_go.is_set() or look.stopped):
+    def watched(task: FileTask[Any], share: float) -> None:
+        while task.key[0] == "survey" and not (let_go.is_set() or task.stopped):
             let_go.wait(0.02)
-        watch(look, share)
+        watch(task, share)
 
-    monkeypatch.setattr(Look, "_watch", watched)
+    monkeypatch.setattr(FileTask, "_watch", watched)
     yield let_go
     let_go.set()
 

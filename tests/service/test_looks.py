@@ -1,4 +1,4 @@
-"""Looks at data sets: never on the caller's thread, once, in turns, and ended by their user or the clock."""
+"""Files that pages read: never on the caller's thread, once, in turns, and ended by their user or the clock."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from explainlab.errors import Cancelled, DataError, ResourceError
 from explainlab.reader import Reader
 from explainlab.service import looks
 from explainlab.service.jobs import JobContext
-from explainlab.service.looks import Desk, Look
+from explainlab.service.looks import FileReader, FileTask
 from explainlab.service.uploads import keep_upload
 from explainlab.service.users import LOCAL, User
 from explainlab.settings import settings
@@ -24,21 +24,21 @@ SOON = 60
 
 
 class Readings:
-    """Looks that read until :meth:`go`, at a desk of their own."""
+    """File tasks that read until :meth:`go`, with a reader of their own."""
 
     def __init__(self) -> None:
-        self.desk = Desk()
+        self.reader = FileReader()
         self.started: list[str] = []
         self._gate = threading.Event()
 
-    def look(self, name: str, user: User) -> Look[str]:
+    def task(self, name: str, user: User) -> FileTask[str]:
         def read(reader: Reader) -> str:
             self.started.append(name)
             while not self._gate.wait(0.01):
                 reader.watch(0.5)
             return name
 
-        return self.desk.look(Look(name, user, "rows.csv", read))
+        return self.reader.submit(FileTask(name, user, "rows.csv", read))
 
     def go(self) -> None:
         self._gate.set()
@@ -90,36 +90,37 @@ def test_a_changed_file_is_read_anew(tmp_path: Path) -> None:
 
 
 def test_users_take_turns_and_each_reads_one_thing_at_a_time(readings: Readings) -> None:
-    mine = [readings.look(f"ann {n}", ANN) for n in range(5)]
+    mine = [readings.task(f"ann {n}", ANN) for n in range(5)]
     until(lambda: readings.started == ["ann 0"])
-    readings.look("bob", BOB)
+    readings.task("bob", BOB)
     until(lambda: readings.started == ["ann 0", "bob"])
-    third = readings.look("cleo", User("cleo", "Cleo"))
+    third = readings.task("cleo", User("cleo", "Cleo"))
     readings.go()
-    assert all(look.wait(SOON) for look in (*mine, third))
+    assert all(task.wait(SOON) for task in (*mine, third))
     assert readings.started.index("cleo") < readings.started.index("ann 2")
 
 
 def test_a_reading_is_cancelled(readings: Readings) -> None:
-    running, waiting = (readings.look(name, ANN) for name in ("first", "second"))
+    running, waiting = (readings.task(name, ANN) for name in ("first", "second"))
     until(lambda: running.share == 0.5)
-    for look in (waiting, running):
-        look.cancel()
-    for look in (waiting, running):
+    for task in (waiting, running):
+        task.cancel()
+    for task in (waiting, running):
         with pytest.raises(Cancelled):
-            look.answer()
+            task.answer()
     assert readings.started == ["first"]
-    assert readings.look("first", ANN) is running, "it stays cancelled until it is asked for again"
-    readings.desk.forget(running)
-    assert readings.look("first", ANN) is not running
+    assert readings.task("first", ANN) is running, "it stays cancelled until it is asked for again"
+    readings.reader.forget(running)
+    assert readings.task("first", ANN) is not running
 
 
 def test_nobody_has_more_than_a_few_waiting(readings: Readings) -> None:
-    mine = [readings.look(str(n), ANN) for n in range(20)]
+    mine = [readings.task(str(n), ANN) for n in range(20)]
     until(lambda: bool(readings.started))
-    assert not any(look.stopped for look in mine[-8:])
+    assert not any(task.stopped for task in mine[-8:])
+    assert sum(task.ended for task in mine) >= 11, "older ones end at once"
     readings.go()
-    assert all(look.wait(SOON) for look in mine)
+    assert all(task.wait(SOON) for task in mine)
     assert len(readings.started) <= 10
 
 
@@ -129,15 +130,15 @@ def test_a_reading_ends_in_time(upload: str, monkeypatch: pytest.MonkeyPatch) ->
         looks.survey(upload, ["good"], {}, ANN).answer()
 
 
-def test_what_goes_wrong_ends_only_this_look(readings: Readings) -> None:
+def test_what_goes_wrong_ends_only_this_task(readings: Readings) -> None:
     def read(_: Reader) -> str:
         raise KeyError("a text of somebody")
 
-    look = readings.desk.look(Look("broken", ANN, "rows.csv", read))
+    task = readings.reader.submit(FileTask("broken", ANN, "rows.csv", read))
     with pytest.raises(ResourceError, match="unexpected"):
-        look.answer()
+        task.answer()
     readings.go()
-    assert readings.look("next", ANN).answer() == "next"
+    assert readings.task("next", ANN).answer() == "next"
 
 
 def test_a_job_tells_how_far_it_has_read_a_file_and_stops_there(bench: Bench) -> None:

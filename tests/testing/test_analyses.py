@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from explainlab.analyses.base import AnalysisResult, ModelFree
+from explainlab.analyses.base import AnalysisResult, Report, TrainsModels
 from explainlab.analyses.data_analysis import DataAnalysis
 from explainlab.analyses.integration import figures
 from explainlab.analyses.integration.analysis import IntegrationError
@@ -61,7 +62,7 @@ def many(data: str) -> str:
     return str(file)
 
 
-ASKED = sorted(name for name, study in studies().items() if not isinstance(study, ModelFree))
+ASKED = sorted(name for name, study in studies().items() if not isinstance(study, TrainsModels))
 """Those of a classifier; the others have tests of their own."""
 
 
@@ -92,7 +93,7 @@ class Unnamed(IntegrationError):
 class Untyped(IntegrationError):
     """Its body is a plain mapping."""
 
-    TextBody = dict
+    bodies = (dict,)
 
     def of_texts(self, subjects: Sequence[Subject], parameters: Any) -> list[Any]:
         return [body.model_dump(mode="json") for body in super().of_texts(subjects, parameters)]
@@ -147,15 +148,15 @@ class Trusting(IntegrationError):
 class Speechless(IntegrationError):
     """Without a headline."""
 
-    def headline(self, result: AnalysisResult[Any]) -> str:
-        return ""
+    def report(self, result: Any) -> Report:
+        return replace(super().report(result), headline="")
 
 
 class Vague(IntegrationError):
     """Its headline has no number."""
 
-    def headline(self, result: AnalysisResult[Any]) -> str:
-        return "The right rule is good."
+    def report(self, result: Any) -> Report:
+        return replace(super().report(result), headline="The right rule is good.")
 
 
 class OneKey(IntegrationError):
@@ -169,15 +170,15 @@ class OneKey(IntegrationError):
 class Quiet(IntegrationError):
     """Reports no progress, and cannot be stopped."""
 
-    def answer(self, classifier: Classifier, request: CompleteRequest, context: RunContext) -> AnalysisResult[Any]:
-        return super().answer(classifier, request, RunContext())
+    def run(self, classifier: Classifier, request: CompleteRequest, context: RunContext) -> AnalysisResult[Any]:
+        return super().run(classifier, request, RunContext())
 
 
 class Unfinished(IntegrationError):
     """Its progress ends too early."""
 
-    def answer(self, classifier: Classifier, request: CompleteRequest, context: RunContext) -> AnalysisResult[Any]:
-        result = super().answer(classifier, request, context)
+    def run(self, classifier: Classifier, request: CompleteRequest, context: RunContext) -> AnalysisResult[Any]:
+        result = super().run(classifier, request, context)
         context.report(1, 2, "rest")
         return result
 
@@ -185,8 +186,8 @@ class Unfinished(IntegrationError):
 class Forgetful(IntegrationError):
     """Keeps nothing of a data set."""
 
-    def answer(self, classifier: Classifier, request: CompleteRequest, context: RunContext) -> AnalysisResult[Any]:
-        return super().answer(classifier, request, _NoMemory(context))
+    def run(self, classifier: Classifier, request: CompleteRequest, context: RunContext) -> AnalysisResult[Any]:
+        return super().run(classifier, request, _NoMemory(context))
 
 
 class _NoMemory(Relay):
@@ -197,8 +198,8 @@ class _NoMemory(Relay):
 class Deaf(IntegrationError):
     """Keeps what it does not recall."""
 
-    def answer(self, classifier: Classifier, request: CompleteRequest, context: RunContext) -> AnalysisResult[Any]:
-        return super().answer(classifier, request, _NoRecall(context))
+    def run(self, classifier: Classifier, request: CompleteRequest, context: RunContext) -> AnalysisResult[Any]:
+        return super().run(classifier, request, _NoRecall(context))
 
 
 class _NoRecall(Relay):

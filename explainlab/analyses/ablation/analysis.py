@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from explainlab.analyses.ablation.result import (
     Summary,
 )
 from explainlab.analyses.attributions import attributions_of, output_of, own_warnings, text_seed
-from explainlab.analyses.base import AnalysisResult, method_passes
+from explainlab.analyses.base import AnalysisResult, Report, Requirements, method_passes
 from explainlab.analyses.candidates.choice import mean_selection, selection
 from explainlab.analyses.candidates.result import Selection
 from explainlab.analyses.evaluation.analysis import EVALUATIONS
@@ -68,9 +69,6 @@ class Ablation(TextAnalysis[AblationText, AblationData]):
     :class:`explainlab.analyses.evaluation.analysis.Evaluation`.
     """
 
-    TextBody = AblationText
-    DataBody = AblationData
-
     class Parameters(declared.Parameters):
         methods: Methods = Field(TABLE_6, description="Method ids; random is always included.")
         samples: Candidates = Field(24, description="Maps of every method that depends on the seed.")
@@ -88,39 +86,18 @@ class Ablation(TextAnalysis[AblationText, AblationData]):
     definition = "by m: m(first map), mean m, best m of R maps, m of the map that is best by another metric"
     version = 4
 
-    def fingerprint(self, parameters: Parameters, reader: Reader) -> str:
-        """The versions of all methods and metrics, and the data that methods read."""
-        metrics = [get_metric(request.metric) for request in metric_requests(parameters.metrics)]
-        versions = [f"{part.id} {part.version}" for part in map(get_method, parameters.methods)]
-        versions += [line for own in self.method_requests(parameters) for line in member_versions(own, reader)]
-        versions += [f"{metric.id} {metric.version}" for metric in metrics]
-        read = [data_digest(values, reader) for values in parameters.settings.values()]
-        return digest([versions, read])
-
-    def method_requests(self, parameters: Parameters) -> list[MethodSpec]:
-        """See :meth:`Analysis.method_requests`."""
-        return method_requests(parameters.methods, parameters.settings)
-
-    def passes(self, parameters: Parameters, text: TextSize, depth: int) -> PassCount:
-        """See :meth:`Analysis.passes`."""
-        judged = evaluation_passes(metric_requests(parameters.metrics), text.features)
-        total = PassCount()
-        for name in parameters.methods:
-            method, maps = get_method(name), parameters.samples
-            own = parse(method, {**parameters.settings.get(name, {}), **_samples(method, maps)})
-            if isinstance(method, BestOfMany):
-                total += method.drawn(own, text, depth)[1] + judged * maps
-            else:
-                total += (method_passes(MethodSpec(name, own), text, depth) + judged) * (maps if method.random else 1)
-        return total
-
-    def evaluations(self, parameters: Parameters) -> int:
-        """See :meth:`Analysis.evaluations`."""
-        return EVALUATIONS * len(parameters.methods)
+    def requirements(self, parameters: Parameters) -> Requirements:
+        return Requirements(
+            methods=_methods(parameters),
+            metrics=[request.metric for request in metric_requests(parameters.metrics)],
+            gradients=EVALUATIONS * len(parameters.methods),
+            count_passes=partial(_passes, parameters),
+            digest_of=partial(_fingerprint, parameters),
+        )
 
     def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[AblationText]:
         """See :meth:`TextAnalysis.of_texts`."""
-        for own in self.method_requests(parameters):
+        for own in _methods(parameters):
             get_method(own.method).require(subjects[0].classifier, own.parameters)
         fix_targets(subjects)  # a pass that is no method's
         batcher, parts, columns = subjects[0].batcher, len(parameters.methods) + 1, []
@@ -150,60 +127,95 @@ class Ablation(TextAnalysis[AblationText, AblationData]):
             ],
         )
 
-    def numbers(self, result: AnalysisResult[AblationData]) -> list[Number]:
-        """By every metric the first map of each method, and the best of all its maps."""
-        body = result.body
-        return [
-            Number(
-                _measure(metric, choice),
-                getattr(own.selection[metric.key], choice),
-                len(body.long_enough(metric.key)),
-                own.method,
-                own.label,
-                body.values(own.method, metric.key, choice),
-            )
-            for metric in body.metrics
-            for choice in CHOICES
-            for own in body.methods
-        ]
+    def report(self, result: Any) -> Report:
+        return Report(result, _headline(result), _lines, _numbers)
 
-    def headline(self, result: AnalysisResult[AblationText | AblationData]) -> str:
-        """Name the methods that the first metric tells apart, with a single attribution and with the best of all."""
-        body = result.body
-        metric, short = body.metrics[0], list[str]()
-        if isinstance(body, AblationText):
-            own = [{m.label: getattr(m.selection[metric.key], choice) for m in body.methods} for choice in CHOICES]
-            alone, chosen = (ahead_on_a_text(values, metric.higher_is_better) for values in own)
-            of = "on this text"
+
+def _fingerprint(parameters: Ablation.Parameters, reader: Reader) -> str:
+    """The versions of all methods and metrics, and the data that methods read."""
+    metrics = [get_metric(request.metric) for request in metric_requests(parameters.metrics)]
+    versions = [f"{part.id} {part.version}" for part in map(get_method, parameters.methods)]
+    versions += [line for own in _methods(parameters) for line in member_versions(own, reader)]
+    versions += [f"{metric.id} {metric.version}" for metric in metrics]
+    read = [data_digest(values, reader) for values in parameters.settings.values()]
+    return digest([versions, read])
+
+
+def _methods(parameters: Ablation.Parameters) -> list[MethodSpec]:
+    """Return the methods with all their parameters."""
+    return method_requests(parameters.methods, parameters.settings)
+
+
+def _passes(parameters: Ablation.Parameters, text: TextSize, depth: int) -> PassCount:
+    """Return the passes of all maps of a text, and of all metrics of each."""
+    judged = evaluation_passes(metric_requests(parameters.metrics), text.features)
+    total = PassCount()
+    for name in parameters.methods:
+        method, maps = get_method(name), parameters.samples
+        own = parse(method, {**parameters.settings.get(name, {}), **_samples(method, maps)})
+        if isinstance(method, BestOfMany):
+            total += method.drawn(own, text, depth)[1] + judged * maps
         else:
-            n = body.summary.n
-            of = f"over {counted(n, 'text')}"
-            long_enough = len(body.long_enough(metric.key))
-            short = too_short.left_out([(metric.asked, metric.label, long_enough)], n)
-            if not long_enough:
-                return " ".join(short)
-            columns = ({m.label: body.values(m.method, metric.key, choice) for m in body.methods} for choice in CHOICES)
-            alone, chosen = (groups_of(values, metric.higher_is_better, len(CHOICES)).words() for values in columns)
-        said = f"By {metric.label} {of}, with their first maps {alone}; with the best of all their maps {chosen}."
-        return " ".join([said, *short])
+            total += (method_passes(MethodSpec(name, own), text, depth) + judged) * (maps if method.random else 1)
+    return total
 
-    def lines(self, result: AnalysisResult[AblationText | AblationData]) -> list[str]:
-        """A line a method and metric: the first, the mean, the best by the metric itself, and the passes."""
-        body = result.body
-        rows = [
-            {
-                "method": method.method,
-                "maps": method.maps,
-                "metric": metric.label,
-                "first": spelled(method.selection[metric.key].first),
-                "mean": spelled(method.selection[metric.key].mean),
-                "best": spelled(method.selection[metric.key].best),
-                "passes": f"{method.cost.total:,.0f}",
-            }
-            for method in body.methods
-            for metric in body.metrics
-        ]
-        return [table(rows)]
+
+def _headline(result: AnalysisResult[AblationText | AblationData]) -> str:
+    """Name the methods that the first metric tells apart, with a single attribution and with the best of all."""
+    body = result.body
+    metric, short = body.metrics[0], list[str]()
+    if isinstance(body, AblationText):
+        own = [{m.label: getattr(m.selection[metric.key], choice) for m in body.methods} for choice in CHOICES]
+        alone, chosen = (ahead_on_a_text(values, metric.higher_is_better) for values in own)
+        of = "on this text"
+    else:
+        n = body.summary.n
+        of = f"over {counted(n, 'text')}"
+        long_enough = len(body.long_enough(metric.key))
+        short = too_short.left_out([(metric.asked, metric.label, long_enough)], n)
+        if not long_enough:
+            return " ".join(short)
+        columns = ({m.label: body.values(m.method, metric.key, choice) for m in body.methods} for choice in CHOICES)
+        alone, chosen = (groups_of(values, metric.higher_is_better, len(CHOICES)).words() for values in columns)
+    said = f"By {metric.label} {of}, with their first maps {alone}; with the best of all their maps {chosen}."
+    return " ".join([said, *short])
+
+
+def _lines(result: AnalysisResult[AblationText | AblationData]) -> list[str]:
+    """A line a method and metric: the first, the mean, the best by the metric itself, and the passes."""
+    body = result.body
+    rows = [
+        {
+            "method": method.method,
+            "maps": method.maps,
+            "metric": metric.label,
+            "first": spelled(method.selection[metric.key].first),
+            "mean": spelled(method.selection[metric.key].mean),
+            "best": spelled(method.selection[metric.key].best),
+            "passes": f"{method.cost.total:,.0f}",
+        }
+        for method in body.methods
+        for metric in body.metrics
+    ]
+    return [table(rows)]
+
+
+def _numbers(result: AnalysisResult[AblationData]) -> list[Number]:
+    """By every metric the first map of each method, and the best of all its maps."""
+    body = result.body
+    return [
+        Number(
+            _measure(metric, choice),
+            getattr(own.selection[metric.key], choice),
+            len(body.long_enough(metric.key)),
+            own.method,
+            own.label,
+            body.values(own.method, metric.key, choice),
+        )
+        for metric in body.metrics
+        for choice in CHOICES
+        for own in body.methods
+    ]
 
 
 def _measure(metric: MetricFacts, choice: Choice) -> Measure:

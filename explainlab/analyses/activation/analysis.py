@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import Annotated, Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from explainlab.analyses.activation.result import (
 )
 from explainlab.analyses.activation.verdict import data_verdict, text_verdict
 from explainlab.analyses.attributions import attributions_of, text_seed
-from explainlab.analyses.base import AnalysisResult
+from explainlab.analyses.base import AnalysisResult, Report, Requirements, passes_of
 from explainlab.analyses.numbers import Measure, Number
 from explainlab.analyses.parameters import MethodSpecs, Outputs, Rows, Sample, method_spec
 from explainlab.analyses.records import KnownInterval, text_fields
@@ -97,30 +98,15 @@ class Activation(TextAnalysis[ActivationText, ActivationData]):
     source = "Kariyappa et al. 2024 (paper 002), Tables 2 to 6, Figures 5, 8 and 9"
     definition = "p(the first k features of an order), the rest masked, over k/n; AUC by the trapezoid rule"
 
-    TextBody = ActivationText
-    DataBody = ActivationData
-
-    def fingerprint(self, parameters: Parameters, reader: Reader) -> str:
-        """The versions of all methods and of both metrics, and the data that methods read."""
-        chosen = self.method_requests(parameters)
-        parts: list[Method | Metric[Any]] = [get_method(method.method) for method in chosen]
-        parts += map(get_metric, DIRECTIONS.values())
-        read = [data_digest(method.parameters.model_dump(mode="json"), reader) for method in chosen]
-        members = [line for method in chosen for line in member_versions(method, reader)]
-        return digest([[f"{part.id} {part.version}" for part in parts] + members, read])
-
-    def method_requests(self, parameters: Parameters) -> list[MethodSpec]:
-        """See :meth:`Analysis.method_requests`."""
-        return [parse_spec(name) for name in _computed(parameters)]
-
-    def passes(self, parameters: Parameters, text: TextSize, depth: int) -> PassCount:
-        """See :meth:`Analysis.passes`."""
-        directions = [parse_metric(name) for name in DIRECTIONS.values()]
-        judged = evaluation_passes(directions, text.features) * len(_computed(parameters))
-        return super().passes(parameters, text, depth) + judged
-
-    def evaluations(self, parameters: Parameters) -> int:
-        return EVALUATIONS * len(_computed(parameters))
+    def requirements(self, parameters: Parameters) -> Requirements:
+        methods = [parse_spec(name) for name in _computed(parameters)]
+        return Requirements(
+            methods=methods,
+            metrics=list(DIRECTIONS.values()),
+            gradients=EVALUATIONS * len(methods),
+            count_passes=partial(_passes, methods),
+            digest_of=partial(_fingerprint, methods),
+        )
 
     def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[ActivationText]:
         metrics = [parse_metric(f"{name}:baseline={parameters.baseline}") for name in DIRECTIONS.values()]
@@ -152,24 +138,46 @@ class Activation(TextAnalysis[ActivationText, ActivationData]):
             texts=texts,
         )
 
-    def numbers(self, result: AnalysisResult[ActivationData]) -> list[Number]:
-        """Both mean areas of every method."""
-        body = result.body
-        return [
-            Number(area, row.area(way), row.n, row.method, row.label, body.areas(row.method, way))
-            for way, area in _AREAS.items()
-            for row in body.rows
-        ]
+    def report(self, result: Any) -> Report:
+        return Report(result, _headline(result), _lines, _numbers)
 
-    def headline(self, result: AnalysisResult[ActivationText] | AnalysisResult[ActivationData]) -> str:
-        """Whose order tells the target soonest, beside random."""
-        body = result.body
-        return data_verdict(body) if isinstance(body, ActivationData) else text_verdict(body, result.request.unit)
 
-    def lines(self, result: AnalysisResult[ActivationText] | AnalysisResult[ActivationData]) -> list[str]:
-        """A line a method: both areas (with their intervals), where the prediction flips, and the cost."""
-        body = result.body
-        return _lines_of_data(body) if isinstance(body, ActivationData) else _lines_of_text(body)
+def _fingerprint(chosen: Sequence[MethodSpec], reader: Reader) -> str:
+    """Digest the versions of all methods and of both metrics, and the data that methods read."""
+    parts: list[Method | Metric[Any]] = [get_method(method.method) for method in chosen]
+    parts += map(get_metric, DIRECTIONS.values())
+    read = [data_digest(method.parameters.model_dump(mode="json"), reader) for method in chosen]
+    members = [line for method in chosen for line in member_versions(method, reader)]
+    return digest([[f"{part.id} {part.version}" for part in parts] + members, read])
+
+
+def _passes(methods: Sequence[MethodSpec], text: TextSize, depth: int) -> PassCount:
+    """Return the passes of the maps of a text, and of both directions of each."""
+    directions = [parse_metric(name) for name in DIRECTIONS.values()]
+    judged = evaluation_passes(directions, text.features) * len(methods)
+    return passes_of(methods, text, depth) + judged
+
+
+def _headline(result: AnalysisResult[ActivationText] | AnalysisResult[ActivationData]) -> str:
+    """Whose order tells the target soonest, beside random."""
+    body = result.body
+    return data_verdict(body) if isinstance(body, ActivationData) else text_verdict(body, result.request.unit)
+
+
+def _lines(result: AnalysisResult[ActivationText] | AnalysisResult[ActivationData]) -> list[str]:
+    """A line a method: both areas (with their intervals), where the prediction flips, and the cost."""
+    body = result.body
+    return _lines_of_data(body) if isinstance(body, ActivationData) else _lines_of_text(body)
+
+
+def _numbers(result: AnalysisResult[ActivationData]) -> list[Number]:
+    """Both mean areas of every method."""
+    body = result.body
+    return [
+        Number(area, row.area(way), row.n, row.method, row.label, body.areas(row.method, way))
+        for way, area in _AREAS.items()
+        for row in body.rows
+    ]
 
 
 def _computed(parameters: Activation.Parameters) -> list[str]:

@@ -34,13 +34,13 @@ from explainlab.analyses.attack.summaries import (
     objectives,
 )
 from explainlab.analyses.attack.verdict import data_verdict, text_verdict
-from explainlab.analyses.base import AnalysisResult
+from explainlab.analyses.base import AnalysisResult, Report, Requirements
 from explainlab.analyses.numbers import Number
 from explainlab.analyses.parameters import Rows, Sample
 from explainlab.analyses.records import text_fields
-from explainlab.analyses.text_analysis import GROUP_EVALUATIONS, TextAnalysis
+from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.analyses.wording import counted
-from explainlab.attribution.method import Evaluations, TextSize
+from explainlab.attribution.method import Evaluations
 from explainlab.attribution.passes import read_originals
 from explainlab.attribution.registry import MethodSpec, complete_method, get_method
 from explainlab.attribution.subject import Subject
@@ -49,7 +49,6 @@ from explainlab.errors import ModelError
 from explainlab.metrics.radii import BOUNDLESS, Radii, radius, table_deviation
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import PassCount
-from explainlab.reader import Reader
 from explainlab.request import digest
 
 RELU = (
@@ -75,10 +74,6 @@ class Attack(TextAnalysis[AttackText, AttackData]):
     Gradients of the map are true: it is differentiated a second time. An iterate is feasible if the predicted class is
     the same and, ``constrained``, its probability nearly so; of these the one with the lowest share is the result.
     """
-
-    TextBody = AttackText
-    DataBody = AttackData
-    only_passes = False
 
     class Parameters(declared.Parameters):
         method: Method = Field("gradient", description="The method whose map is attacked.")
@@ -127,37 +122,22 @@ class Attack(TextAnalysis[AttackText, AttackData]):
         "min over |δ| ≤ ε of Σ_T |aᵢ(x+δ)| / Σ|a(x+δ)| (+ β (p_c(x) - p_c(x+δ))²), T the top k% of the map of x"
     )
 
-    def fingerprint(self, parameters: Parameters, reader: Reader) -> str:
-        """The version of the method."""
-        return digest([get_method(parameters.method).version])
-
-    def method_requests(self, parameters: Parameters) -> list[MethodSpec]:
-        """See :meth:`Analysis.method_requests`."""
-        own = {"rule": "gauss_legendre", "steps": parameters.nodes}
-        return [complete_method(parameters.method, own if parameters.method == "integrated_gradients" else {})]
-
-    def evaluations(self, parameters: Parameters) -> int:
-        """See :meth:`Analysis.evaluations`."""
+    def requirements(self, parameters: Parameters) -> Requirements:
         runs = len(objectives(parameters.objective)) * len(parameters.epsilon)
-        return Maps(parameters.method, parameters.nodes).inputs * (1 + runs * (parameters.steps + 1))
-
-    def passes(self, parameters: Parameters, text: TextSize, depth: int) -> PassCount:
-        """See :meth:`Analysis.passes`."""
-        gradients = self.evaluations(parameters)
-        return PassCount.gradients(gradients, spare=(1 - SECOND) * gradients)
-
-    def adaptive(self, parameters: Parameters) -> bool:
-        """Runs that have settled end."""
-        return True
-
-    def together(self, classifier: Classifier, parameters: Parameters) -> float:
-        """See :meth:`TextAnalysis.together`: on a GPU a step needs many texts to fill a batch."""
-        return GROUP_EVALUATIONS * (parameters.steps if classifier.device.type == "cuda" else 1)
+        gradients = Maps(parameters.method, parameters.nodes).inputs * (1 + runs * (parameters.steps + 1))
+        return Requirements(
+            methods=_methods(parameters),
+            gradients=gradients,
+            count_passes=lambda text, depth: PassCount.gradients(gradients, spare=(1 - SECOND) * gradients),
+            ends_early=True,  # runs that have settled end
+            rounds=parameters.steps,
+            digest_of=lambda reader: digest([get_method(parameters.method).version]),
+        )
 
     def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[AttackText]:
         """See :meth:`TextAnalysis.of_texts`."""
         classifier = subjects[0].classifier
-        (method,) = self.method_requests(parameters)
+        (method,) = _methods(parameters)
         get_method(method.method).require(classifier, method.parameters)
         require_differentiable(classifier)
         deviation = table_deviation(classifier)
@@ -208,21 +188,33 @@ class Attack(TextAnalysis[AttackText, AttackData]):
         means_of = [_mean(goal, own["texts"]) for goal in goals]
         return AttackData(deviation=first.deviation, caveats=first.caveats, rows=means_of, **own)
 
-    def numbers(self, result: AnalysisResult[AttackData]) -> list[Number]:
-        """Both changes of the map, and that of the probability, for every objective and radius."""
-        return numbers_of(result.body, MEASURES, lambda row: f"{row.objective}:{row.epsilon}", lambda row: row.label)
+    def report(self, result: Any) -> Report:
+        return Report(result, _headline(result), _lines, _numbers)
 
-    def headline(self, result: AnalysisResult[AttackText] | AnalysisResult[AttackData]) -> str:
-        """What an attack within a tenth of a standard deviation did to the map, and to the probability."""
-        body = result.body
-        return data_verdict(body) if isinstance(body, AttackData) else text_verdict(body)
 
-    def lines(self, result: AnalysisResult[AttackText] | AnalysisResult[AttackData]) -> list[str]:
-        """A line an objective and radius: the measures with their intervals, and how many attacks failed."""
-        body = result.body
-        head = f"{body.label}; 1s is {body.deviation:.4f}, the standard deviation of the word table"
-        told = body.caveats if isinstance(body, AttackData) else []  # those of a text are its warnings
-        return [head, *lines_of(body, MEASURES, {"objective": "objective", "radius": "epsilon"}), *told]
+def _methods(parameters: Attack.Parameters) -> list[MethodSpec]:
+    """Return the method whose map is attacked."""
+    own = {"rule": "gauss_legendre", "steps": parameters.nodes}
+    return [complete_method(parameters.method, own if parameters.method == "integrated_gradients" else {})]
+
+
+def _headline(result: AnalysisResult[AttackText] | AnalysisResult[AttackData]) -> str:
+    """What an attack within a tenth of a standard deviation did to the map, and to the probability."""
+    body = result.body
+    return data_verdict(body) if isinstance(body, AttackData) else text_verdict(body)
+
+
+def _lines(result: AnalysisResult[AttackText] | AnalysisResult[AttackData]) -> list[str]:
+    """A line an objective and radius: the measures with their intervals, and how many attacks failed."""
+    body = result.body
+    head = f"{body.label}; 1s is {body.deviation:.4f}, the standard deviation of the word table"
+    told = body.caveats if isinstance(body, AttackData) else []  # those of a text are its warnings
+    return [head, *lines_of(body, MEASURES, {"objective": "objective", "radius": "epsilon"}), *told]
+
+
+def _numbers(result: AnalysisResult[AttackData]) -> list[Number]:
+    """Both changes of the map, and that of the probability, for every objective and radius."""
+    return numbers_of(result.body, MEASURES, lambda row: f"{row.objective}:{row.epsilon}", lambda row: row.label)
 
 
 def _settings(parameters: Attack.Parameters) -> Settings:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
+from typing import Any
 
 from pydantic import Field
 
 from explainlab import declared
 from explainlab.analyses.axioms.checks import Question, check_all
 from explainlab.analyses.axioms.result import Axiom, AxiomsData, AxiomsRow, AxiomsText, Checked, CheckedTexts
-from explainlab.analyses.base import AnalysisResult
+from explainlab.analyses.base import AnalysisResult, Report, Requirements, passes_of
 from explainlab.analyses.numbers import Measure, Number
 from explainlab.analyses.parameters import MethodSpecs, Outputs, Rows, Sample, method_requests
 from explainlab.analyses.records import text_fields
@@ -17,11 +19,9 @@ from explainlab.analyses.summary import interval, table
 from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.analyses.wording import counted
 from explainlab.attribution.baselines import data_digest
-from explainlab.attribution.method import TextSize
 from explainlab.attribution.registry import MethodSpec, get_method, label_of, member_versions
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
-from explainlab.models.context import PassCount
 from explainlab.reader import Reader
 from explainlab.request import digest
 
@@ -57,16 +57,13 @@ class Axioms(TextAnalysis[AxiomsText, AxiomsData]):
     source = "Sundararajan et al. 2017 (completeness, sensitivity, implementation invariance, linearity); Shapley 1953"
     definition = "the largest deviation from what an axiom demands, as a share of the largest score"
 
-    TextBody = AxiomsText
-    DataBody = AxiomsData
-
-    def fingerprint(self, parameters: Parameters, reader: Reader) -> str:
-        """The versions of the methods, and the data that they read."""
-        methods = [
-            [own.method, get_method(own.method).version, *member_versions(own, reader)] for own in parameters.chosen
-        ]
-        return digest(
-            [methods, [data_digest(own.parameters.model_dump(mode="json"), reader) for own in parameters.chosen]]
+    def requirements(self, parameters: Parameters) -> Requirements:
+        maps = parameters.positions + 9  # a map for each function, and two passes for each that is symmetric
+        return Requirements(
+            methods=parameters.chosen,
+            gradients=50 * parameters.positions,
+            count_passes=lambda text, depth: passes_of(parameters.chosen, text, depth) * maps,
+            digest_of=partial(_fingerprint, parameters),
         )
 
     def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[AxiomsText]:
@@ -93,39 +90,40 @@ class Axioms(TextAnalysis[AxiomsText, AxiomsData]):
             texts=texts,
         )
 
-    def method_requests(self, parameters: Parameters) -> list[MethodSpec]:
-        """See :meth:`Analysis.method_requests`."""
-        return parameters.chosen
+    def report(self, result: Any) -> Report:
+        return Report(result, _headline(result), _lines, _numbers)
 
-    def passes(self, parameters: Parameters, text: TextSize, depth: int) -> PassCount:
-        """See :meth:`Analysis.passes`: a map for each function, and two passes for each that is symmetric."""
-        return super().passes(parameters, text, depth) * (parameters.positions + 9)
 
-    def evaluations(self, parameters: Parameters) -> int:
-        return 50 * parameters.positions
+def _fingerprint(parameters: Axioms.Parameters, reader: Reader) -> str:
+    """The versions of the methods, and the data that they read."""
+    methods = [[own.method, get_method(own.method).version, *member_versions(own, reader)] for own in parameters.chosen]
+    return digest([methods, [data_digest(own.parameters.model_dump(mode="json"), reader) for own in parameters.chosen]])
 
-    def numbers(self, result: AnalysisResult[AxiomsData]) -> list[Number]:
-        """By method the share of the axioms that a text has an answer to and that hold there; then axiom by axiom."""
-        body = result.body
-        asked = [None, *dict.fromkeys(row.axiom for row in body.rows)]
-        return [
-            Number(_measure(axiom), interval(shares), len(shares), name, label_of(name))
-            for axiom in asked
-            for name in _names(body.rows)
-            if (shares := _passed_shares(body, name, axiom))
-        ]
 
-    def headline(self, result: AnalysisResult[AxiomsText] | AnalysisResult[AxiomsData]) -> str:
-        """How many of the axioms that can be asked of it each method passes, and which it fails."""
-        body = result.body
-        each = {name: [row for row in body.rows if row.method == name] for name in _names(body.rows)}
-        told = "; ".join(f"{label_of(name)} {passes(rows)}" for name, rows in each.items())
-        over = f"Over {counted(body.n, 'text')}: " if isinstance(body, AxiomsData) else ""
-        return f"{over}{told}."
+def _headline(result: AnalysisResult[AxiomsText] | AnalysisResult[AxiomsData]) -> str:
+    """How many of the axioms that can be asked of it each method passes, and which it fails."""
+    body = result.body
+    each = {name: [row for row in body.rows if row.method == name] for name in _names(body.rows)}
+    told = "; ".join(f"{label_of(name)} {passes(rows)}" for name, rows in each.items())
+    over = f"Over {counted(body.n, 'text')}: " if isinstance(body, AxiomsData) else ""
+    return f"{over}{told}."
 
-    def lines(self, result: AnalysisResult[AxiomsText] | AnalysisResult[AxiomsData]) -> list[str]:
-        """A line a method and axiom: the answer, its number, and why."""
-        return [table([_line(row) for row in result.body.rows])]
+
+def _lines(result: AnalysisResult[AxiomsText] | AnalysisResult[AxiomsData]) -> list[str]:
+    """A line a method and axiom: the answer, its number, and why."""
+    return [table([_line(row) for row in result.body.rows])]
+
+
+def _numbers(result: AnalysisResult[AxiomsData]) -> list[Number]:
+    """By method the share of the axioms that a text has an answer to and that hold there; then axiom by axiom."""
+    body = result.body
+    asked = [None, *dict.fromkeys(row.axiom for row in body.rows)]
+    return [
+        Number(_measure(axiom), interval(shares), len(shares), name, label_of(name))
+        for axiom in asked
+        for name in _names(body.rows)
+        if (shares := _passed_shares(body, name, axiom))
+    ]
 
 
 def _names(rows: Sequence[Checked]) -> list[str]:

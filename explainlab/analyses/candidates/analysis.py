@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import AfterValidator, Field, ValidationInfo
 from pydantic_core import PydanticCustomError
 
-from explainlab.analyses.base import AnalysisResult
+from explainlab.analyses.base import AnalysisResult, Report, Requirements
 from explainlab.analyses.candidates.choice import selection
 from explainlab.analyses.candidates.drawn import drawn
 from explainlab.analyses.candidates.means import means
@@ -32,7 +33,7 @@ from explainlab.data import Row
 from explainlab.metrics.registry import MetricSpec, evaluation_passes, get_metric, metric_ids, parse_metric
 from explainlab.models.context import PassCount
 from explainlab.reader import Reader
-from explainlab.request import Output, digest
+from explainlab.request import digest
 
 Family = Literal["rpi", "rpi_g", "rpi_ig", "rpi_sig"]
 OTHER_K = (10, 50)
@@ -65,9 +66,6 @@ class RpiCandidates(TextAnalysis[CandidatesText, CandidatesData]):
     than the intervals say.
     """
 
-    TextBody = CandidatesText
-    DataBody = CandidatesData
-
     class Parameters(AttentionParameters):
         family: Annotated[Family, AfterValidator(_fits)] = Field("rpi", description="The method that makes the maps.")
         metrics: PerturbingMetrics = Field(
@@ -82,30 +80,15 @@ class RpiCandidates(TextAnalysis[CandidatesText, CandidatesData]):
     definition = "best of R by m: the map with the best m(map) of all R; expected best of r: over all subsets"
     version = 3
 
-    def default_output(self, parameters: Mapping[str, Any]) -> Output:
-        """The family's default output."""
-        return get_method(str(parameters.get("family", "rpi"))).default_output(parameters)
-
-    def fingerprint(self, parameters: Parameters, reader: Reader) -> str:
-        """The versions of the method and of all metrics."""
-        names = [*(request.metric for request in _metrics(parameters).values()), parameters.select_by]
-        versions = [f"{name} {get_metric(name).version}" for name in sorted(set(names))]
-        return digest([f"{parameters.family} {get_method(parameters.family).version}", *versions])
-
-    def evaluations(self, parameters: Parameters) -> int:
-        """See :meth:`Analysis.evaluations`."""
-        layers = USUAL_LAYERS if parameters.layers == "all" else len(parameters.layers.split(","))
-        paths = USUAL_TOKENS if parameters.family == "rpi_sig" else 1
-        metrics = _metrics(parameters).values()
-        levels = sum(get_metric(request.metric).inputs(request.parameters, USUAL_TOKENS) for request in metrics)
-        return parameters.samples * layers * (paths * parameters.steps + levels)
-
-    def passes(self, parameters: Parameters, text: TextSize, depth: int) -> PassCount:
-        """See :meth:`Analysis.passes`."""
+    def requirements(self, parameters: Parameters) -> Requirements:
         method = get_method(parameters.family)
-        assert isinstance(method, BestOfMany)
-        maps, made = method.drawn(parameters, text, depth)
-        return made + evaluation_passes(_metrics(parameters).values(), text.features) * maps
+        return Requirements(
+            metrics=[request.metric for request in _metrics(parameters).values()],
+            output=method.default_output(parameters.model_dump(mode="json")),
+            gradients=_gradients(parameters),
+            count_passes=partial(_passes, parameters),
+            digest_of=partial(_fingerprint, parameters),
+        )
 
     def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[CandidatesText]:
         """See :meth:`TextAnalysis.of_texts`."""
@@ -130,25 +113,54 @@ class RpiCandidates(TextAnalysis[CandidatesText, CandidatesData]):
         """See :meth:`TextAnalysis.of_rows`."""
         return means(rows, bodies)
 
-    def headline(self, result: AnalysisResult[CandidatesText | CandidatesData]) -> str:
-        """What choosing by the first metric is worth, and what other metrics' choices leave of it."""
-        body = result.body
-        return text_verdict(body) if isinstance(body, CandidatesText) else data_verdict(body)
+    def report(self, result: Any) -> Report:
+        return Report(result, _headline(result), _lines)
 
-    def lines(self, result: AnalysisResult[CandidatesText | CandidatesData]) -> list[str]:
-        """By every metric: the first candidate, the mean of all, the best, and what other metrics choose."""
-        body = result.body
-        rows = [
-            {"reported": key, "choice": choice, "value": spelled(value)}
-            for key, values in body.selection.items()
-            for choice, value in (
-                ("first", values.first),
-                ("mean of all", values.mean),
-                *((f"by {other}", chosen) for other, chosen in values.held_out.items()),
-                ("best", values.best),
-            )
-        ]
-        return [table(rows)]
+
+def _fingerprint(parameters: RpiCandidates.Parameters, reader: Reader) -> str:
+    """The versions of the method and of all metrics."""
+    names = [*(request.metric for request in _metrics(parameters).values()), parameters.select_by]
+    versions = [f"{name} {get_metric(name).version}" for name in sorted(set(names))]
+    return digest([f"{parameters.family} {get_method(parameters.family).version}", *versions])
+
+
+def _gradients(parameters: RpiCandidates.Parameters) -> int:
+    """Return about how many gradients a usual text takes."""
+    layers = USUAL_LAYERS if parameters.layers == "all" else len(parameters.layers.split(","))
+    paths = USUAL_TOKENS if parameters.family == "rpi_sig" else 1
+    metrics = _metrics(parameters).values()
+    levels = sum(get_metric(request.metric).inputs(request.parameters, USUAL_TOKENS) for request in metrics)
+    return parameters.samples * layers * (paths * parameters.steps + levels)
+
+
+def _passes(parameters: RpiCandidates.Parameters, text: TextSize, depth: int) -> PassCount:
+    """Return the passes of all candidates of a text, and of all metrics of each."""
+    method = get_method(parameters.family)
+    assert isinstance(method, BestOfMany)
+    maps, made = method.drawn(parameters, text, depth)
+    return made + evaluation_passes(_metrics(parameters).values(), text.features) * maps
+
+
+def _headline(result: AnalysisResult[CandidatesText | CandidatesData]) -> str:
+    """What choosing by the first metric is worth, and what other metrics' choices leave of it."""
+    body = result.body
+    return text_verdict(body) if isinstance(body, CandidatesText) else data_verdict(body)
+
+
+def _lines(result: AnalysisResult[CandidatesText | CandidatesData]) -> list[str]:
+    """By every metric: the first candidate, the mean of all, the best, and what other metrics choose."""
+    body = result.body
+    rows = [
+        {"reported": key, "choice": choice, "value": spelled(value)}
+        for key, values in body.selection.items()
+        for choice, value in (
+            ("first", values.first),
+            ("mean of all", values.mean),
+            *((f"by {other}", chosen) for other, chosen in values.held_out.items()),
+            ("best", values.best),
+        )
+    ]
+    return [table(rows)]
 
 
 def _reported(parameters: RpiCandidates.Parameters) -> dict[str, MetricSpec]:

@@ -12,7 +12,7 @@ from pydantic import Field
 from scipy.special import log_softmax
 
 from explainlab import declared
-from explainlab.analyses.base import AnalysisResult, Record
+from explainlab.analyses.base import AnalysisResult, Record, Report, Requirements
 from explainlab.analyses.data_analysis import DataAnalysis, DataSubject
 from explainlab.analyses.errors.result import (
     Accuracy,
@@ -27,7 +27,6 @@ from explainlab.analyses.errors.verdict import verdict
 from explainlab.analyses.numbers import Measure, Number
 from explainlab.analyses.parameters import Sample
 from explainlab.analyses.records import Interval, as_interval
-from explainlab.attribution.method import TextSize
 from explainlab.data import Row
 from explainlab.errors import RequestError, TextError
 from explainlab.models.batching import Batcher
@@ -90,8 +89,6 @@ class Predictions(DataAnalysis[PredictionsData]):
     label = "Predictions"
     source = "Guo et al. 2017, Eq. 2 to 5 (calibration); Wilson 1927 (interval); scikit-learn"
     definition = "ECE = Σ_b n_b / n · |accuracy_b - confidence_b|"
-    labelled = True
-    DataBody = PredictionsData
 
     def of_data(self, subject: DataSubject, parameters: Parameters) -> PredictionsData:
         from sklearn.metrics import confusion_matrix, f1_score  # a second to import
@@ -110,45 +107,40 @@ class Predictions(DataAnalysis[PredictionsData]):
             rows=rows,
         )
 
-    def evaluations(self, parameters: Parameters) -> int:
-        return 1
+    def requirements(self, parameters: Parameters) -> Requirements:
+        return Requirements(
+            gradients=1, count_passes=lambda text, depth: PassCount(1), labelled=True, guesses_lengths=True
+        )
 
-    def passes(self, parameters: Parameters, text: TextSize, depth: int) -> PassCount:
-        """See :meth:`Analysis.passes`: one, forward."""
-        return PassCount(1)
+    def report(self, result: Any) -> Report:
+        return Report(result, verdict(result.body), _lines, _numbers)
 
-    def expected_tokens(self, row: Row, tokens: int) -> float:
-        """See :meth:`DataAnalysis.expected_tokens`: no text is read to tell."""
-        return tokens_of(row)
 
-    def numbers(self, result: AnalysisResult[PredictionsData]) -> list[Number]:
-        """Accuracy, macro F1 and calibration error."""
-        body, accuracy = result.body, result.body.accuracy
-        share = Interval(mean=accuracy.mean, low=accuracy.low, high=accuracy.high)
-        right, rows = 1.0 - body.rows.wrong, body.rows.column("row")
-        return [
-            Number(_ACCURACY, share, body.n, values=right.tolist(), rows=rows.tolist()),
-            Number(_MACRO_F1, as_interval(body.macro_f1), body.n),
-            Number(_CALIBRATION, as_interval(body.calibration.ece), body.n),
-        ]
+def _lines(result: AnalysisResult[PredictionsData]) -> list[str]:
+    body = result.body
+    accuracy = body.accuracy
+    return [
+        f"accuracy  {accuracy.mean:.4f} ({accuracy.low:.4f} to {accuracy.high:.4f}), n = {body.n}",
+        f"macro F1  {body.macro_f1:.4f}",
+        f"ECE       {body.calibration.ece:.4f}",
+        *(
+            f"{scores.label}: precision {scores.precision:.4f}, recall {scores.recall:.4f}, F1 {scores.f1:.4f}, "
+            f"n = {scores.n}"
+            for scores in body.per_class
+        ),
+    ]
 
-    def headline(self, result: AnalysisResult[PredictionsData]) -> str:
-        """The accuracy with its interval, and the most frequent mistake."""
-        return verdict(result.body)
 
-    def lines(self, result: AnalysisResult[PredictionsData]) -> list[str]:
-        body = result.body
-        accuracy = body.accuracy
-        return [
-            f"accuracy  {accuracy.mean:.4f} ({accuracy.low:.4f} to {accuracy.high:.4f}), n = {body.n}",
-            f"macro F1  {body.macro_f1:.4f}",
-            f"ECE       {body.calibration.ece:.4f}",
-            *(
-                f"{scores.label}: precision {scores.precision:.4f}, recall {scores.recall:.4f}, F1 {scores.f1:.4f}, "
-                f"n = {scores.n}"
-                for scores in body.per_class
-            ),
-        ]
+def _numbers(result: AnalysisResult[PredictionsData]) -> list[Number]:
+    """Accuracy, macro F1 and calibration error."""
+    body, accuracy = result.body, result.body.accuracy
+    share = Interval(mean=accuracy.mean, low=accuracy.low, high=accuracy.high)
+    right, rows = 1.0 - body.rows.wrong, body.rows.column("row")
+    return [
+        Number(_ACCURACY, share, body.n, values=right.tolist(), rows=rows.tolist()),
+        Number(_MACRO_F1, as_interval(body.macro_f1), body.n),
+        Number(_CALIBRATION, as_interval(body.calibration.ece), body.n),
+    ]
 
 
 def tokens_of(row: Row) -> float:

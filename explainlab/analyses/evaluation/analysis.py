@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from math import isnan
 from typing import Annotated, Any
 
@@ -14,9 +15,9 @@ from pydantic_core import PydanticCustomError
 from explainlab import declared
 from explainlab.analyses.again import Repeater
 from explainlab.analyses.attributions import attributions_of, own_warnings, text_seed
-from explainlab.analyses.base import AnalysisResult
+from explainlab.analyses.base import AnalysisResult, Report, Requirements, passes_of
 from explainlab.analyses.evaluation import statistics
-from explainlab.analyses.evaluation.facts import Facts, facts_dtype, facts_of
+from explainlab.analyses.evaluation.facts import Facts, facts_dtype
 from explainlab.analyses.evaluation.result import (
     REVERSED,
     EvaluationData,
@@ -52,20 +53,18 @@ from explainlab.analyses.records import Passes, text_fields
 from explainlab.analyses.summary import table
 from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.analyses.wording import counted
-from explainlab.attribution.baselines import data_digest
 from explainlab.attribution.given import given_name, read_given
 from explainlab.attribution.method import TextSize
 from explainlab.attribution.records import Attribution
-from explainlab.attribution.registry import MethodSpec, get_method, member_versions, parse_spec
+from explainlab.attribution.registry import MethodSpec, get_method, parse_spec
 from explainlab.attribution.selection import evaluate_attributions
 from explainlab.attribution.subject import Subject
-from explainlab.data import Row, source_digest
+from explainlab.data import Row
 from explainlab.metrics.evaluate import MetricResult
 from explainlab.metrics.registry import evaluation_passes, explanations, get_metric, parse_metric
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import PassCount, RunContext
-from explainlab.reader import Reader
-from explainlab.request import CompleteRequest, digest
+from explainlab.request import CompleteRequest
 from explainlab.text.units import ABSENCES
 
 EVALUATIONS = 2_000
@@ -136,46 +135,32 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
     source = "Methods by metrics; the metrics' definitions name their papers"
     definition = "mean over texts of metric(method(text)), percentile bootstrap"
     version = 3
-    labelled = True
-    TextBody = EvaluationText
-    DataBody = EvaluationData
 
-    def fingerprint(self, parameters: Parameters, reader: Reader) -> str:
-        """The versions of all methods, metrics and checks of a planted truth, and the data that methods read."""
-        chosen = parameters.chosen
-        used = [get_method(method.method) for method in chosen]
-        metrics = [get_metric(parse_metric(name).metric) for name in parameters.metrics]
-        read = [data_digest(method.parameters.model_dump(mode="json"), reader) for method in chosen]
-        read += [source_digest(path, reader) for path in parameters.attributions]
-        versions = [f"{method.id} {method.version}" for method in used]
-        versions += [line for own in self.method_requests(parameters) for line in member_versions(own, reader)]
-        versions += [f"{metric.id} {metric.version}" for metric in metrics]
-        versions += [f"{Planted.id} {Planted.version}"] * self.compares(parameters)
-        return digest([versions, read])
-
-    def marks(self, parameters: Parameters) -> Sequence[str]:
-        """See :meth:`Analysis.marks`."""
-        asked = map(parse_metric, parameters.metrics)
-        return list(dict.fromkeys(role for own in asked for role in get_metric(own.metric).marks(own.parameters)))
+    def requirements(self, parameters: Parameters) -> Requirements:
+        metrics = [parse_metric(name) for name in parameters.metrics]
+        columns = dict.fromkeys(role for own in metrics for role in get_metric(own.metric).marks(own.parameters))
+        return Requirements(
+            methods=parameters.chosen,
+            metrics=[own.metric for own in metrics],
+            files=parameters.attributions,
+            versions=[f"{Planted.id} {Planted.version}"] * ("rationale" in columns),
+            labelled=True,
+            extra_columns=list(columns),
+            gradients=EVALUATIONS,
+            count_passes=partial(_passes, parameters),
+            table=partial(_table, parameters),
+        )
 
     def compares(self, parameters: Parameters) -> bool:
-        """Whether a metric compares with the rationale of a text."""
-        return "rationale" in self.marks(parameters)
+        """Tell if a metric compares with the rationale of a text."""
+        return "rationale" in self.requirements(parameters).extra_columns
 
-    def notes_of(self, rows: Sequence[Row], parameters: Parameters) -> Sequence[str]:
-        """See :meth:`TextAnalysis.notes_of`."""
-        missing = sum(not row.paraphrases for row in rows)
-        if not missing or "paraphrase" not in self.marks(parameters):
-            return ()
-        have = "has" if missing == 1 else "have"
-        return (f"{missing:,} of {counted(len(rows), 'text')} {have} no paraphrase, and nothing of edits=column.",)
-
-    def answer(self, classifier: Classifier, request: CompleteRequest, context: RunContext) -> AnalysisResult[Any]:
-        """See :meth:`Analysis.answer`."""
+    def run(self, classifier: Classifier, request: CompleteRequest, context: RunContext) -> AnalysisResult[Any]:
+        """See :meth:`Analysis.run`."""
         if request.data is None or not self.compares(self.parameters(request)):
-            return super().answer(classifier, request, context)
+            return super().run(classifier, request, context)
         planted = planted_truth(classifier, request, context)
-        result = super().answer(classifier, request, context)
+        result = super().run(classifier, request, context)
         return replace(result, body=result.body.model_copy(update={"planted": planted}))
 
     def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[EvaluationText]:
@@ -197,15 +182,6 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
             _body(subject, dict(zip(parameters.methods, results, strict=True)), columns, parameters, values)
             for subject, results, columns, values in zip(subjects, attributions, scores, evaluated, strict=True)
         ]
-
-    def kept(self, body: EvaluationText) -> tuple[Any, ...]:
-        """See :meth:`TextAnalysis.kept`."""
-        return facts_of(body)
-
-    def holder(self, parameters: Parameters, labels: Sequence[str], texts: int) -> Facts:
-        """See :meth:`TextAnalysis.holder`."""
-        counts = len(parameters.names), len(parameters.methods), len(parameters.reversed)
-        return Facts(facts_dtype(*counts, len(metric_requests(parameters.metrics)), labels), texts)
 
     def of_rows(self, rows: Sequence[Row], bodies: Facts, parameters: Parameters) -> EvaluationData:
         names, metrics = parameters.names, metric_requests(parameters.metrics)
@@ -233,52 +209,58 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
             failed={name: count for name, count in zip(parameters.methods, silent, strict=False) if count},
         )
 
-    def method_requests(self, parameters: Parameters) -> list[MethodSpec]:
-        """See :meth:`Analysis.method_requests`."""
-        return parameters.chosen
+    def report(self, result: Any) -> Report:
+        return Report(result, _headline(result), _lines, _numbers)
 
-    def passes(self, parameters: Parameters, text: TextSize, depth: int) -> PassCount:
-        """See :meth:`Analysis.passes`; the text as it is is read once for all metrics."""
-        metrics = metric_requests(parameters.metrics)
-        evaluated = len(parameters.names) + len(parameters.reversed)
-        made = super().passes(parameters, text, depth) * (1 + explanations(metrics))
-        return made + PassCount(1) + evaluation_passes(metrics, text.features) * evaluated
 
-    def evaluations(self, parameters: Parameters) -> int:
-        return EVALUATIONS
+def _table(parameters: Evaluation.Parameters, labels: Sequence[str], texts: int) -> Facts:
+    """Return the place for the facts of so many ``texts``."""
+    counts = len(parameters.names), len(parameters.methods), len(parameters.reversed)
+    return Facts(facts_dtype(*counts, len(metric_requests(parameters.metrics)), labels), texts)
 
-    def numbers(self, result: AnalysisResult[EvaluationData]) -> list[Number]:
-        """The mean of every method by every metric, without the reversed controls."""
-        return headline_numbers(result.body)
 
-    def headline(self, result: AnalysisResult[Any]) -> str:
-        """Name the methods that the first metric tells apart, and say how far a single best one is above random."""
-        body = result.body
-        metrics = [parse_metric(name) for name in result.request.parameters["metrics"]]
-        if isinstance(body, EvaluationText):
-            return f"By {metrics[0].label} on this text, {text_verdict(body, metrics[0])}."
-        names = {row.asked for row in shown(result).body.rows}
-        metric = next((metric for metric in metrics if metric.name in names), None)
-        if metric is None:
-            return withheld(body)
-        said = f"By {metric.label} over {counted(body.texts_by(metric.name), 'text')}, {data_verdict(body, metric)}."
-        return " ".join([said, *left_out(body, [metric.name])])
+def _passes(parameters: Evaluation.Parameters, text: TextSize, depth: int) -> PassCount:
+    """Return the passes of all maps and metrics; the whole text is read once for all metrics."""
+    metrics = metric_requests(parameters.metrics)
+    evaluated = len(parameters.names) + len(parameters.reversed)
+    made = passes_of(parameters.chosen, text, depth) * (1 + explanations(metrics))
+    return made + PassCount(1) + evaluation_passes(metrics, text.features) * evaluated
 
-    def lines(self, result: AnalysisResult[Any]) -> list[str]:
-        """A line a method and metric: the value of a text, or the mean of n texts with its interval."""
-        if isinstance(result.body, EvaluationText):
-            return [table([{"method": method, **values} for method, values in result.body.values.items()])]
-        body = shown(result).body
-        rows = [
-            {"method": row.method, "metric": row.label, "mean": str(row.interval), "told apart": _told(row.told_apart)}
-            for row in body.rows
-        ]
-        absent = f"; no rationale to compare with: {body.rationales}" if str(body.rationales or "") else ""
-        told = "told apart: from the best of the metric, which these texts chose"
-        failed = [f"{name} scored nothing in {counted(count, 'text')}" for name, count in body.failed.items()]
-        kinds = [f"{TITLES[kind]}. {words}" for kind in kinds_of(body) if (words := meaning(body, kind))]
-        tables = [table(rows), *kinds, f"n = {body.n}{absent}; {told}", *left_out(body)] if rows else []
-        return [*tables, *failed, *filter(None, [withheld(body)])]
+
+def _headline(result: AnalysisResult[Any]) -> str:
+    """Name the methods that the first metric tells apart, and say how far a single best one is above random."""
+    body = result.body
+    metrics = [parse_metric(name) for name in result.request.parameters["metrics"]]
+    if isinstance(body, EvaluationText):
+        return f"By {metrics[0].label} on this text, {text_verdict(body, metrics[0])}."
+    names = {row.asked for row in shown(result).body.rows}
+    metric = next((metric for metric in metrics if metric.name in names), None)
+    if metric is None:
+        return withheld(body)
+    said = f"By {metric.label} over {counted(body.texts_by(metric.name), 'text')}, {data_verdict(body, metric)}."
+    return " ".join([said, *left_out(body, [metric.name])])
+
+
+def _lines(result: AnalysisResult[Any]) -> list[str]:
+    """A line a method and metric: the value of a text, or the mean of n texts with its interval."""
+    if isinstance(result.body, EvaluationText):
+        return [table([{"method": method, **values} for method, values in result.body.values.items()])]
+    body = shown(result).body
+    rows = [
+        {"method": row.method, "metric": row.label, "mean": str(row.interval), "told apart": _told(row.told_apart)}
+        for row in body.rows
+    ]
+    absent = f"; no rationale to compare with: {body.rationales}" if str(body.rationales or "") else ""
+    told = "told apart: from the best of the metric, which these texts chose"
+    failed = [f"{name} scored nothing in {counted(count, 'text')}" for name, count in body.failed.items()]
+    kinds = [f"{TITLES[kind]}. {words}" for kind in kinds_of(body) if (words := meaning(body, kind))]
+    tables = [table(rows), *kinds, f"n = {body.n}{absent}; {told}", *left_out(body)] if rows else []
+    return [*tables, *failed, *filter(None, [withheld(body)])]
+
+
+def _numbers(result: AnalysisResult[EvaluationData]) -> list[Number]:
+    """The mean of every method by every metric, without the reversed controls."""
+    return headline_numbers(result.body)
 
 
 def _told(apart: bool | None) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,12 @@ from explainlab.metrics.comparison import rank_correlations, sign_conflicts
 from explainlab.spill import Table
 from explainlab.text.units import ABSENCES
 
-Facts = Table
-"""Of T texts, with the fields of :func:`facts_dtype`."""
+
+class Facts(Table):
+    """A table of T texts, with the fields of :func:`facts_dtype`; the result of a text gives a row of it."""
+
+    def __setitem__(self, place: int, values: EvaluationText | Iterable[Any]) -> None:
+        super().__setitem__(place, facts_of(values) if isinstance(values, EvaluationText) else values)
 
 
 def facts_dtype(names: int, methods: int, controls: int, metrics: int, labels: Sequence[str]) -> np.dtype[np.void]:

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
-from explainlab.analyses.base import Analysis
+from explainlab.analyses.base import Analysis, Report, Requirements
 from explainlab.analyses.explain.verdict import verdict
 from explainlab.attribution import explain
 from explainlab.attribution.baselines import data_digest
-from explainlab.attribution.method import BatchedMethod, Method, TextSize
+from explainlab.attribution.method import BatchedMethod, Method
 from explainlab.attribution.records import Attribution
-from explainlab.attribution.registry import MethodSpec, member_versions, methods
+from explainlab.attribution.registry import MethodSpec, member_versions
 from explainlab.declared import parse
 from explainlab.models.classifier import Classifier
-from explainlab.models.context import PassCount, RunContext
+from explainlab.models.context import RunContext
 from explainlab.reader import Reader
-from explainlab.request import RECORD_VERSION, CompleteRequest, Kind, Output, Request, digest
-from explainlab.result import Result
+from explainlab.request import RECORD_VERSION, CompleteRequest, Request, digest
 
 _MANY = 100
 """Tokens and layers: a method whose passes grow with either takes more than one here."""
@@ -26,7 +25,7 @@ _MANY = 100
 class Explain(Analysis):
     """The attribution of one text by one ``method``; its id is the method's."""
 
-    kind: Kind = "attribution"
+    bodies = (Attribution,)
 
     def __init__(self, method: Method) -> None:
         self.method = method
@@ -34,49 +33,24 @@ class Explain(Analysis):
         self.source, self.definition, self.version = method.source, method.definition, method.version
         self.Parameters = method.Parameters
 
-    @classmethod
-    def instances(cls) -> Sequence[Explain]:
-        """An analysis for every method."""
-        return [cls(method) for method in methods().values()]
+    def requirements(self, parameters: Any) -> Requirements:
+        """Return the needs of the method, which bounds its own cost: its gradients are 0 here."""
+        return Requirements(
+            gradients=0,
+            methods=self.method.members(parameters),
+            output=self.method.default_output(parameters.model_dump(mode="json")),
+            count_passes=partial(self.method.passes, parameters),
+            ends_early=self.method.adaptive(parameters),
+        )
 
-    def default_output(self, parameters: Mapping[str, Any]) -> Output:
-        """The method's own."""
-        return self.method.default_output(parameters)
-
-    def method_requests(self, parameters: Any) -> Sequence[MethodSpec]:
-        """The methods that this one runs."""
-        return self.method.members(parameters)
-
-    def evaluations(self, parameters: Any) -> int:
-        """Methods check what they cost themselves: 0."""
-        return 0
-
-    def passes(self, parameters: Any, text: TextSize, depth: int) -> PassCount:
-        """The method's own."""
-        return self.method.passes(parameters, text, depth)
-
-    def adaptive(self, parameters: Any) -> bool:
-        """As the method says."""
-        return self.method.adaptive(parameters)
-
-    def answer(self, classifier: Classifier, request: CompleteRequest, context: RunContext) -> Attribution:
+    def run(self, classifier: Classifier, request: CompleteRequest, context: RunContext) -> Attribution:
         """The attribution; raises :class:`RequestError` for a data set."""
         return explain.answer_targets(classifier, [request], context)[0]
 
     def targets_together(self, request: Request) -> bool:
-        """Where a text takes one pass."""
+        """Tell if requests that differ in their target alone are answered in one batch: where a text takes one pass."""
         parameters = self.parameters(request)
         return isinstance(self.method, BatchedMethod) and self.method.work(parameters, _MANY, _MANY) <= 1
-
-    def answer_targets(
-        self, classifier: Classifier, requests: Sequence[CompleteRequest], context: RunContext
-    ) -> list[Result]:
-        """See :meth:`Analysis.answer_targets`: in one batch."""
-        return [*explain.answer_targets(classifier, requests, context)]
-
-    def read(self, record: Mapping[str, Any]) -> Attribution:
-        """See :meth:`Analysis.read`."""
-        return Attribution.from_json(dict(record))
 
     def identity(self, request: CompleteRequest, reader: Reader) -> str:
         """See :meth:`Analysis.identity`."""
@@ -87,12 +61,13 @@ class Explain(Analysis):
         more = {"data_digest": read, "members": members}
         return digest({**body, **versions, **{name: value for name, value in more.items() if value}})
 
-    def headline(self, result: Attribution) -> str:
-        """The prediction, and the words that speak for it and against it."""
-        return verdict(result)
+    def report(self, result: Any) -> Report:
+        return Report(result, verdict(result), _lines)
 
-    def lines(self, result: Attribution) -> list[str]:
-        """See :meth:`Analysis.lines`: the class that is explained, and the scores as a table."""
-        label = result.target.label
-        table = result.to_frame()[["text", "score", "share", "rank"]].to_string(index=False)
-        return [f"{self.id} for '{label}' ({result.prediction.probabilities[label]:.4f})", table, *result.notes]
+
+def _lines(result: Attribution) -> list[str]:
+    """Return the class that is explained, and the scores as a table."""
+    label = result.target.label
+    head = f"{result.request.question} for '{label}' ({result.prediction.probabilities[label]:.4f})"
+    table = result.to_frame()[["text", "score", "share", "rank"]].to_string(index=False)
+    return [head, table, *result.notes]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 from pydantic import Field
 
 from explainlab import declared
-from explainlab.analyses.base import ADAPTIVE, AnalysisResult
+from explainlab.analyses.base import ADAPTIVE, AnalysisResult, Report, Requirements
 from explainlab.analyses.integration.result import (
     Adaptive,
     AdaptiveMeans,
@@ -31,7 +31,7 @@ from explainlab.analyses.records import as_interval, text_fields
 from explainlab.analyses.summary import interval, quartiles, spelled, table
 from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.analyses.wording import counted
-from explainlab.attribution.method import BASELINE_HELP, Baseline, BaselineData, TextSize
+from explainlab.attribution.method import BASELINE_HELP, Baseline, BaselineData
 from explainlab.attribution.methods.paths import CANCELLING, IntegratedGradients
 from explainlab.attribution.path import Path, Refinement, Rule, evaluate, nodes, refine
 from explainlab.attribution.subject import Subject
@@ -68,22 +68,13 @@ class IntegrationError(TextAnalysis[IntegrationErrorText, IntegrationErrorData])
     id = "integration_error"
     label = "Integration error"
     source = "Makino et al. (paper 000), Figures 1 and 5, Table 4"
-    TextBody = IntegrationErrorText
-    DataBody = IntegrationErrorData
     definition = "AE = |Σᵢ φᵢ - (F(x) - F(x′))| / |F(x) - F(x′)|"
 
-    def evaluations(self, parameters: Parameters) -> int:
+    def requirements(self, parameters: Parameters) -> Requirements:
         plain = [(rule, steps) for rule, steps in _settings(parameters) if rule != "gauss_legendre"]
-        shared = len(_points(plain))
-        return shared + (sum(parameters.steps) if "gauss_legendre" in parameters.rules else 0)
-
-    def passes(self, parameters: Parameters, text: TextSize, depth: int) -> PassCount:
-        """See :meth:`Analysis.passes`: adaptive integration and doubling are beside the fixed rules."""
-        return PassCount.gradients(self.evaluations(parameters) + 2 * ADAPTIVE)
-
-    def adaptive(self, parameters: Parameters) -> bool:
-        """See :meth:`Analysis.adaptive`."""
-        return True
+        gradients = len(_points(plain)) + (sum(parameters.steps) if "gauss_legendre" in parameters.rules else 0)
+        most = PassCount.gradients(gradients + 2 * ADAPTIVE)  # beside the fixed rules, the adaptive one and doubling
+        return Requirements(gradients=gradients, count_passes=lambda text, depth: most, ends_early=True)
 
     def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[IntegrationErrorText]:
         paths = [Path(subject, subject.baseline(parameters.baseline)) for subject in subjects]
@@ -102,44 +93,50 @@ class IntegrationError(TextAnalysis[IntegrationErrorText, IntegrationErrorData])
         texts = [_text(row, body) for row, body in zip(rows, bodies, strict=True)]
         return IntegrationErrorData(texts=texts, summary=_summary(texts, parameters))
 
-    def numbers(self, result: AnalysisResult[IntegrationErrorData]) -> list[Number]:
-        """The mean error of every rule at every step count, and how many texts need at most 1,000 steps."""
-        summary = result.body.summary
-        steps = dict.fromkeys(count for means in summary.mean.values() for count in means)
+    def report(self, result: Any) -> Report:
+        return Report(result, _headline(result), _lines, _numbers)
+
+
+def _headline(result: AnalysisResult[IntegrationErrorText | IntegrationErrorData]) -> str:
+    """How many steps are needed by two rules, and how many evaluations the adaptive one took."""
+    body = result.body
+    return text_verdict(body) if isinstance(body, IntegrationErrorText) else data_verdict(body)
+
+
+def _lines(result: AnalysisResult[IntegrationErrorText | IntegrationErrorData]) -> list[str]:
+    """The error of every rule at every step count, or its mean; the steps that are enough; the adaptive rule."""
+    body = result.body
+    if isinstance(body, IntegrationErrorText):
+        last = body.adaptive.trace[-1]
         errors = [
-            Number(_mean_error(int(count)), as_interval(means[count]), summary.n, rule, rule_name(rule))
-            for count in steps
-            for rule, means in summary.mean.items()
+            {"rule": row.rule, "steps": row.steps, "error": spelled(as_interval(row.approximation_error))}
+            for row in body.rows
         ]
-        shares = {rule: as_interval(n / summary.n if summary.n else None) for rule, n in summary.within_1000.items()}
-        return [*errors, *(Number(_WITHIN, share, summary.n, rule, rule_name(rule)) for rule, share in shares.items())]
+        enough = [{"rule": rule, "enough": steps or "none"} for rule, steps in body.ideal_steps.items()]
+        spent = f"adaptive: {last.evaluations} evaluations, error {spelled(as_interval(last.approximation_error))}"
+        return [table(enough), spent, table(errors)]
+    summary = body.summary
+    means = [
+        {"rule": rule, "steps": steps, "mean error": spelled(mean)}
+        for rule, by_steps in summary.mean.items()
+        for steps, mean in by_steps.items()
+    ]
+    counts = [{"rule": rule, **by_steps} for rule, by_steps in summary.ideal_steps.items()]
+    spent = f"adaptive: {spelled(summary.adaptive.evaluations)} evaluations"
+    return [f"Texts by the steps that are enough, n = {summary.n}", table(counts), spent, table(means)]
 
-    def headline(self, result: AnalysisResult[IntegrationErrorText | IntegrationErrorData]) -> str:
-        """How many steps are needed by two rules, and how many evaluations the adaptive one took."""
-        body = result.body
-        return text_verdict(body) if isinstance(body, IntegrationErrorText) else data_verdict(body)
 
-    def lines(self, result: AnalysisResult[IntegrationErrorText | IntegrationErrorData]) -> list[str]:
-        """The error of every rule at every step count, or its mean; the steps that are enough; the adaptive rule."""
-        body = result.body
-        if isinstance(body, IntegrationErrorText):
-            last = body.adaptive.trace[-1]
-            errors = [
-                {"rule": row.rule, "steps": row.steps, "error": spelled(as_interval(row.approximation_error))}
-                for row in body.rows
-            ]
-            enough = [{"rule": rule, "enough": steps or "none"} for rule, steps in body.ideal_steps.items()]
-            spent = f"adaptive: {last.evaluations} evaluations, error {spelled(as_interval(last.approximation_error))}"
-            return [table(enough), spent, table(errors)]
-        summary = body.summary
-        means = [
-            {"rule": rule, "steps": steps, "mean error": spelled(mean)}
-            for rule, by_steps in summary.mean.items()
-            for steps, mean in by_steps.items()
-        ]
-        counts = [{"rule": rule, **by_steps} for rule, by_steps in summary.ideal_steps.items()]
-        spent = f"adaptive: {spelled(summary.adaptive.evaluations)} evaluations"
-        return [f"Texts by the steps that are enough, n = {summary.n}", table(counts), spent, table(means)]
+def _numbers(result: AnalysisResult[IntegrationErrorData]) -> list[Number]:
+    """The mean error of every rule at every step count, and how many texts need at most 1,000 steps."""
+    summary = result.body.summary
+    steps = dict.fromkeys(count for means in summary.mean.values() for count in means)
+    errors = [
+        Number(_mean_error(int(count)), as_interval(means[count]), summary.n, rule, rule_name(rule))
+        for count in steps
+        for rule, means in summary.mean.items()
+    ]
+    shares = {rule: as_interval(n / summary.n if summary.n else None) for rule, n in summary.within_1000.items()}
+    return [*errors, *(Number(_WITHIN, share, summary.n, rule, rule_name(rule)) for rule, share in shares.items())]
 
 
 def _mean_error(steps: int) -> Measure:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -10,7 +11,7 @@ from pydantic import Field
 from torch import Tensor
 
 from explainlab import declared
-from explainlab.analyses.base import AnalysisResult
+from explainlab.analyses.base import AnalysisResult, Report, Requirements
 from explainlab.analyses.intermediate_predictions.masked import WORDS, apart, mean_apart, read_masked
 from explainlab.analyses.intermediate_predictions.result import (
     IntermediatePredictionsData,
@@ -24,7 +25,6 @@ from explainlab.analyses.records import text_fields
 from explainlab.analyses.summary import interval, table
 from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.analyses.wording import counted
-from explainlab.attribution.method import TextSize
 from explainlab.attribution.methods.progressive import prompt_warning
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
@@ -49,16 +49,13 @@ class IntermediatePredictions(TextAnalysis[IntermediatePredictionsText, Intermed
     id = "intermediate_predictions"
     label = "Intermediate predictions"
     source = "Kariyappa et al. 2024 (paper 002), section 3 and Eq. 4"
-    TextBody = IntermediatePredictionsText
-    DataBody = IntermediatePredictionsData
     definition = "pᵢ = head(last layer at the last token of feature i)"
 
-    def evaluations(self, parameters: Parameters) -> int:
-        return MASKED_TEXTS if parameters.masked else 1
-
-    def passes(self, parameters: Parameters, text: TextSize, depth: int) -> PassCount:
-        """See :meth:`Analysis.passes`."""
-        return PassCount(text.features if parameters.masked else 1)
+    def requirements(self, parameters: Parameters) -> Requirements:
+        return Requirements(
+            gradients=MASKED_TEXTS if parameters.masked else 1,
+            count_passes=lambda text, depth: PassCount(text.features if parameters.masked else 1),
+        )
 
     def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[IntermediatePredictionsText]:
         for subject in subjects:
@@ -76,34 +73,39 @@ class IntermediatePredictions(TextAnalysis[IntermediatePredictionsText, Intermed
         summary = SettledSummary(n=len(texts), settled=settled, apart=interval(far) if far else None)
         return IntermediatePredictionsData(texts=texts, summary=summary)
 
-    def headline(self, result: AnalysisResult[IntermediatePredictionsText | IntermediatePredictionsData]) -> str:
-        body = result.body
-        if isinstance(body, IntermediatePredictionsText):
-            read, label = _settled(body.positions), body.prediction.label
-            words = f"The prediction {label} is settled once {read:.0%} of the features are read."
-            return words + apart_words(mean_apart(body.positions))
-        settled, n = body.summary.settled, body.summary.n
-        between = "" if settled.low is None else f" ({settled.low:.0%} to {settled.high:.0%})"
-        mean = f"{settled.mean or 0.0:.0%}{between}"
-        words = f"On average of {n:,} texts, the prediction is settled once {mean} of the features are read."
-        return words + apart_words(body.summary.apart.mean if body.summary.apart else None)
+    def report(self, result: Any) -> Report:
+        return Report(result, _headline(result), _lines)
 
-    def lines(self, result: AnalysisResult[IntermediatePredictionsText | IntermediatePredictionsData]) -> list[str]:
-        """After every feature the class predicted and the target's probability; of a data set, when it settles."""
-        body = result.body
-        if isinstance(body, IntermediatePredictionsData):
-            return [f"Mean of {counted(body.summary.n, 'text')}: settled after {body.summary.settled} of the features"]
-        label = body.target.label
-        rows = [
-            {
-                "after": feature.text,
-                "predicted": max(position.probabilities, key=position.probabilities.__getitem__),
-                f"p({label})": f"{position.probabilities[label]:.4f}",
-                **({} if (far := apart(position)) is None else {"from masked": f"{far:.4f}"}),
-            }
-            for feature, position in zip(body.features, body.positions, strict=True)
-        ]
-        return [table(rows)]
+
+def _headline(result: AnalysisResult[IntermediatePredictionsText | IntermediatePredictionsData]) -> str:
+    body = result.body
+    if isinstance(body, IntermediatePredictionsText):
+        read, label = _settled(body.positions), body.prediction.label
+        words = f"The prediction {label} is settled once {read:.0%} of the features are read."
+        return words + apart_words(mean_apart(body.positions))
+    settled, n = body.summary.settled, body.summary.n
+    between = "" if settled.low is None else f" ({settled.low:.0%} to {settled.high:.0%})"
+    mean = f"{settled.mean or 0.0:.0%}{between}"
+    words = f"On average of {n:,} texts, the prediction is settled once {mean} of the features are read."
+    return words + apart_words(body.summary.apart.mean if body.summary.apart else None)
+
+
+def _lines(result: AnalysisResult[IntermediatePredictionsText | IntermediatePredictionsData]) -> list[str]:
+    """After every feature the class predicted and the target's probability; of a data set, when it settles."""
+    body = result.body
+    if isinstance(body, IntermediatePredictionsData):
+        return [f"Mean of {counted(body.summary.n, 'text')}: settled after {body.summary.settled} of the features"]
+    label = body.target.label
+    rows = [
+        {
+            "after": feature.text,
+            "predicted": max(position.probabilities, key=position.probabilities.__getitem__),
+            f"p({label})": f"{position.probabilities[label]:.4f}",
+            **({} if (far := apart(position)) is None else {"from masked": f"{far:.4f}"}),
+        }
+        for feature, position in zip(body.features, body.positions, strict=True)
+    ]
+    return [table(rows)]
 
 
 def _read(subjects: Sequence[Subject]) -> list[np.ndarray]:

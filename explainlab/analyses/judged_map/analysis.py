@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
+from functools import partial
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import BeforeValidator, Field, FiniteFloat
 
 from explainlab import declared
-from explainlab.analyses.base import AnalysisResult
+from explainlab.analyses.base import AnalysisResult, Report, Requirements
 from explainlab.analyses.judged_map.result import EvaluatedMetric, JudgedData, JudgedRow, JudgedText
 from explainlab.analyses.parameters import PerturbingMetrics, listed, metric_requests
 from explainlab.analyses.records import perturbed_texts, text_fields
 from explainlab.analyses.text_analysis import TextAnalysis
-from explainlab.attribution.method import TextSize
 from explainlab.attribution.selection import evaluate_attributions
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
 from explainlab.metrics.evaluate import MetricResult
 from explainlab.metrics.registry import MetricSpec, evaluation_passes, get_metric, metric_ids
-from explainlab.models.context import PassCount
 from explainlab.reader import Reader
 from explainlab.request import digest
 
@@ -30,9 +29,6 @@ class EvaluatedAttribution(TextAnalysis[JudgedText, JudgedData]):
 
     Raises :class:`explainlab.errors.RequestError` unless there is one finite score a feature, special tokens included.
     """
-
-    TextBody = JudgedText
-    DataBody = JudgedData
 
     class Parameters(declared.Parameters):
         scores: Annotated[list[FiniteFloat], BeforeValidator(listed)] = Field(
@@ -48,23 +44,14 @@ class EvaluatedAttribution(TextAnalysis[JudgedText, JudgedData]):
     source = "DeYoung et al. 2020, Eq. 1 and 2; Barkan et al. 2024 (paper 001), A.3"
     definition = "metric(φ) with each perturbed text, its k and the probability of the target for it"
 
-    def fingerprint(self, parameters: Parameters, reader: Reader) -> str:
-        """The versions of the metrics."""
-        return digest(
-            [[request.metric, get_metric(request.metric).version] for request in metric_requests(parameters.metrics)]
+    def requirements(self, parameters: Parameters) -> Requirements:
+        metrics, features = metric_requests(parameters.metrics), len(parameters.scores)
+        return Requirements(
+            metrics=[request.metric for request in metrics],
+            gradients=sum(get_metric(request.metric).inputs(request.parameters, features) for request in metrics),
+            count_passes=lambda text, depth: evaluation_passes(metrics, text.features),
+            digest_of=partial(_fingerprint, parameters),
         )
-
-    def evaluations(self, parameters: Parameters) -> int:
-        """See :meth:`Analysis.evaluations`."""
-        features = len(parameters.scores)
-        return sum(
-            get_metric(request.metric).inputs(request.parameters, features)
-            for request in metric_requests(parameters.metrics)
-        )
-
-    def passes(self, parameters: Parameters, text: TextSize, depth: int) -> PassCount:
-        """See :meth:`Analysis.passes`."""
-        return evaluation_passes(metric_requests(parameters.metrics), text.features)
 
     def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[JudgedText]:
         """See :meth:`TextAnalysis.of_texts`."""
@@ -87,17 +74,29 @@ class EvaluatedAttribution(TextAnalysis[JudgedText, JudgedData]):
             ]
         )
 
-    def headline(self, result: AnalysisResult[JudgedText | JudgedData]) -> str:
-        """Every metric with its value."""
-        values = ", ".join(f"{metric.label} {metric.value:.4f}" for metric in result.body.evaluated)
-        return f"The scores have {values}."
-
-    def lines(self, result: AnalysisResult[JudgedText | JudgedData]) -> list[str]:
-        """Every metric with its value, and below it the texts that were read and what the model said of them."""
-        return [line for metric in result.body.evaluated for line in _lines(metric)]
+    def report(self, result: Any) -> Report:
+        return Report(result, _headline(result), _lines)
 
 
-def _lines(metric: EvaluatedMetric) -> list[str]:
+def _fingerprint(parameters: EvaluatedAttribution.Parameters, reader: Reader) -> str:
+    """The versions of the metrics."""
+    return digest(
+        [[request.metric, get_metric(request.metric).version] for request in metric_requests(parameters.metrics)]
+    )
+
+
+def _headline(result: AnalysisResult[JudgedText | JudgedData]) -> str:
+    """Every metric with its value."""
+    values = ", ".join(f"{metric.label} {metric.value:.4f}" for metric in result.body.evaluated)
+    return f"The scores have {values}."
+
+
+def _lines(result: AnalysisResult[JudgedText | JudgedData]) -> list[str]:
+    """Every metric with its value, and below it the texts that were read and what the model said of them."""
+    return [line for metric in result.body.evaluated for line in _lines_of(metric)]
+
+
+def _lines_of(metric: EvaluatedMetric) -> list[str]:
     steps = [f"  {step.level:>3}%  {step.probability:.4f}  {step.text}" for step in metric.steps]
     return [f"{metric.label}: {metric.value:.4f}", *steps]
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from functools import partial
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import BeforeValidator, Field
@@ -17,7 +18,7 @@ from explainlab.analyses.attributions import (
     supported,
     text_seed,
 )
-from explainlab.analyses.base import AnalysisResult, method_passes
+from explainlab.analyses.base import AnalysisResult, Report, Requirements, method_passes, passes_of
 from explainlab.analyses.layer_randomisation.result import (
     MethodFacts,
     Mode,
@@ -37,7 +38,7 @@ from explainlab.analyses.parameters import JoinedMethods, Names, Outputs, Rows, 
 from explainlab.analyses.records import text_fields
 from explainlab.analyses.registry import request_key
 from explainlab.analyses.summary import interval, spelled, table
-from explainlab.analyses.text_analysis import TextAnalysis
+from explainlab.analyses.text_analysis import TextAnalysis, text_work
 from explainlab.analyses.wording import interval_words
 from explainlab.attribution.explain import request_for
 from explainlab.attribution.method import USUAL_LAYERS, USUAL_TEXT, TextSize
@@ -49,7 +50,6 @@ from explainlab.errors import RequestError
 from explainlab.models.anatomy import Unit
 from explainlab.models.context import PassCount
 from explainlab.models.networks.randomised import Init, require_drawable, units_named
-from explainlab.reader import Reader
 from explainlab.request import digest
 
 THESIS = [
@@ -101,32 +101,20 @@ class LayerRandomisation(TextAnalysis[RandomisationText, RandomisationData]):
     source = "Adebayo et al. 2018, sections 3 and 4; paper 004, Figures 4.6 and 4.7"
     definition = "Spearman's ρ of φ(f) and φ(f with random weights in some units), over content features"
 
-    TextBody = RandomisationText
-    DataBody = RandomisationData
-    only_passes = False
-
-    def fingerprint(self, parameters: Parameters, reader: Reader) -> str:
-        """The versions of all methods, and the data that they read."""
-        return fingerprint_of(self.method_requests(parameters), reader)
-
-    def method_requests(self, parameters: Parameters) -> list[MethodSpec]:
-        """See :meth:`Analysis.method_requests`."""
-        return [parse_spec(name) for name in parameters.methods]
-
-    def passes(self, parameters: Parameters, text: TextSize, depth: int) -> PassCount:
-        """See :meth:`Analysis.passes`; a model's units are taken to be its layers, the head and the embeddings."""
-        return super().passes(parameters, text, depth) * (1 + _most_models(parameters, depth))
-
-    def evaluations(self, parameters: Parameters) -> int:
-        """See :meth:`Analysis.evaluations`."""
-        methods = self.method_requests(parameters)
+    def requirements(self, parameters: Parameters) -> Requirements:
+        methods = _methods(parameters)
         work = sum(method_passes(own, USUAL_TEXT, USUAL_LAYERS).work for own in methods)
-        return round((1 + _most_models(parameters, USUAL_LAYERS)) * work)
+        return Requirements(
+            methods=methods,
+            gradients=round((1 + _most_models(parameters, USUAL_LAYERS)) * work),
+            count_passes=partial(_passes, parameters),
+            digest_of=partial(fingerprint_of, methods),
+        )
 
     def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[RandomisationText]:
         """See :meth:`TextAnalysis.of_texts`."""
         classifier, context = subjects[0].classifier, subjects[0].context
-        methods, left_out = supported(self.method_requests(parameters), THESIS, classifier)
+        methods, left_out = supported(_methods(parameters), THESIS, classifier)
         require_drawable(classifier)
         units = units_named(classifier, parameters.units)
         if parameters.explained == "randomised" and not subjects[0].explains_prediction:
@@ -137,7 +125,8 @@ class LayerRandomisation(TextAnalysis[RandomisationText, RandomisationData]):
         read_originals(subjects)
         originals = _originals(subjects, methods, parameters)
         plan = self._plan(subjects[0], units, parameters)
-        expected = sum(self._work(classifier, parameters, len(subject.encoding)) for subject in subjects)
+        needs = self.requirements(parameters)
+        expected = sum(text_work(classifier, needs, len(subject.encoding)) for subject in subjects)
         models = 1 + parameters.draws * len(plan.sets)
         context.skip(expected - models * sum(own.work for own in originals))
         found = compare(originals, plan)
@@ -165,57 +154,6 @@ class LayerRandomisation(TextAnalysis[RandomisationText, RandomisationData]):
             ],
         )
 
-    def kept(self, body: RandomisationText) -> RandomisationText:
-        """All but the maps on random models."""
-        return body.model_copy(update={"maps": []})
-
-    def numbers(self, result: AnalysisResult[RandomisationData]) -> list[Number]:
-        """By mode and method rho with everything random, and rho with one unit random, the mean over units."""
-        body = result.body
-        labels = {own.method: own.label for own in body.methods}
-        found = [
-            Number(_measure("all", "with all units random", row.absolute), row.interval, row.n, row.method, label)
-            for row in body.rows
-            if row.mode == "cascading" and row.unit == body.units[-1] and (label := labels[row.method])
-        ]
-        if any(row.mode == "independent" for row in body.rows):
-            for absolute in (False, True):
-                measure = _measure("one", "with one unit random, mean over units", absolute)
-                for name, label in labels.items():
-                    means = _means_over_units(body, name, absolute)
-                    found.append(Number(measure, interval(means), len(means), name, label))
-        return found
-
-    def headline(self, result: AnalysisResult[RandomisationText] | AnalysisResult[RandomisationData]) -> str:
-        """Which methods' rankings survive random weights, and which methods were left out."""
-        return " ".join([verdict(result.body), *(f"Left out: {reason}" for reason in result.body.left_out)])
-
-    def lines(self, result: AnalysisResult[RandomisationText] | AnalysisResult[RandomisationData]) -> list[str]:
-        """A line a method, mode and unit; before them the controls of every method."""
-        body = result.body
-        told = [
-            {
-                "method": own.method,
-                "scores": "absolute" if own.absolute else "signed",
-                "random maps, 5 to 95%": interval_words(own.random, ".4f"),
-                "order of the text": spelled(own.order),
-            }
-            for own in body.controls
-        ]
-        rows = [
-            {
-                "method": row.method,
-                "mode": row.mode,
-                "random": row.unit,
-                "rho": spelled(row.interval),
-                "rho of |scores|": spelled(absolute.interval),
-                "n": row.n,
-                "undefined": row.undefined,
-            }
-            for row, absolute in zip(body.rows[::2], body.rows[1::2], strict=True)
-        ]
-        return [table(told), "", table(rows)]
-
     def _plan(self, subject: Subject, units: Sequence[Unit], parameters: Parameters) -> Plan:
         facts = [self.id, self.version, parameters.init, parameters.explained, subject.seed]
         return Plan(
@@ -226,6 +164,69 @@ class LayerRandomisation(TextAnalysis[RandomisationText, RandomisationData]):
             own_target=parameters.explained == "randomised",
             key=digest([*facts, str(subject.classifier.dtype)]),
         )
+
+    def report(self, result: Any) -> Report:
+        return Report(result, _headline(result), _lines, _numbers)
+
+
+def _methods(parameters: LayerRandomisation.Parameters) -> list[MethodSpec]:
+    """Return the methods with all their parameters."""
+    return [parse_spec(name) for name in parameters.methods]
+
+
+def _passes(parameters: LayerRandomisation.Parameters, text: TextSize, depth: int) -> PassCount:
+    """Return the passes of all models' maps; the units of a model are its layers, the head and the embeddings."""
+    return passes_of(_methods(parameters), text, depth) * (1 + _most_models(parameters, depth))
+
+
+def _headline(result: AnalysisResult[RandomisationText] | AnalysisResult[RandomisationData]) -> str:
+    """Which methods' rankings survive random weights, and which methods were left out."""
+    return " ".join([verdict(result.body), *(f"Left out: {reason}" for reason in result.body.left_out)])
+
+
+def _lines(result: AnalysisResult[RandomisationText] | AnalysisResult[RandomisationData]) -> list[str]:
+    """A line a method, mode and unit; before them the controls of every method."""
+    body = result.body
+    told = [
+        {
+            "method": own.method,
+            "scores": "absolute" if own.absolute else "signed",
+            "random maps, 5 to 95%": interval_words(own.random, ".4f"),
+            "order of the text": spelled(own.order),
+        }
+        for own in body.controls
+    ]
+    rows = [
+        {
+            "method": row.method,
+            "mode": row.mode,
+            "random": row.unit,
+            "rho": spelled(row.interval),
+            "rho of |scores|": spelled(absolute.interval),
+            "n": row.n,
+            "undefined": row.undefined,
+        }
+        for row, absolute in zip(body.rows[::2], body.rows[1::2], strict=True)
+    ]
+    return [table(told), "", table(rows)]
+
+
+def _numbers(result: AnalysisResult[RandomisationData]) -> list[Number]:
+    """By mode and method rho with everything random, and rho with one unit random, the mean over units."""
+    body = result.body
+    labels = {own.method: own.label for own in body.methods}
+    found = [
+        Number(_measure("all", "with all units random", row.absolute), row.interval, row.n, row.method, label)
+        for row in body.rows
+        if row.mode == "cascading" and row.unit == body.units[-1] and (label := labels[row.method])
+    ]
+    if any(row.mode == "independent" for row in body.rows):
+        for absolute in (False, True):
+            measure = _measure("one", "with one unit random, mean over units", absolute)
+            for name, label in labels.items():
+                means = _means_over_units(body, name, absolute)
+                found.append(Number(measure, interval(means), len(means), name, label))
+    return found
 
 
 def _modes(parameters: LayerRandomisation.Parameters) -> list[Mode]:

@@ -96,6 +96,8 @@ class RandomisationText(TextBody):
     are asked by default are not among them.
     """
 
+    shown_alone = ("maps",)
+
     text_seed: int
     units: list[str]
     methods: list[OriginalMap]

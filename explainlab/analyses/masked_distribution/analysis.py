@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
 from explainlab import declared
-from explainlab.analyses.base import AnalysisResult, Record
+from explainlab.analyses.base import AnalysisResult, Record, Report, Requirements
 from explainlab.analyses.data_analysis import DataAnalysis, DataSubject
 from explainlab.analyses.errors.analysis import accuracy_of
 from explainlab.analyses.masked_distribution.masf import Masf
@@ -40,7 +40,6 @@ from explainlab.analyses.masked_distribution.versions import (
 from explainlab.analyses.numbers import Measure, Number
 from explainlab.analyses.parameters import Counts, Sample, listed, split
 from explainlab.analyses.summary import interval, table
-from explainlab.attribution.method import TextSize
 from explainlab.errors import RequestError, TextError, UnsupportedError
 from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier
@@ -116,8 +115,6 @@ class MaskedDistribution(DataAnalysis[MaskedDistributionData]):
         "share of texts with p ≤ 5%: p of Fisher's -2 Σ ln p_l over layers l, p_l of Simes' min_i n p_(i) / i over "
         "units, p of a unit on two sides; all are ranks among the reference texts"
     )
-    only_passes = False
-    DataBody = MaskedDistributionData
 
     def of_data(self, subject: DataSubject, parameters: Parameters) -> MaskedDistributionData:
         check = _Check.of(subject, parameters)
@@ -149,42 +146,47 @@ class MaskedDistribution(DataAnalysis[MaskedDistributionData]):
             left_out=left_out,
         )
 
-    def evaluations(self, parameters: Parameters) -> int:
-        """See :meth:`Analysis.evaluations`: forward passes, of which three count as a gradient."""
-        return round(_versions(parameters) * FORWARD)
+    def requirements(self, parameters: Parameters) -> Requirements:
+        versions = _versions(parameters)
+        return Requirements(
+            gradients=round(versions * FORWARD),
+            count_passes=lambda text, depth: PassCount((1 + versions) / 2),  # half of the texts are read once
+        )
 
-    def passes(self, parameters: Parameters, text: TextSize, depth: int) -> PassCount:
-        """See :meth:`Analysis.passes`: half of the texts are read once, as the reference."""
-        return PassCount((1 + _versions(parameters)) / 2)
+    def report(self, result: Any) -> Report:
+        return Report(result, _headline(result), _lines, _numbers)
 
-    def numbers(self, result: AnalysisResult[MaskedDistributionData]) -> list[Number]:
-        """By baseline the share of the ratios at which a text is told apart."""
-        body = result.body
-        measure = Measure("told_apart", "Masked texts told apart", False, ".1%")
-        return [Number(measure, own.overall, body.n, own.baseline, NAMES[own.baseline]) for own in body.baselines]
 
-    def headline(self, result: AnalysisResult[MaskedDistributionData]) -> str:
-        """Up to which share masked texts look like training texts, and what chance does."""
-        return " ".join([verdict(result.body), *(f"Left out: {reason}" for reason in result.body.left_out)])
+def _headline(result: AnalysisResult[MaskedDistributionData]) -> str:
+    """Up to which share masked texts look like training texts, and what chance does."""
+    return " ".join([verdict(result.body), *(f"Left out: {reason}" for reason in result.body.left_out)])
 
-    def lines(self, result: AnalysisResult[MaskedDistributionData]) -> list[str]:
-        """A line a baseline and ratio, below those of whole and shuffled texts."""
-        body = result.body
-        rows = [("as reference", 0, body.alike), ("none", 0, body.whole), ("shuffled", 0, body.shuffled)]
-        rows += [(own.baseline, at.ratio, at) for own in body.baselines for at in own.ratios]
-        return [
-            table(
-                [
-                    {
-                        "baseline": baseline,
-                        "masked": f"{ratio}%",
-                        "told apart": f"{own.mean:.3f} [{own.low:.3f}, {own.high:.3f}]",
-                        "n": body.n,
-                    }
-                    for baseline, ratio, own in rows
-                ]
-            )
-        ]
+
+def _lines(result: AnalysisResult[MaskedDistributionData]) -> list[str]:
+    """A line a baseline and ratio, below those of whole and shuffled texts."""
+    body = result.body
+    rows = [("as reference", 0, body.alike), ("none", 0, body.whole), ("shuffled", 0, body.shuffled)]
+    rows += [(own.baseline, at.ratio, at) for own in body.baselines for at in own.ratios]
+    return [
+        table(
+            [
+                {
+                    "baseline": baseline,
+                    "masked": f"{ratio}%",
+                    "told apart": f"{own.mean:.3f} [{own.low:.3f}, {own.high:.3f}]",
+                    "n": body.n,
+                }
+                for baseline, ratio, own in rows
+            ]
+        )
+    ]
+
+
+def _numbers(result: AnalysisResult[MaskedDistributionData]) -> list[Number]:
+    """By baseline the share of the ratios at which a text is told apart."""
+    body = result.body
+    measure = Measure("told_apart", "Masked texts told apart", False, ".1%")
+    return [Number(measure, own.overall, body.n, own.baseline, NAMES[own.baseline]) for own in body.baselines]
 
 
 def _versions(parameters: MaskedDistribution.Parameters) -> int:

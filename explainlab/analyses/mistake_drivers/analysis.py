@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import unicodedata
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice, pairwise, zip_longest
 from typing import Annotated, Any
 
@@ -15,7 +16,7 @@ from pydantic_core import PydanticCustomError
 
 from explainlab import declared
 from explainlab.analyses.attributions import attributions_of
-from explainlab.analyses.base import AnalysisResult
+from explainlab.analyses.base import AnalysisResult, Report, Requirements
 from explainlab.analyses.data_analysis import DataAnalysis, DataSubject
 from explainlab.analyses.errors.analysis import MOST_ROWS, Predicted, predicted, reading_work, tokens_of
 from explainlab.analyses.mistake_drivers.result import (
@@ -30,7 +31,6 @@ from explainlab.analyses.parameters import Sample, method_spec
 from explainlab.analyses.summary import interval
 from explainlab.analyses.wording import mean_words
 from explainlab.attribution.baselines import data_digest
-from explainlab.attribution.method import TextSize
 from explainlab.attribution.passes import masked
 from explainlab.attribution.registry import MethodSpec, get_method, member_versions, parse_spec
 from explainlab.attribution.subject import Subject
@@ -38,9 +38,8 @@ from explainlab.data import Row
 from explainlab.metrics.comparison import LEVEL, holm, signed_rank_p
 from explainlab.metrics.summary import bootstrap
 from explainlab.models.batching import HALVED, Batcher
-from explainlab.models.context import FORWARD, PassCount
+from explainlab.models.context import FORWARD
 from explainlab.reader import Reader
-from explainlab.request import Output
 
 TOGETHER = 32
 """Attributions that are stored together: a cancel loses little."""
@@ -121,36 +120,19 @@ class MistakeDrivers(DataAnalysis[MistakeDriversData]):
     source = "Ours; interaction: Grabisch & Roubens 1999, of two features with all others present"
     definition = "mean over wrong rows x of φ_w(x; predicted class)"
     version = 2
-    labelled = True
-    selects = True
-    DataBody = MistakeDriversData
 
-    def fingerprint(self, parameters: Parameters, reader: Reader) -> str:
-        """The method's version, and the data that it reads."""
+    def requirements(self, parameters: Parameters) -> Requirements:
         method = parse_spec(parameters.method)
-        read = data_digest(method.parameters.model_dump(mode="json"), reader)
-        version = get_method(method.method).version
-        return " ".join([f"{method.method} {version} {read}", *member_versions(method, reader)])
-
-    def default_output(self, parameters: Mapping[str, Any]) -> Output:
-        """Logits: where the model is sure, the gradient of a probability vanishes, and sure mistakes with it."""
-        return "logit"
-
-    def method_requests(self, parameters: Parameters) -> list[MethodSpec]:
-        """See :meth:`Analysis.method_requests`."""
-        return [parse_spec(parameters.method)]
-
-    def evaluations(self, parameters: Parameters) -> int:
-        return 1
-
-    def passes(self, parameters: Parameters, text: TextSize, depth: int) -> PassCount:
-        """See :meth:`Analysis.passes`: those of a map."""
-        method = parse_spec(parameters.method)
-        return get_method(method.method).passes(method.parameters, text, depth)
-
-    def expected_tokens(self, row: Row, tokens: int) -> float:
-        """See :meth:`DataAnalysis.expected_tokens`."""
-        return tokens_of(row)
+        return Requirements(
+            methods=[method],
+            labelled=True,
+            output="logit",  # where the model is sure, the gradient of a probability vanishes
+            gradients=1,
+            count_passes=partial(get_method(method.method).passes, method.parameters),
+            explains_subset=True,
+            guesses_lengths=True,
+            digest_of=partial(_fingerprint, parameters),
+        )
 
     def of_data(self, subject: DataSubject, parameters: Parameters) -> MistakeDriversData:
         method = parse_spec(parameters.method)
@@ -174,20 +156,28 @@ class MistakeDrivers(DataAnalysis[MistakeDriversData]):
             method=method.name,
         )
 
-    def headline(self, result: AnalysisResult[MistakeDriversData]) -> str:
-        """The words that clearly push toward a wrong class."""
-        return verdict(result.body, CLEAR_ROWS)
+    def report(self, result: Any) -> Report:
+        return Report(result, verdict(result.body, CLEAR_ROWS), _lines)
 
-    def lines(self, result: AnalysisResult[MistakeDriversData]) -> list[str]:
-        body = result.body
-        lines = [f"{body.n_wrong} of {body.n_wrong + body.n_right} rows are wrong; {body.method}"]
-        for driver in (*body.words[:10], *body.pairs[:10]):
-            right = "-" if driver.right_mean is None else f"{driver.right_mean:+.4f}"
-            lines.append(
-                f"{driver.name:<24} toward {driver.predicted}: {mean_words(driver.wrong_interval, '+.4f')}, "
-                f"n = {driver.rows}; in correct rows {right}"
-            )
-        return lines
+
+def _fingerprint(parameters: MistakeDrivers.Parameters, reader: Reader) -> str:
+    """The method's version, and the data that it reads."""
+    method = parse_spec(parameters.method)
+    read = data_digest(method.parameters.model_dump(mode="json"), reader)
+    version = get_method(method.method).version
+    return " ".join([f"{method.method} {version} {read}", *member_versions(method, reader)])
+
+
+def _lines(result: AnalysisResult[MistakeDriversData]) -> list[str]:
+    body = result.body
+    lines = [f"{body.n_wrong} of {body.n_wrong + body.n_right} rows are wrong; {body.method}"]
+    for driver in (*body.words[:10], *body.pairs[:10]):
+        right = "-" if driver.right_mean is None else f"{driver.right_mean:+.4f}"
+        lines.append(
+            f"{driver.name:<24} toward {driver.predicted}: {mean_words(driver.wrong_interval, '+.4f')}, "
+            f"n = {driver.rows}; in correct rows {right}"
+        )
+    return lines
 
 
 RowTarget = tuple[Row, str]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from pydantic import Field
 
 from explainlab import declared
-from explainlab.analyses.base import AnalysisResult
+from explainlab.analyses.base import AnalysisResult, Report, Requirements
 from explainlab.analyses.parameters import Rows, Sample, Steps
 from explainlab.analyses.path_gradients.result import (
     PathGradientsData,
@@ -49,12 +50,10 @@ class PathGradients(TextAnalysis[PathGradientsText, PathGradientsData]):
     label = "Path gradients"
     source = "Makino et al. (paper 000), Figure 4"
     version = 2
-    TextBody = PathGradientsText
-    DataBody = PathGradientsData
     definition = "g(α) = Σᵢ (xᵢ - x′ᵢ) · ∂F(x′ + α(x - x′))/∂xᵢ"
 
-    def evaluations(self, parameters: Parameters) -> int:
-        return len(_grid(parameters))
+    def requirements(self, parameters: Parameters) -> Requirements:
+        return Requirements(gradients=len(_grid(parameters)))
 
     def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[PathGradientsText]:
         paths = [Path(subject, subject.baseline(parameters.baseline)) for subject in subjects]
@@ -71,20 +70,25 @@ class PathGradients(TextAnalysis[PathGradientsText, PathGradientsData]):
         }
         return PathGradientsData(texts=texts, summary=ShareSummary(n=len(texts), bins=BINS, share=share))
 
-    def headline(self, result: AnalysisResult[PathGradientsText | PathGradientsData]) -> str:
-        body = result.body
-        if isinstance(body, PathGradientsData):
-            return mean_verdict(body.summary)
-        finest = max(body.paths, key=lambda path: path.steps)
-        return verdict(_shares(finest.alphas, finest.total))
+    def report(self, result: Any) -> Report:
+        return Report(result, _headline(result), _lines)
 
-    def lines(self, result: AnalysisResult[PathGradientsText | PathGradientsData]) -> list[str]:
-        """By step count, what the gradient adds up to; of a data set, how much of it lies in each part of the path."""
-        body = result.body
-        if isinstance(body, PathGradientsData):
-            return _lines_of_data(body.summary)
-        rows = [{"steps": path.steps, "rule": path.rule, "sum": f"{_sum(path):.4f}"} for path in body.paths]
-        return [table(rows), f"The sum should be {body.expected:.4f}, the change of the output along the path."]
+
+def _headline(result: AnalysisResult[PathGradientsText | PathGradientsData]) -> str:
+    body = result.body
+    if isinstance(body, PathGradientsData):
+        return mean_verdict(body.summary)
+    finest = max(body.paths, key=lambda path: path.steps)
+    return verdict(_shares(finest.alphas, finest.total))
+
+
+def _lines(result: AnalysisResult[PathGradientsText | PathGradientsData]) -> list[str]:
+    """By step count, what the gradient adds up to; of a data set, how much of it lies in each part of the path."""
+    body = result.body
+    if isinstance(body, PathGradientsData):
+        return _lines_of_data(body.summary)
+    rows = [{"steps": path.steps, "rule": path.rule, "sum": f"{_sum(path):.4f}"} for path in body.paths]
+    return [table(rows), f"The sum should be {body.expected:.4f}, the change of the output along the path."]
 
 
 def _grid(parameters: PathGradients.Parameters) -> np.ndarray:

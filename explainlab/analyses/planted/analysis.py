@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from pydantic import Field
 
 from explainlab import declared
-from explainlab.analyses.base import AnalysisResult, Record
+from explainlab.analyses.base import AnalysisResult, Record, Report, Requirements
 from explainlab.analyses.data_analysis import DataAnalysis, DataSubject
 from explainlab.analyses.errors.analysis import MOST_ROWS, TOGETHER, accuracy_of, predicted, reading_work
 from explainlab.analyses.errors.result import Accuracy
@@ -47,8 +48,6 @@ class Planted(DataAnalysis[PlantedData]):
     label = "Planted truth"
     source = "Ours; planted words: thesis 004, section 3"
     definition = "|accuracy - (p + (1 - p) / C)| ≤ 0.02 and |accuracy without the words - 1 / C| ≤ 0.03"
-    labelled = True
-    DataBody = PlantedData
 
     def of_data(self, subject: DataSubject, parameters: Parameters) -> PlantedData:
         marked = [row for row in subject.rows if row.rationale]
@@ -80,27 +79,23 @@ class Planted(DataAnalysis[PlantedData]):
         failed = failures(body)
         return body.model_copy(update={"failed": failed, "known": not failed})
 
-    def marks(self, parameters: Parameters) -> Sequence[str]:
-        """See :meth:`Analysis.marks`."""
-        return ("rationale",)
+    def requirements(self, parameters: Parameters) -> Requirements:
+        return Requirements(gradients=1, labelled=True, extra_columns=["rationale"])
 
-    def evaluations(self, parameters: Parameters) -> int:
-        return 1
+    def report(self, result: Any) -> Report:
+        return Report(result, verdict(result.body), _lines)
 
-    def headline(self, result: AnalysisResult[PlantedData]) -> str:
-        """Whether the truth is known, and if not, what failed."""
-        return verdict(result.body)
 
-    def lines(self, result: AnalysisResult[PlantedData]) -> list[str]:
-        """Both accuracies with their intervals, and what may explain them."""
-        body = result.body
-        return [
-            f"accuracy              {_spelled(body.accuracy)}, at best {body.best_accuracy:.4f}",
-            f"with the words masked {_spelled(body.masked)}, by chance {body.chance:.4f}",
-            f"n = {body.n}, {body.planted} with a planted word",
-            *map(capital, body.failed),
-            *reasons(body),
-        ]
+def _lines(result: AnalysisResult[PlantedData]) -> list[str]:
+    """Both accuracies with their intervals, and what may explain them."""
+    body = result.body
+    return [
+        f"accuracy              {_spelled(body.accuracy)}, at best {body.best_accuracy:.4f}",
+        f"with the words masked {_spelled(body.masked)}, by chance {body.chance:.4f}",
+        f"n = {body.n}, {body.planted} with a planted word",
+        *map(capital, body.failed),
+        *reasons(body),
+    ]
 
 
 def checks_of(request: Request) -> CompleteRequest:
@@ -114,7 +109,7 @@ def checks_of(request: Request) -> CompleteRequest:
 def planted_truth(classifier: Classifier, request: CompleteRequest, context: RunContext) -> PlantedData | None:
     """The answer to :func:`checks_of`, remembered or computed; None where ``plant`` did not make the data set.
 
-    Raises as :meth:`Planted.answer`.
+    Raises as :meth:`Planted.run`.
     """
     if not is_planted(request.data or "", request.columns, context.reader):
         return None
@@ -122,8 +117,9 @@ def planted_truth(classifier: Classifier, request: CompleteRequest, context: Run
     key = analysis.key(asked, classifier.digest, context.reader)
     known = context.recall_results([key]).get(key)
     if known is not None:
-        return analysis.read(known).body
-    result = analysis.answer(classifier, asked, context)
+        body: PlantedData = analysis.read(known).body
+        return body
+    result = analysis.run(classifier, asked, context)
     context.keep_results({key: result.to_json()})
     return result.body
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
+from functools import partial
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import AfterValidator, BeforeValidator, Field
@@ -17,7 +18,7 @@ from explainlab.analyses.attributions import (
     supported,
     text_seed,
 )
-from explainlab.analyses.base import AnalysisResult, method_passes
+from explainlab.analyses.base import AnalysisResult, Report, Requirements, method_passes
 from explainlab.analyses.numbers import Measure, Number
 from explainlab.analyses.parameters import JoinedMethods, Outputs, Rows, Sample, listed
 from explainlab.analyses.precision.halves import Chosen, InFormat, read_in
@@ -46,7 +47,6 @@ from explainlab.attribution.subject import Subject
 from explainlab.data import Row
 from explainlab.errors import ModelError, RequestError
 from explainlab.models.context import PassCount
-from explainlab.reader import Reader
 from explainlab.request import Dtype
 
 USUAL = [
@@ -97,28 +97,14 @@ class Precision(TextAnalysis[PrecisionText, PrecisionData]):
     source = "Ours; bfloat16 and float16: IEEE 754-2019, Kalamkar et al. 2019"
     definition = "max |z(half) - z|, changed predictions, and of φ(half) and φ: Spearman's ρ, overlap of the top 5"
 
-    TextBody = PrecisionText
-    DataBody = PrecisionData
-    only_passes = False
-
-    def fingerprint(self, parameters: Parameters, reader: Reader) -> str:
-        """The versions of all methods, and the data that they read."""
-        return fingerprint_of(self.method_requests(parameters), reader)
-
-    def method_requests(self, parameters: Parameters) -> list[MethodSpec]:
-        """See :meth:`Analysis.method_requests`."""
-        return [parse_spec(name) for name in parameters.methods]
-
-    def passes(self, parameters: Parameters, text: TextSize, depth: int) -> PassCount:
-        """See :meth:`Analysis.passes`: every method in every number format, and with other draws where it draws."""
-        formats = len(parameters.dtypes)
-        methods = self.method_requests(parameters)
-        maps = [method_passes(own, text, depth) * (1 + formats + _draws(own)) for own in methods]
-        return sum(maps, PassCount(1 + formats))
-
-    def evaluations(self, parameters: Parameters) -> int:
-        """See :meth:`Analysis.evaluations`."""
-        return round(self.work(parameters, USUAL_TOKENS, USUAL_LAYERS))
+    def requirements(self, parameters: Parameters) -> Requirements:
+        methods = _methods(parameters)
+        return Requirements(
+            methods=methods,
+            gradients=round(_passes(parameters, TextSize(USUAL_TOKENS, USUAL_TOKENS), USUAL_LAYERS).work),
+            count_passes=partial(_passes, parameters),
+            digest_of=partial(fingerprint_of, methods),
+        )
 
     def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[PrecisionText]:
         """See :meth:`TextAnalysis.of_texts`."""
@@ -129,7 +115,7 @@ class Precision(TextAnalysis[PrecisionText, PrecisionData]):
                 f"{classifier.id} is asked for in {given}, with which nothing can be compared.",
                 "Ask for it in float32; say what to compare as dtypes.",
             )
-        methods, left_out = supported(self.method_requests(parameters), USUAL, classifier)
+        methods, left_out = supported(_methods(parameters), USUAL, classifier)
         chosen = [(own.method, own.parameters.model_dump(mode="json")) for own in methods]
         stages = 2 + len(parameters.dtypes)
         with batcher.span(0, 1, stages):
@@ -173,71 +159,86 @@ class Precision(TextAnalysis[PrecisionText, PrecisionData]):
             texts=texts,
         )
 
-    def kept(self, body: PrecisionText) -> PrecisionText:
-        """All but the maps."""
-        return body.model_copy(update={"maps": [], "features": []})
+    def report(self, result: Any) -> Report:
+        return Report(result, _headline(result), _lines, _numbers)
 
-    def numbers(self, result: AnalysisResult[PrecisionData]) -> list[Number]:
-        """By number format what it does to the model, and by method what is kept of the maps."""
-        body, found = result.body, []
-        labels = {own.method: own.label for own in body.methods}
-        for own in body.formats:
-            rows = [row for row in body.rows if row.dtype == own.dtype]
-            read = [(text, each) for text in body.texts for each in text.read if each.dtype == own.dtype]
-            known = [(text, each, each.logits) for text, each in read if each.logits is not None]
-            if known:
-                numbered = [text.row for text, _, _ in known]
-                moved = Measure(f"logits:{own.dtype}", f"Change of a logit in {own.dtype}", False, ".2g")
-                changes = [change for _, _, change in known]
-                found.append(Number(moved, rows[0].logits, len(known), values=changes, rows=numbered))
-                changed = Measure(f"changed:{own.dtype}", f"Predictions changed in {own.dtype}", False, ".1%")
-                others = [float(each.predicted != text.predicted) for text, each, _ in known]
-                found.append(Number(changed, interval(others), len(known), values=others, rows=numbered))
-            order = Measure(f"rank_correlation:{own.dtype}", f"ρ of {own.dtype} and float32", True)
-            top = Measure(f"top_5:{own.dtype}", f"Top 5 of float32 kept in {own.dtype}", True, ".0%")
-            for measure, values in (
-                (order, [(row, row.rank_correlation, row.n - row.undefined) for row in rows]),
-                (top, [(row, row.top_5, row.n - row.undefined - row.short) for row in rows]),
-            ):
-                found += [
-                    Number(measure, value, n, row.method, labels[row.method])
-                    for row, value, n in values
-                    if value.mean is not None
-                ]
-        return found
 
-    def headline(self, result: AnalysisResult[PrecisionText] | AnalysisResult[PrecisionData]) -> str:
-        """What each number format does to the maps, and what was left out."""
-        return " ".join([verdict(result.body), *(f"Left out: {reason}" for reason in result.body.left_out)])
+def _methods(parameters: Precision.Parameters) -> list[MethodSpec]:
+    """Return the methods with all their parameters."""
+    return [parse_spec(name) for name in parameters.methods]
 
-    def lines(self, result: AnalysisResult[PrecisionText] | AnalysisResult[PrecisionData]) -> list[str]:
-        """A line a number format and method; below them a line a control."""
-        rows = [
-            {
-                "dtype": row.dtype,
-                "method": row.method,
-                "logits": spelled(row.logits),
-                "predictions changed": row.predictions_changed,
-                "rank correlation": spelled(row.rank_correlation),
-                "top 5": spelled(row.top_5),
-                "n": row.n,
-                "undefined": row.undefined,
-                "short": row.short,
-                "broken": row.broken,
-            }
-            for row in result.body.rows
-        ]
-        controls = [
-            {
-                "float32 against": "other draws" if own.against == "seed" else "random maps",
-                "method": own.method,
-                "rank correlation": spelled(own.rank_correlation),
-                "top 5": spelled(own.top_5),
-                "n": own.n,
-            }
-            for own in result.body.controls
-        ]
-        return [table(rows), "", table(controls)]
+
+def _passes(parameters: Precision.Parameters, text: TextSize, depth: int) -> PassCount:
+    """Return the passes of every method in every number format, and with other draws where it draws."""
+    formats = len(parameters.dtypes)
+    methods = _methods(parameters)
+    maps = [method_passes(own, text, depth) * (1 + formats + _draws(own)) for own in methods]
+    return sum(maps, PassCount(1 + formats))
+
+
+def _headline(result: AnalysisResult[PrecisionText] | AnalysisResult[PrecisionData]) -> str:
+    """What each number format does to the maps, and what was left out."""
+    return " ".join([verdict(result.body), *(f"Left out: {reason}" for reason in result.body.left_out)])
+
+
+def _lines(result: AnalysisResult[PrecisionText] | AnalysisResult[PrecisionData]) -> list[str]:
+    """A line a number format and method; below them a line a control."""
+    rows = [
+        {
+            "dtype": row.dtype,
+            "method": row.method,
+            "logits": spelled(row.logits),
+            "predictions changed": row.predictions_changed,
+            "rank correlation": spelled(row.rank_correlation),
+            "top 5": spelled(row.top_5),
+            "n": row.n,
+            "undefined": row.undefined,
+            "short": row.short,
+            "broken": row.broken,
+        }
+        for row in result.body.rows
+    ]
+    controls = [
+        {
+            "float32 against": "other draws" if own.against == "seed" else "random maps",
+            "method": own.method,
+            "rank correlation": spelled(own.rank_correlation),
+            "top 5": spelled(own.top_5),
+            "n": own.n,
+        }
+        for own in result.body.controls
+    ]
+    return [table(rows), "", table(controls)]
+
+
+def _numbers(result: AnalysisResult[PrecisionData]) -> list[Number]:
+    """By number format what it does to the model, and by method what is kept of the maps."""
+    body, found = result.body, []
+    labels = {own.method: own.label for own in body.methods}
+    for own in body.formats:
+        rows = [row for row in body.rows if row.dtype == own.dtype]
+        read = [(text, each) for text in body.texts for each in text.read if each.dtype == own.dtype]
+        known = [(text, each, each.logits) for text, each in read if each.logits is not None]
+        if known:
+            numbered = [text.row for text, _, _ in known]
+            moved = Measure(f"logits:{own.dtype}", f"Change of a logit in {own.dtype}", False, ".2g")
+            changes = [change for _, _, change in known]
+            found.append(Number(moved, rows[0].logits, len(known), values=changes, rows=numbered))
+            changed = Measure(f"changed:{own.dtype}", f"Predictions changed in {own.dtype}", False, ".1%")
+            others = [float(each.predicted != text.predicted) for text, each, _ in known]
+            found.append(Number(changed, interval(others), len(known), values=others, rows=numbered))
+        order = Measure(f"rank_correlation:{own.dtype}", f"ρ of {own.dtype} and float32", True)
+        top = Measure(f"top_5:{own.dtype}", f"Top 5 of float32 kept in {own.dtype}", True, ".0%")
+        for measure, values in (
+            (order, [(row, row.rank_correlation, row.n - row.undefined) for row in rows]),
+            (top, [(row, row.top_5, row.n - row.undefined - row.short) for row in rows]),
+        ):
+            found += [
+                Number(measure, value, n, row.method, labels[row.method])
+                for row, value, n in values
+                if value.mean is not None
+            ]
+    return found
 
 
 def _draws(method: MethodSpec) -> bool:

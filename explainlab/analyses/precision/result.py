@@ -128,6 +128,8 @@ class PrecisionText(TextBody):
     ``left_out`` says what cannot run, and why.
     """
 
+    shown_alone = ("maps", "features")
+
     left_out: list[str]
     formats: list[FormatFacts]
     methods: list[MethodFacts]

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from itertools import chain
 from typing import Any
 
-from explainlab.analyses.base import AnalysisResult
+from explainlab.analyses.base import AnalysisResult, Pauses, Report
 from explainlab.analyses.numbers import Measure, Number
 from explainlab.analyses.roar.answer import Answer
 from explainlab.analyses.roar.asking import GridQuestion, require_folder, sample_of, setting_of
@@ -25,7 +24,7 @@ from explainlab.request import CompleteRequest
 from explainlab.result import Cost
 
 
-class Roar(GridQuestion):
+class Roar(GridQuestion[RoarData], Pauses):
     """Models trained again and again, each time with more of the words masked that a measure calls important.
 
     Every model has a place in a grid: seed, measure, ratio. A recursive one is masked by what the measure says of the
@@ -35,12 +34,11 @@ class Roar(GridQuestion):
 
     id = "roar"
     label = "ROAR"
-    pauses = True
     source = "Madsen et al. 2022 (Recursive ROAR), section 3 and Eq. 3; Hooker et al. 2019 (ROAR)"
     definition = "Σᵢ ½ Δrᵢ (Dᵢ + Dᵢ₊₁) / Σᵢ ½ Δrᵢ (Lᵢ + Lᵢ₊₁), D = p(random) - p, L = p(random) - p(all masked)"
 
-    def answer_alone(self, request: CompleteRequest, context: RunContext, device: str) -> AnalysisResult[RoarData]:
-        """See :meth:`ModelFree.answer_alone`."""
+    def train(self, request: CompleteRequest, context: RunContext, device: str) -> AnalysisResult[RoarData]:
+        """See :meth:`TrainsModels.train`."""
         key = self.key(request, self.model_digest(request.model), context.reader)
         return self.of_setting(request, key, setting_of(request, self.parameters(request), context, device))
 
@@ -100,8 +98,8 @@ class Roar(GridQuestion):
                 "Put it back to go on with the models that are trained, or ask again with the new one.",
             )
 
-    def so_far(self, request: CompleteRequest, context: RunContext) -> AnalysisResult[RoarData] | None:
-        """See :meth:`Analysis.so_far`: the models that have ended, with neither texts nor costs."""
+    def partial_result(self, request: CompleteRequest, context: RunContext) -> AnalysisResult[RoarData] | None:
+        """Return the models that have ended, with neither texts nor costs."""
         digest = self.known_digest(request.model)
         if digest is None:
             return None
@@ -111,29 +109,26 @@ class Roar(GridQuestion):
             return None
         return AnalysisResult(request=request, body=body, cost=Cost(0, 0, 0.0), warnings=(), versions={})
 
-    def read(self, record: Mapping[str, Any]) -> AnalysisResult[RoarData]:
-        """See :meth:`Analysis.read`."""
-        return self._read(record, RoarData)
+    def report(self, result: Any) -> Report:
+        return Report(result, verdict(result.body), _lines, _numbers)
 
-    def numbers(self, result: AnalysisResult[RoarData]) -> list[Number]:
-        """The faithfulness of each measure over the whole area, and the performance on whole texts."""
-        body, labels = result.body, {own.name: own.label for own in result.body.measures}
-        texts = next(own.texts for own in body.lengths if own.split == "test")
-        found = []
-        last = max((own.upto for own in body.faithfulness), default=0)
-        for own in body.faithfulness:
-            if own.upto == last:
-                kind = "recursive" if own.recursive else "plain"
-                faithful = Measure(f"faithfulness_{kind}", f"Faithfulness by {kind_name(own.recursive)}", True)
-                found.append(Number(faithful, as_estimate(own), texts, own.measure, labels[own.measure]))
-        whole = Measure("performance", f"{capital(METRICS[body.metric])} of whole texts", higher_is_better=True)
-        return [*found, Number(whole, as_estimate(body.performance), texts)]
 
-    def headline(self, result: AnalysisResult[RoarData]) -> str:
-        """What each measure's masks did to the model, beside random ones."""
-        return verdict(result.body)
+def _lines(result: AnalysisResult[RoarData]) -> list[str]:
+    """Tables of performance, faithfulness, sparsity, leaks and costs, and the paper's numbers where it has some."""
+    rows = [row._asdict() for row in beside_paper(result)]
+    return [*lines(result.body), *(["", "Beside the paper:", *table(rows).splitlines()] if rows else [])]
 
-    def lines(self, result: AnalysisResult[RoarData]) -> list[str]:
-        """Tables of performance, faithfulness, sparsity, leaks and costs, and the paper's numbers where it has some."""
-        rows = [row._asdict() for row in beside_paper(result)]
-        return [*lines(result.body), *(["", "Beside the paper:", *table(rows).splitlines()] if rows else [])]
+
+def _numbers(result: AnalysisResult[RoarData]) -> list[Number]:
+    """The faithfulness of each measure over the whole area, and the performance on whole texts."""
+    body, labels = result.body, {own.name: own.label for own in result.body.measures}
+    texts = next(own.texts for own in body.lengths if own.split == "test")
+    found = []
+    last = max((own.upto for own in body.faithfulness), default=0)
+    for own in body.faithfulness:
+        if own.upto == last:
+            kind = "recursive" if own.recursive else "plain"
+            faithful = Measure(f"faithfulness_{kind}", f"Faithfulness by {kind_name(own.recursive)}", True)
+            found.append(Number(faithful, as_estimate(own), texts, own.measure, labels[own.measure]))
+    whole = Measure("performance", f"{capital(METRICS[body.metric])} of whole texts", higher_is_better=True)
+    return [*found, Number(whole, as_estimate(body.performance), texts)]

@@ -2,64 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Any
+from typing import TypeVar
 
-from explainlab.analyses.base import Sampled
+from explainlab.analyses.base import Record, Requirements, Sampled, TrainsModels
 from explainlab.analyses.roar.data import files_of, grid_data
 from explainlab.analyses.roar.grid import Grid
 from explainlab.analyses.roar.measures.importance import Measure
 from explainlab.analyses.roar.nodes import Setting
 from explainlab.analyses.roar.parameters import RoarParameters
-from explainlab.analyses.training.making import Making
-from explainlab.analyses.wording import counted
+from explainlab.attribution.baselines import data_digest
 from explainlab.attribution.methods.paths import IntegratedGradients
-from explainlab.attribution.registry import MethodSpec, get_method, member_versions
+from explainlab.attribution.registry import get_method, member_versions
 from explainlab.errors import DataError, RequestError
 from explainlab.models.context import RunContext
 from explainlab.reader import Reader
 from explainlab.request import CompleteRequest, digest
 
+D = TypeVar("D", bound=Record)
 
-class GridQuestion(Making):
+
+class GridQuestion(TrainsModels[D]):
     """A question about models that are trained again and again, with more and more words masked."""
 
     Parameters = RoarParameters
-    labelled = True
 
-    def fingerprint(self, parameters: RoarParameters, reader: Reader) -> str:
-        """The test and validation data, and the versions of all measures."""
-        measures = [
-            [own.method, get_method(own.method).version, *member_versions(own, reader)]
-            for own in self.method_requests(parameters)
-        ]
-        try:
-            return digest([files_of(parameters, reader), measures, super().fingerprint(parameters, reader)])
-        except DataError:  # the run then fails with the reason
-            return ""
+    def requirements(self, parameters: RoarParameters) -> Requirements:
+        return Requirements(
+            methods=parameters.requests,
+            labelled=True,
+            gradients=1,  # what the measures take of a text is bounded, not the training
+            digest_of=partial(_fingerprint, parameters),
+        )
 
-    def method_requests(self, parameters: RoarParameters) -> list[MethodSpec]:
-        """See :meth:`Analysis.method_requests`."""
-        return parameters.requests
 
-    def parameters_on(self, parameters: Mapping[str, Any], place: int, several: int) -> dict[str, Any]:
-        """See :meth:`Analysis.parameters_on`: each data set may have test and validation data of its own."""
-        own = dict(parameters)
-        for name in ("test", "validation"):
-            given = own.get(name)
-            each = given.split(",") if isinstance(given, str) and several > 1 else given
-            if isinstance(each, list | tuple):
-                if len(each) not in (1, several):
-                    problem = f"{name} names {counted(len(each), 'data set')} for {several}."
-                    raise RequestError(problem, "Name one for all, or one for each in the same order.")
-                own[name] = each[place if len(each) == several else 0]
-        return own
-
-    def evaluations(self, parameters: RoarParameters) -> int:
-        """See :meth:`Analysis.evaluations`; what the measures take of a text is bounded, not the training."""
-        return 1
+def _fingerprint(parameters: RoarParameters, reader: Reader) -> str:
+    """Digest the test and validation data, and the versions of all measures."""
+    measures = [
+        [own.method, get_method(own.method).version, *member_versions(own, reader)] for own in parameters.requests
+    ]
+    try:
+        read = data_digest(parameters.model_dump(mode="json"), reader)
+        return digest([files_of(parameters, reader), measures, read])
+    except DataError:  # the run then fails with the reason
+        return ""
 
 
 def setting_of(request: CompleteRequest, parameters: RoarParameters, context: RunContext, device: str) -> Setting:

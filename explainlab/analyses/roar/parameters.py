@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from explainlab import declared
-from explainlab.analyses.parameters import RANDOM, Counts, JoinedMethods, split
+from explainlab.analyses.parameters import EACH, RANDOM, Counts, JoinedMethods, split
 from explainlab.analyses.training.analysis import training_settings
 from explainlab.attribution.methods.paths import IntegratedGradients
 from explainlab.attribution.registry import MethodSpec, get_method, parse_spec
@@ -76,7 +76,7 @@ def measure_requests(names: list[str]) -> list[MethodSpec]:
 class RoarParameters(declared.Parameters):
     """What is masked and trained, and how it is judged."""
 
-    test: str = Field(
+    test: Annotated[str, EACH] = Field(
         min_length=1,
         description="Data set on which performance is measured, or a share of the rows; of several data sets one for "
         "each, by commas.",
@@ -98,7 +98,7 @@ class RoarParameters(declared.Parameters):
     metric: Literal["macro_f1", "micro_f1", "accuracy"] = Field(
         "macro_f1", description="What performance is; it also decides the best epoch on validation data."
     )
-    validation: str = Field(
+    validation: Annotated[str, EACH] = Field(
         "0.15", description="Data set to measure each epoch on, or a share of the rows; the best epoch is kept."
     )
     shortest: int = Field(1, ge=1, le=1_000, description="Texts with fewer words are left out.")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from pydantic import Field
 
-from explainlab.analyses.base import AnalysisResult
+from explainlab.analyses.base import AnalysisResult, Report
 from explainlab.analyses.roar.asking import GridQuestion, sample_of, setting_of
 from explainlab.analyses.roar.grid import Grid
 from explainlab.analyses.roar.parameters import WHOLE, RoarParameters
@@ -26,7 +26,7 @@ class Parameters(RoarParameters):
     within: float = Field(0.0, ge=0, description="Seconds that the study may take; 0: any time.")
 
 
-class RoarEstimation(GridQuestion):
+class RoarEstimation(GridQuestion[RoarEstimate]):
     """Times one epoch, and each measure for 64 texts; what it has timed before it remembers.
 
     The time is that of a study of which nothing is known: models that are there already take none.
@@ -38,8 +38,8 @@ class RoarEstimation(GridQuestion):
     source = "Ours"
     definition = "models · (start + epochs · epoch + test) + Σ over measures of models asked · texts · seconds a text"
 
-    def answer_alone(self, request: CompleteRequest, context: RunContext, device: str) -> AnalysisResult[RoarEstimate]:
-        """See :meth:`ModelFree.answer_alone`."""
+    def train(self, request: CompleteRequest, context: RunContext, device: str) -> AnalysisResult[RoarEstimate]:
+        """See :meth:`TrainsModels.train`."""
         parameters = self.parameters(request)
         setting = setting_of(request, parameters, context, device)
         context.expect(0.0, exact=False)
@@ -68,35 +68,36 @@ class RoarEstimation(GridQuestion):
             versions=self.versions_on(device, request.model),
         )
 
-    def read(self, record: Mapping[str, Any]) -> AnalysisResult[RoarEstimate]:
-        """See :meth:`Analysis.read`."""
-        return self._read(record, RoarEstimate)
+    def report(self, result: Any) -> Report:
+        return Report(result, _headline(result), _lines)
 
-    def headline(self, result: AnalysisResult[RoarEstimate]) -> str:
-        """How many models, how long, which measure takes most of it, and what would fit."""
-        body = result.body
-        whole = body.training + body.importance
-        told = [
-            f"Training {counted(body.models, 'model')} takes about {duration(body.training)}, asking the measures "
-            f"{duration(body.importance)}: {duration(whole)} in all, and {body.disk_mb:,.0f} MB on the disk."
-        ]
-        dearest = max(body.measures, key=lambda own: own.seconds)
-        if dearest.share >= 1 / 4:
-            told.append(f"{dearest.label} is {whole_percent(dearest.share)} of it.")
-        if body.within and whole > body.within:
-            fits = [f"{own.changed} ({duration(own.seconds)})" for own in body.smaller[:3]]
-            limit = duration(body.within)
-            told.append(f"To end within {limit}: {'; '.join(fits)}." if fits else f"Nothing tried fits into {limit}.")
-        return " ".join(told)
 
-    def lines(self, result: AnalysisResult[RoarEstimate]) -> list[str]:
-        """The time of each measure, and of smaller grids."""
-        body = result.body
-        return [
-            f"one epoch {body.epoch:.2f} s, at most {counted(body.epochs, 'epoch')} a model",
-            *(f"{own.label}: {own.seconds:.1f} s ({whole_percent(own.share)})" for own in body.measures),
-            *(f"{own.changed}: {own.seconds:.1f} s" for own in body.smaller),
-        ]
+def _headline(result: AnalysisResult[RoarEstimate]) -> str:
+    """How many models, how long, which measure takes most of it, and what would fit."""
+    body = result.body
+    whole = body.training + body.importance
+    told = [
+        f"Training {counted(body.models, 'model')} takes about {duration(body.training)}, asking the measures "
+        f"{duration(body.importance)}: {duration(whole)} in all, and {body.disk_mb:,.0f} MB on the disk."
+    ]
+    dearest = max(body.measures, key=lambda own: own.seconds)
+    if dearest.share >= 1 / 4:
+        told.append(f"{dearest.label} is {whole_percent(dearest.share)} of it.")
+    if body.within and whole > body.within:
+        fits = [f"{own.changed} ({duration(own.seconds)})" for own in body.smaller[:3]]
+        limit = duration(body.within)
+        told.append(f"To end within {limit}: {'; '.join(fits)}." if fits else f"Nothing tried fits into {limit}.")
+    return " ".join(told)
+
+
+def _lines(result: AnalysisResult[RoarEstimate]) -> list[str]:
+    """The time of each measure, and of smaller grids."""
+    body = result.body
+    return [
+        f"one epoch {body.epoch:.2f} s, at most {counted(body.epochs, 'epoch')} a model",
+        *(f"{own.label}: {own.seconds:.1f} s ({whole_percent(own.share)})" for own in body.measures),
+        *(f"{own.changed}: {own.seconds:.1f} s" for own in body.smaller),
+    ]
 
 
 def _smaller(parameters: Parameters, timed: Timing, epochs: int) -> list[Smaller]:

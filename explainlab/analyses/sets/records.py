@@ -64,7 +64,7 @@ class SetCell:
     @property
     def numbers(self) -> Sequence[Number]:
         """The headline numbers that its analysis declares; none without a result."""
-        return get_analysis(self.result.request.question).numbers(self.result) if self.result else ()
+        return get_analysis(self.result.request.question).report(self.result).numbers if self.result else ()
 
 
 @dataclass(frozen=True)

@@ -54,7 +54,7 @@ def inside(label: str) -> str:
 def _answer(cell: SetCell) -> str:
     if cell.result is None:
         return cell.reason or "waiting"
-    return get_analysis(cell.result.request.question).headline(cell.result)
+    return get_analysis(cell.result.request.question).report(cell.result).headline
 
 
 def _range(studies: StudySet, facts: Measure, means: Sequence[Mean]) -> str:

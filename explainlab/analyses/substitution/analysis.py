@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
+from functools import partial
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import AfterValidator, Field
@@ -13,7 +14,7 @@ from explainlab.analyses.attack.before_after import changes, original_of
 from explainlab.analyses.attack.search import Objective, Point
 from explainlab.analyses.attack.summaries import MEASURES as ATTACKED
 from explainlab.analyses.attack.summaries import Objectives, data_fields, lines_of, means, numbers_of, objectives
-from explainlab.analyses.base import AnalysisResult, method_passes
+from explainlab.analyses.base import AnalysisResult, Report, Requirements, method_passes
 from explainlab.analyses.numbers import Number
 from explainlab.analyses.parameters import Rows, Sample, method_spec
 from explainlab.analyses.records import text_fields
@@ -31,7 +32,7 @@ from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.attribution.baselines import data_digest
 from explainlab.attribution.method import TextSize
 from explainlab.attribution.passes import read_originals
-from explainlab.attribution.registry import MethodSpec, get_method, member_versions, parse_spec
+from explainlab.attribution.registry import get_method, member_versions, parse_spec
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
 from explainlab.metrics.edits import Neighbours, lettered
@@ -50,9 +51,6 @@ class Substitution(TextAnalysis[SubstitutionText, SubstitutionData]):
     Greedy: each round replaces the word that lowers the share most, of those that keep the predicted class and,
     ``constrained``, nearly its probability.
     """
-
-    TextBody = SubstitutionText
-    DataBody = SubstitutionData
 
     class Parameters(declared.Parameters):
         method: Annotated[str, AfterValidator(method_spec)] = Field(
@@ -73,38 +71,19 @@ class Substitution(TextAnalysis[SubstitutionText, SubstitutionData]):
     source = "The attacks of thesis 004, sections 2.3 and 3.5, with words in place of embeddings"
     definition = "min over texts with near words of Σ_T |aᵢ| / Σ|a|, T the top k% of the map of the text itself"
 
-    def fingerprint(self, parameters: Parameters, reader: Reader) -> str:
-        """The versions of the methods, and the data that they read."""
-        (own,) = self.method_requests(parameters)
-        versions = [f"{name} {get_method(name).version}" for name in (own.method, "input_x_gradient")]
-        read = data_digest(own.parameters.model_dump(mode="json"), reader)
-        return digest([versions, member_versions(own, reader), read])
-
-    def method_requests(self, parameters: Parameters) -> list[MethodSpec]:
-        """See :meth:`Analysis.method_requests`."""
-        return [parse_spec(parameters.method)]
-
-    def evaluations(self, parameters: Parameters) -> int:
-        """See :meth:`Analysis.evaluations`."""
-        return len(objectives(parameters.objective)) * MOST_EXPLAINED * _EVALUATIONS
-
-    def passes(self, parameters: Parameters, text: TextSize, depth: int) -> PassCount:
-        """See :meth:`Analysis.passes`."""
-        (method,) = self.method_requests(parameters)
-        a_map, near = method_passes(method, text, depth), parameters.neighbours * text.tokens
-        screened = near if near > MOST_EXPLAINED else 0
-        a_round = PassCount(near) + PassCount.gradients(screened) + a_map * min(near, MOST_EXPLAINED)
-        rounds = len(objectives(parameters.objective)) * max(1, parameters.budget * text.tokens // 100)
-        return a_map + a_round * rounds
-
-    def adaptive(self, parameters: Parameters) -> bool:
-        """A run ends where no word helps; most words have fewer near ones that are feasible."""
-        return True
+    def requirements(self, parameters: Parameters) -> Requirements:
+        return Requirements(
+            methods=[parse_spec(parameters.method)],
+            gradients=len(objectives(parameters.objective)) * MOST_EXPLAINED * _EVALUATIONS,
+            count_passes=partial(_passes, parameters),
+            ends_early=True,  # where no word helps; most words have fewer near ones that are feasible
+            digest_of=partial(_fingerprint, parameters),
+        )
 
     def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[SubstitutionText]:
         """See :meth:`TextAnalysis.of_texts`."""
         classifier, batcher = subjects[0].classifier, subjects[0].batcher
-        (method,) = self.method_requests(parameters)
+        method = parse_spec(parameters.method)
         get_method(method.method).require(classifier, method.parameters)
         read_originals(subjects)
         search = Search(batcher, method, Neighbours(classifier, parameters.neighbours), parameters.tolerance)
@@ -142,21 +121,45 @@ class Substitution(TextAnalysis[SubstitutionText, SubstitutionData]):
         own = data_fields(rows, bodies)
         return SubstitutionData(rows=_means(own["texts"], parameters), **own)
 
-    def numbers(self, result: AnalysisResult[SubstitutionData]) -> list[Number]:
-        """The changes of the map, the probability and the text, for every objective."""
-        return numbers_of(result.body, MEASURES, lambda row: row.objective, lambda row: row.objective)
+    def report(self, result: Any) -> Report:
+        return Report(result, _headline(result), _lines, _numbers)
 
-    def headline(self, result: AnalysisResult[SubstitutionText] | AnalysisResult[SubstitutionData]) -> str:
-        """What near words did to the map, and to the probability."""
-        body = result.body
-        return data_verdict(body) if isinstance(body, SubstitutionData) else text_verdict(body)
 
-    def lines(self, result: AnalysisResult[SubstitutionText] | AnalysisResult[SubstitutionData]) -> list[str]:
-        """A line an objective: the measures with their intervals; of one text also the texts that it ended with."""
-        body = result.body
-        ends = [f"{text.objective}: {text.text}" for text in body.texts] if isinstance(body, SubstitutionText) else []
-        head = f"{body.label}, at most {body.rows[0].epsilon} of the words"
-        return [head, *lines_of(body, MEASURES, {"objective": "objective"}), *ends]
+def _fingerprint(parameters: Substitution.Parameters, reader: Reader) -> str:
+    """The versions of the methods, and the data that they read."""
+    own = parse_spec(parameters.method)
+    versions = [f"{name} {get_method(name).version}" for name in (own.method, "input_x_gradient")]
+    read = data_digest(own.parameters.model_dump(mode="json"), reader)
+    return digest([versions, member_versions(own, reader), read])
+
+
+def _passes(parameters: Substitution.Parameters, text: TextSize, depth: int) -> PassCount:
+    """Return the passes of the first map and of all rounds."""
+    method = parse_spec(parameters.method)
+    a_map, near = method_passes(method, text, depth), parameters.neighbours * text.tokens
+    screened = near if near > MOST_EXPLAINED else 0
+    a_round = PassCount(near) + PassCount.gradients(screened) + a_map * min(near, MOST_EXPLAINED)
+    rounds = len(objectives(parameters.objective)) * max(1, parameters.budget * text.tokens // 100)
+    return a_map + a_round * rounds
+
+
+def _headline(result: AnalysisResult[SubstitutionText] | AnalysisResult[SubstitutionData]) -> str:
+    """What near words did to the map, and to the probability."""
+    body = result.body
+    return data_verdict(body) if isinstance(body, SubstitutionData) else text_verdict(body)
+
+
+def _lines(result: AnalysisResult[SubstitutionText] | AnalysisResult[SubstitutionData]) -> list[str]:
+    """A line an objective: the measures with their intervals; of one text also the texts that it ended with."""
+    body = result.body
+    ends = [f"{text.objective}: {text.text}" for text in body.texts] if isinstance(body, SubstitutionText) else []
+    head = f"{body.label}, at most {body.rows[0].epsilon} of the words"
+    return [head, *lines_of(body, MEASURES, {"objective": "objective"}), *ends]
+
+
+def _numbers(result: AnalysisResult[SubstitutionData]) -> list[Number]:
+    """The changes of the map, the probability and the text, for every objective."""
+    return numbers_of(result.body, MEASURES, lambda row: row.objective, lambda row: row.objective)
 
 
 def _run(

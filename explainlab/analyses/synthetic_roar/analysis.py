@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib.metadata import version
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import Field
 
 from explainlab import declared
-from explainlab.analyses.base import NO_MODEL, AnalysisResult, ModelFree
+from explainlab.analyses.base import NO_MODEL, AnalysisResult, Report, Requirements, SelfContained
 from explainlab.analyses.data_analysis import Clock
 from explainlab.analyses.errors.analysis import accuracy_of
 from explainlab.analyses.summary import table
@@ -27,7 +27,7 @@ _ROWS_OF_A_GRADIENT = 40
 """All models of a draw take about as long for so many of its rows as a small model for the gradient of a text."""
 
 
-class SyntheticRoar(ModelFree):
+class SyntheticRoar(SelfContained[SyntheticRoarData]):
     """Whether the orders of ROAR and of Recursive ROAR are right, on data sets drawn so that the right one is known.
 
     Of 16 features the first four tell the class, each in its own right: one hides little while a stronger one is left.
@@ -49,16 +49,12 @@ class SyntheticRoar(ModelFree):
     label = "ROAR on a synthetic problem"
     source = "Madsen et al. 2022 (Recursive ROAR), section 3.3 and Eq. 1; Hooker et al. 2019 (ROAR)"
     definition = "x = a z / 10 + d η + ε / 10, y = [z > 0]; a is 0 but in the first 4 of 16 features"
-    self_contained = True
 
-    def evaluations(self, parameters: Parameters) -> int:
-        """About what it takes, in gradients of a text."""
-        return max(1, parameters.draws * parameters.rows // _ROWS_OF_A_GRADIENT)
+    def requirements(self, parameters: Parameters) -> Requirements:
+        return Requirements(gradients=max(1, parameters.draws * parameters.rows // _ROWS_OF_A_GRADIENT))
 
-    def answer_alone(
-        self, request: CompleteRequest, context: RunContext, device: str
-    ) -> AnalysisResult[SyntheticRoarData]:
-        """See :meth:`ModelFree.answer_alone`; it runs on the processor, whatever the ``device``."""
+    def train(self, request: CompleteRequest, context: RunContext, device: str) -> AnalysisResult[SyntheticRoarData]:
+        """See :meth:`TrainsModels.train`; it runs on the processor, whatever the ``device``."""
         clock = Clock(context)
         draws = _drawn(request.seed, self.parameters(request), clock)
         own = {"study": str(self.version), "model": NO_MODEL, "scikit-learn": version("scikit-learn")}
@@ -69,24 +65,20 @@ class SyntheticRoar(ModelFree):
             versions={**versions(), **own},
         )
 
-    def read(self, record: Mapping[str, Any]) -> AnalysisResult[SyntheticRoarData]:
-        """See :meth:`Analysis.read`."""
-        return self._read(record, SyntheticRoarData)
+    def report(self, result: Any) -> Report:
+        return Report(result, verdict(result.body), _lines)
 
-    def headline(self, result: AnalysisResult[SyntheticRoarData]) -> str:
-        """How often each of the two finds the informative features."""
-        return verdict(result.body)
 
-    def lines(self, result: AnalysisResult[SyntheticRoarData]) -> list[str]:
-        """A line an order, and the seeds with which only one of the two finds the informative features."""
-        rows = [
-            {"order": LABELS[share.order], "found": f"{share.found} of {share.draws}", "share": str(share),
-             "area": f"{share.area:.4f}"}
-            for share in result.body.shares
-        ]  # fmt: skip
-        apart = [str(own.seed) for own in result.body.draws if own.found["roar"] != own.found["recursive_roar"]]
-        only = f"Seeds with which only one of the two finds them: {', '.join(apart) or 'none'}."
-        return [*table(rows).splitlines(), only]
+def _lines(result: AnalysisResult[SyntheticRoarData]) -> list[str]:
+    """A line an order, and the seeds with which only one of the two finds the informative features."""
+    rows = [
+        {"order": LABELS[share.order], "found": f"{share.found} of {share.draws}", "share": str(share),
+         "area": f"{share.area:.4f}"}
+        for share in result.body.shares
+    ]  # fmt: skip
+    apart = [str(own.seed) for own in result.body.draws if own.found["roar"] != own.found["recursive_roar"]]
+    only = f"Seeds with which only one of the two finds them: {', '.join(apart) or 'none'}."
+    return [*table(rows).splitlines(), only]
 
 
 def _drawn(first: int, parameters: SyntheticRoar.Parameters, context: RunContext) -> list[Draw]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from explainlab.analyses.base import AnalysisResult
+from explainlab.analyses.base import AnalysisResult, Report, Requirements
 from explainlab.analyses.data_analysis import Clock
 from explainlab.analyses.numbers import Measure, Number
 from explainlab.analyses.parameters import RANDOM
@@ -39,7 +39,7 @@ _KNOWS_MASKS = (
 )
 
 
-class ThreeAnswers(GridQuestion):
+class ThreeAnswers(GridQuestion[ThreeAnswersData]):
     """The order of measures by three answers to whether they find what a model needs, with Kendall's tau of each pair.
 
     Of each seed there are two models: the grid's model of whole texts (plain), and one of the same recipe that learned
@@ -62,16 +62,18 @@ class ThreeAnswers(GridQuestion):
         "the test texts, the same for both models, and of the seeds, the same for all answers; not of measures"
     )
 
-    def fingerprint(self, parameters: RoarParameters, reader: Reader) -> str:
-        """As that of the grid, with the versions of the grid's study and of the metric."""
+    def requirements(self, parameters: RoarParameters) -> Requirements:
+        """Return the needs of the grid, with the versions of its study and of the metric."""
         assert isinstance(parameters, ThreeAnswersParameters)
-        metric = get_metric(parse_metric(parameters.erasure).metric)
-        return digest([Roar.version, metric.version, super().fingerprint(parameters, reader)])
+        grid, metric = super().requirements(parameters), get_metric(parse_metric(parameters.erasure).metric)
 
-    def answer_alone(
-        self, request: CompleteRequest, context: RunContext, device: str
-    ) -> AnalysisResult[ThreeAnswersData]:
-        """See :meth:`ModelFree.answer_alone`."""
+        def fingerprint(reader: Reader) -> str:
+            return digest([Roar.version, metric.version, grid.fingerprint(parameters, reader)])
+
+        return replace(grid, metrics=[metric.id], digest_of=fingerprint)
+
+    def train(self, request: CompleteRequest, context: RunContext, device: str) -> AnalysisResult[ThreeAnswersData]:
+        """See :meth:`TrainsModels.train`."""
         parameters, clock = self.parameters(request), Clock(context)
         erasure = parse_metric(parameters.erasure)
         setting = setting_of(request, parameters, clock, device)
@@ -88,23 +90,20 @@ class ThreeAnswers(GridQuestion):
             versions=self.versions_on(device, request.model),
         )
 
-    def read(self, record: Mapping[str, Any]) -> AnalysisResult[ThreeAnswersData]:
-        """See :meth:`Analysis.read`."""
-        return self._read(record, ThreeAnswersData)
+    def report(self, result: Any) -> Report:
+        return Report(result, verdict(result.body), _lines, _numbers)
 
-    def numbers(self, result: AnalysisResult[ThreeAnswersData]) -> list[Number]:
-        """Kendall's tau of each pair of answers."""
-        measure = Measure("tau", "Kendall's tau of two answers", higher_is_better=True, spec=".2f")
-        body = result.body
-        return [Number(measure, tau, body.n, f"{tau.first}-{tau.second}", pair_name(tau)) for tau in body.taus]
 
-    def headline(self, result: AnalysisResult[ThreeAnswersData]) -> str:
-        """Whether the three rank the measures alike, with tau of each pair."""
-        return verdict(result.body)
+def _lines(result: AnalysisResult[ThreeAnswersData]) -> list[str]:
+    """Every measure by every answer, tau of each pair, and how well the two models read."""
+    return lines(result.body)
 
-    def lines(self, result: AnalysisResult[ThreeAnswersData]) -> list[str]:
-        """Every measure by every answer, tau of each pair, and how well the two models read."""
-        return lines(result.body)
+
+def _numbers(result: AnalysisResult[ThreeAnswersData]) -> list[Number]:
+    """Kendall's tau of each pair of answers."""
+    measure = Measure("tau", "Kendall's tau of two answers", higher_is_better=True, spec=".2f")
+    body = result.body
+    return [Number(measure, tau, body.n, f"{tau.first}-{tau.second}", pair_name(tau)) for tau in body.taus]
 
 
 def about_grid(grid: Request) -> CompleteRequest:
@@ -142,7 +141,8 @@ def _grid(request: CompleteRequest, setting: Setting, later: float) -> RoarData:
     known = context.recall_results([key]).get(key)
     if known is not None:
         context.expect(later, exact=False)
-        return roar.read(known).body
+        body: RoarData = roar.read(known).body
+        return body
     result = roar.of_setting(asked, key, replace(setting, context=_Before(context, later)))
     context.keep_results({key: result.to_json()})
     return result.body

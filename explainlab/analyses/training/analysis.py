@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable, Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from socket import gethostname
 from typing import Annotated, Any, Literal
@@ -13,10 +13,9 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 
 from explainlab import declared
-from explainlab.analyses.base import AnalysisResult, Foreseen, Sampled
+from explainlab.analyses.base import AnalysisResult, Report, Requirements, Sampled, TrainingCost, TrainsModels
 from explainlab.analyses.errors.analysis import accuracy_of
 from explainlab.analyses.training.alone import LOCK, alone
-from explainlab.analyses.training.making import Making
 from explainlab.analyses.training.result import Made, MadeModel, TrainedEpoch, TrainingData
 from explainlab.analyses.training.verdict import masked_words, overview, sentence, validated
 from explainlab.analyses.wording import left_out
@@ -67,7 +66,7 @@ def training_settings(value: object) -> object:
     return {name: whole[name] for name in value}
 
 
-class Training(Making):
+class Training(TrainsModels[TrainingData]):
     """A classifier made from a labelled file, from random weights or from a base model.
 
     The model of the request is the base: ``bert``, ``gpt2``, ``t5_encoder``, ``bilstm_attention`` or the id of a model.
@@ -98,30 +97,13 @@ class Training(Making):
     definition = "the weights of the epoch with the best accuracy on validation data"
     version = 4
 
-    def fingerprint(self, parameters: Parameters, reader: Reader) -> str:
-        """The data sets that it validates and tests on."""
-        try:
-            named = [name for name in (parameters.validation_data, parameters.test_data) if name]
-            return digest([rows_digest(name, reader) for name in named])
-        except DataError:  # the run then fails with the reason
-            return ""
+    def requirements(self, parameters: Parameters) -> Requirements:
+        return Requirements(
+            gradients=1, estimate=partial(_estimate, parameters), digest_of=partial(_fingerprint, parameters)
+        )
 
-    def evaluations(self, parameters: Parameters) -> int:
-        """See :meth:`Analysis.evaluations`."""
-        return 1
-
-    def foreseen(self, request: CompleteRequest, reader: Reader) -> Foreseen | None:
-        """See :meth:`ModelFree.foreseen`: all epochs; raises as training does for settings and a file."""
-        if request.data is None:
-            return None
-        parameters: Training.Parameters = self.parameters(request)
-        settings = _settings(request, parameters)
-        examples = read_examples(request.data, columns=request.columns, classes=request.classes, reader=reader)
-        passes = PassCount.gradients(len(examples) * settings.epochs * parameters.seeds)
-        return Foreseen(passes, len(examples), _work(examples, settings) * parameters.seeds)
-
-    def answer_alone(self, request: CompleteRequest, context: RunContext, device: str) -> AnalysisResult[TrainingData]:
-        """See :meth:`ModelFree.answer_alone`."""
+    def train(self, request: CompleteRequest, context: RunContext, device: str) -> AnalysisResult[TrainingData]:
+        """See :meth:`TrainsModels.train`."""
         if request.data is None:
             raise RequestError("A model is made from a data set, not from a single text.", "Choose a data set.")
         if context.reader.made is None:
@@ -138,19 +120,39 @@ class Training(Making):
             versions=self.versions_on(device, request.model),
         )
 
-    def read(self, record: Mapping[str, Any]) -> AnalysisResult[TrainingData]:
-        """See :meth:`Analysis.read`."""
-        return self._read(record, TrainingData)
+    def report(self, result: Any) -> Report:
+        return Report(result, _headline(result), _lines)
 
-    def headline(self, result: AnalysisResult[TrainingData]) -> str:
-        """How well the model reads; of several their mean, then each."""
-        models = result.body.models
-        each = [f"{sentence(made, made.model.id)} {masked_words(made.model)}".strip() for made in models]
-        return " ".join(each if len(models) == 1 else [overview(models), *each])
 
-    def lines(self, result: AnalysisResult[TrainingData]) -> list[str]:
-        """Of each model its facts, then a line an epoch."""
-        return [line for made in result.body.models for line in _lines(made.model)]
+def _fingerprint(parameters: Training.Parameters, reader: Reader) -> str:
+    """The data sets that it validates and tests on."""
+    try:
+        named = [name for name in (parameters.validation_data, parameters.test_data) if name]
+        return digest([rows_digest(name, reader) for name in named])
+    except DataError:  # the run then fails with the reason
+        return ""
+
+
+def _estimate(parameters: Training.Parameters, request: CompleteRequest, reader: Reader) -> TrainingCost | None:
+    """Return the cost of all epochs; raises as training does for settings and a file."""
+    if request.data is None:
+        return None
+    settings = _settings(request, parameters)
+    examples = read_examples(request.data, columns=request.columns, classes=request.classes, reader=reader)
+    passes = PassCount.gradients(len(examples) * settings.epochs * parameters.seeds)
+    return TrainingCost(passes, len(examples), _work(examples, settings) * parameters.seeds)
+
+
+def _headline(result: AnalysisResult[TrainingData]) -> str:
+    """How well the model reads; of several their mean, then each."""
+    models = result.body.models
+    each = [f"{sentence(made, made.model.id)} {masked_words(made.model)}".strip() for made in models]
+    return " ".join(each if len(models) == 1 else [overview(models), *each])
+
+
+def _lines(result: AnalysisResult[TrainingData]) -> list[str]:
+    """Of each model its facts, then a line an epoch."""
+    return [line for made in result.body.models for line in _lines_of(made.model)]
 
 
 class _Maker:
@@ -308,7 +310,7 @@ def _merged_into(base: str) -> str:
     return "" if base in ARCHITECTURES else loading.changed_model(base) or ""
 
 
-def _lines(card: MadeModel) -> list[str]:
+def _lines_of(card: MadeModel) -> list[str]:
     begun = f"{card.base}, merged into {card.merged_into}" if card.merged_into else card.base
     facts = [f"{card.id}: {begun}, {card.weights:,} weights, recipe {card.recipe}, seed {card.seed}"]
     for epoch in card.epochs:

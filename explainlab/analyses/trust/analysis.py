@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
@@ -10,7 +11,7 @@ from pydantic_core import from_json
 
 from explainlab import declared
 from explainlab.analyses.attributions import attributions_of, own_warnings, text_seed
-from explainlab.analyses.base import AnalysisResult
+from explainlab.analyses.base import AnalysisResult, Report, Requirements, method_passes
 from explainlab.analyses.evaluation.analysis import EVALUATIONS
 from explainlab.analyses.parameters import Rows, Sample, completed
 from explainlab.analyses.records import perturbed_texts, text_fields
@@ -34,19 +35,22 @@ from explainlab.attribution.registry import MethodSpec, complete_method, get_met
 from explainlab.attribution.selection import case_of
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
-from explainlab.declared import parse
 from explainlab.metrics.evaluate import RANDOM_MAPS, RandomComparison, compare_with_random
 from explainlab.metrics.registry import evaluation_passes, get_metric, parse_metric
 from explainlab.models.batching import Batcher
 from explainlab.models.context import PassCount
 from explainlab.reader import Reader
-from explainlab.request import Output, digest
+from explainlab.request import digest
 from explainlab.text.units import Feature
 
 
 def _read(settings: Any) -> Any:
     """Settings, parsed if they are JSON as on the command line."""
     return from_json(settings) if isinstance(settings, str) else settings
+
+
+METRICS = ("comprehensiveness", "sufficiency")
+"""By these a map is compared with random ones."""
 
 
 class Trust(TextAnalysis[TrustText, TrustData]):
@@ -77,21 +81,16 @@ class Trust(TextAnalysis[TrustText, TrustData]):
     definition = "share of random maps r with metric(r) worse than metric(φ), ties counted half"
     version = 2
 
-    TextBody = TrustText
-    DataBody = TrustData
-
-    def default_output(self, parameters: Mapping[str, Any]) -> Output:
-        """The method's own."""
-        chosen = parse(self, parameters)
-        assert isinstance(chosen, self.Parameters)
-        return get_method(chosen.method).default_output(chosen.settings)
-
-    def fingerprint(self, parameters: Parameters, reader: Reader) -> str:
-        """The versions of the method and of the metrics, and the data that the method reads."""
-        metrics = [get_metric(metric).version for metric in ("comprehensiveness", "sufficiency")]
-        members = [line for own in self.method_requests(parameters) for line in member_versions(own, reader)]
-        versions = [get_method(parameters.method).version, *metrics, *members]
-        return digest([versions, data_digest(parameters.settings, reader)])
+    def requirements(self, parameters: Parameters) -> Requirements:
+        method = complete_method(parameters.method, parameters.settings)
+        return Requirements(
+            methods=[method],
+            metrics=METRICS,
+            output=get_method(parameters.method).default_output(parameters.settings),
+            gradients=EVALUATIONS,
+            count_passes=partial(_passes, method),
+            digest_of=partial(_fingerprint, parameters),
+        )
 
     def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[TrustText]:
         batcher = subjects[0].batcher
@@ -111,38 +110,45 @@ class Trust(TextAnalysis[TrustText, TrustData]):
             texts=[_row(row, body) for row, body in zip(rows, bodies, strict=True)],
         )
 
-    def method_requests(self, parameters: Parameters) -> list[MethodSpec]:
-        """See :meth:`Analysis.method_requests`."""
-        return [complete_method(parameters.method, parameters.settings)]
+    def report(self, result: Any) -> Report:
+        return Report(result, _headline(result), _lines)
 
-    def passes(self, parameters: Parameters, text: TextSize, depth: int) -> PassCount:
-        """See :meth:`Analysis.passes`."""
-        metrics = [parse_metric(name) for name in ("comprehensiveness", "sufficiency")]
-        judged = evaluation_passes(metrics, text.features) * (1 + RANDOM_MAPS)
-        return super().passes(parameters, text, depth) + judged
 
-    def evaluations(self, parameters: Parameters) -> int:
-        return EVALUATIONS
+def _fingerprint(parameters: Trust.Parameters, reader: Reader) -> str:
+    """The versions of the method and of the metrics, and the data that the method reads."""
+    metrics = [get_metric(metric).version for metric in METRICS]
+    members = [line for line in member_versions(complete_method(parameters.method, parameters.settings), reader)]
+    versions = [get_method(parameters.method).version, *metrics, *members]
+    return digest([versions, data_digest(parameters.settings, reader)])
 
-    def headline(self, result: AnalysisResult[TrustText] | AnalysisResult[TrustData]) -> str:
-        """Whether the attribution can be trusted; of a data set, how many random ones do worse by every metric."""
-        body = result.body
-        if isinstance(body, TrustText):
-            return capital(verdict(body, result.request.unit, quoted(body.target.label)))
-        return mean_verdict(body)
 
-    def lines(self, result: AnalysisResult[TrustText] | AnalysisResult[TrustData]) -> list[str]:
-        """By every metric, how many random attributions do worse, and their values."""
-        body = result.body
-        if isinstance(body, TrustData):
-            means = [f"{metric.label}: {metric.value}; beats {metric.beaten}" for metric in body.summary.metrics]
-            return [f"Means of {body.summary.n} texts; beats: the share of random maps that do worse", *means]
-        total = body.random_maps
-        return [
-            f"{metric.label}: {metric.value:.4f}, better than {total * metric.beaten:g} of {total} random maps "
-            f"(median {metric.median:.4f}, 5-95% {metric.low:.4f} to {metric.high:.4f})"
-            for metric in body.metrics
-        ]
+def _passes(method: MethodSpec, text: TextSize, depth: int) -> PassCount:
+    """Return the passes of the map, and of both metrics of it and of the random ones."""
+    metrics = [parse_metric(name) for name in METRICS]
+    judged = evaluation_passes(metrics, text.features) * (1 + RANDOM_MAPS)
+    return method_passes(method, text, depth) + judged
+
+
+def _headline(result: AnalysisResult[TrustText] | AnalysisResult[TrustData]) -> str:
+    """Whether the attribution can be trusted; of a data set, how many random ones do worse by every metric."""
+    body = result.body
+    if isinstance(body, TrustText):
+        return capital(verdict(body, result.request.unit, quoted(body.target.label)))
+    return mean_verdict(body)
+
+
+def _lines(result: AnalysisResult[TrustText] | AnalysisResult[TrustData]) -> list[str]:
+    """By every metric, how many random attributions do worse, and their values."""
+    body = result.body
+    if isinstance(body, TrustData):
+        means = [f"{metric.label}: {metric.value}; beats {metric.beaten}" for metric in body.summary.metrics]
+        return [f"Means of {body.summary.n} texts; beats: the share of random maps that do worse", *means]
+    total = body.random_maps
+    return [
+        f"{metric.label}: {metric.value:.4f}, better than {total * metric.beaten:g} of {total} random maps "
+        f"(median {metric.median:.4f}, 5-95% {metric.low:.4f} to {metric.high:.4f})"
+        for metric in body.metrics
+    ]
 
 
 def _text_body(subject: Subject, attribution: Attribution, parameters: Trust.Parameters, batcher: Batcher) -> TrustText:

@@ -27,7 +27,6 @@ import transformers
 from safetensors import safe_open
 from torch import Tensor, nn
 from torch.nn.modules.module import register_module_parameter_registration_hook
-from transformers.pytorch_utils import Conv1D
 
 from explainlab.errors import ModelError, ResourceError
 from explainlab.limits import MAX_LAYERS
@@ -175,12 +174,13 @@ def load_weights(
 
 
 def empty_network(
-    files: Files, config: transformers.PreTrainedConfig, language_model: bool, dtype: torch.dtype
+    files: Files, config: transformers.PreTrainedConfig, language_model: bool
 ) -> transformers.PreTrainedModel:
-    """Return the network of ``config`` on torch's ``meta`` device, with the shapes of ``files`` and no weights."""
-    network = _on_meta(config, language_model, _most_parameters(files.directory), dtype=dtype)
-    if getattr(config, "quantization_config", None) is not None:
-        pack(network, files.directory)
+    """Return the network of ``config`` on torch's ``meta`` device: it has shapes and no weights.
+
+    Raises :class:`ModelError` for far more weights than ``files`` have.
+    """
+    network = _on_meta(config, language_model, _most_parameters(files.directory))
     network.requires_grad_(False).eval()
     return network
 
@@ -193,7 +193,7 @@ def head_brought(files: Files, config: Any) -> tuple[str, int] | None:
     if files.adapter is None:
         return None
     with suppress(Exception):  # loading reports damaged files
-        return _head_in(files.adapter.directory, empty_network(files, config, False, torch.float32))
+        return _head_in(files.adapter.directory, empty_network(files, config, False))
     return None
 
 
@@ -296,16 +296,14 @@ def _with_at_most(parameters: int) -> Iterator[None]:
         hook.remove()
 
 
-def _on_meta(
-    config: transformers.PreTrainedConfig, language_model: bool, most: int, **options: Any
-) -> transformers.PreTrainedModel:
+def _on_meta(config: transformers.PreTrainedConfig, language_model: bool, most: int) -> transformers.PreTrainedModel:
     """Return the network of ``config`` on torch's ``meta`` device; raise for more than ``most`` weights."""
     factory: Any = transformers.AutoModelForSequenceClassification
     if language_model:
         factory = transformers.AutoModelForCausalLM
     network: transformers.PreTrainedModel
     with BUILDING, _with_at_most(most), torch.device("meta"):
-        network = factory.from_config(copy.deepcopy(config), **options)
+        network = factory.from_config(copy.deepcopy(config), dtype=torch.float32)
     return network
 
 
@@ -454,54 +452,3 @@ def convert(network: nn.Module, dtype: torch.dtype) -> None:
     for own in network.parameters():
         if type(own) is nn.Parameter and own.is_floating_point():
             own.data = own.data.to(dtype)
-
-
-def pack(network: nn.Module, directory: Path) -> None:
-    """Give the layers of ``network``, which is on torch's ``meta`` device, weights as packed as in ``directory``.
-
-    The passes of such an outline take as much memory as the loaded model's: a layer unpacks its weights for a pass.
-    """
-    for name, size in _packed(directory).items():
-        parent, _, own = name.rpartition(".")
-        above = network.get_submodule(parent)
-        setattr(above, own, _Packed(getattr(above, own), size))
-
-
-def _packed(directory: Path) -> dict[str, int]:
-    """Return the names of the layers with packed weights in the files, and their bytes."""
-    found = {}
-    for path in directory.glob("*.safetensors"):
-        with safe_open(path, "pt") as file:
-            for name in file.keys():  # noqa: SIM118 (no mapping)
-                layer, _, own = name.rpartition(".")
-                stored = file.get_slice(name)
-                if own == "weight" and stored.get_dtype() in ("I8", "U8"):
-                    found[layer] = torch.Size(stored.get_shape()).numel()
-    return found
-
-
-class _Packed(nn.Module):
-    """A linear layer without numbers whose weights are packed into ``size`` bytes."""
-
-    def __init__(self, layer: Any, size: int) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(torch.empty(size, dtype=torch.uint8, device="meta"), requires_grad=False)
-        self.bias: Tensor | None = layer.bias
-        self._shape = tuple(layer.weight.shape if isinstance(layer, Conv1D) else reversed(layer.weight.shape))
-
-    def forward(self, states: Tensor) -> Tensor:
-        made: Tensor = _Unpacked.apply(states, self._shape)  # type: ignore[no-untyped-call]
-        return made if self.bias is None else made + self.bias
-
-
-class _Unpacked(torch.autograd.Function):
-    """The product of ``states`` [..., in] and packed weights [in, out], unpacked for each pass, also backwards."""
-
-    @staticmethod
-    def forward(context: Any, states: Tensor, shape: tuple[int, int]) -> Tensor:
-        context.shape = shape
-        return states @ states.new_empty(shape)
-
-    @staticmethod
-    def backward(context: Any, gradient: Tensor) -> tuple[Tensor, None]:
-        return gradient @ gradient.new_empty(context.shape).T, None

@@ -17,10 +17,8 @@ from explainlab.analyses.wording import takes
 from explainlab.errors import ExplainLabError, RequestError
 from explainlab.models.context import RunContext
 from explainlab.result import Result
+from explainlab.service.cost_estimates import CostEstimate, estimate_cost, with_seconds
 from explainlab.service.fleet.told import merged, workers_json
-from explainlab.service.plans.making import outlined, timed
-from explainlab.service.plans.plan import Plan
-from explainlab.service.plans.rehearsal import Place
 from explainlab.service.resolved import ResolvedRequest
 from explainlab.service.service import Service
 from explainlab.service.store.store import Store
@@ -86,21 +84,22 @@ def answered(
     return job.result
 
 
-def plan_words(service: Service, asked: ResolvedRequest, seconds: float) -> str:
-    """What a request, which takes so many ``seconds``, takes beside, as pages tell it.
+def cost_words(service: Service, asked: ResolvedRequest, seconds: float) -> str:
+    """Tell the cost of a request, which takes ``seconds``, in the words of the pages.
 
-    Made on a thread of its own: what a run has set for its own passes does not hold there.
+    The estimate is made on another thread, where the modes that a run has set for its own passes do not hold.
     """
-    request, worker = asked.request, service.workers[0]
 
-    def read() -> Plan | None:
-        with suppress(ExplainLabError):  # told when it is asked
-            return outlined(request, Place(worker.device, worker.free_bytes), asked.reader)
+    def estimate() -> CostEstimate | None:
+        with suppress(ExplainLabError):  # shown when the request is run
+            return estimate_cost(asked.request, asked.reader)
         return None
 
     with ThreadPoolExecutor(1) as threads:
-        plan = threads.submit(read).result()
-    return f"{takes(seconds)}." if plan is None else replace(timed(plan, request, service.paces), seconds=seconds).words
+        found = threads.submit(estimate).result()
+    if found is None:
+        return f"{takes(seconds)}."
+    return replace(with_seconds(found, asked.request, service.paces), seconds=seconds).words
 
 
 def trained_by(

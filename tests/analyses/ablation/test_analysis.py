@@ -137,7 +137,7 @@ def test_texts_of_a_data_set_may_differ_in_what_a_seed_changes(encoder: Classifi
 
 def test_no_method_is_ahead_where_the_metric_cannot_tell(encoder: Classifier) -> None:
     result = study(encoder, "ablation", "A good film.", methods="occlusion", metrics="comprehensiveness", samples=3)
-    told = studies()["ablation"].headline(result)
+    told = studies()["ablation"].report(result).headline
     none = "none is ahead: it is 0.000 for all of them"
     maps = f"with their first maps {none}; with the best of all their maps {none}"
     assert told == f"By Comprehensiveness (RPI) on this text, {maps}."
@@ -190,8 +190,8 @@ def test_a_data_set_leaves_out_texts_that_are_too_short(encoder: Classifier, tmp
         assert own.selection[key].first.mean == pytest.approx(body.texts[0].methods[place].selection[key].first)
         assert body.values(own.method, key, "best") == [body.texts[0].methods[place].selection[key].best]
     study_ = studies()["ablation"]
-    assert {number.n for number in study_.numbers(result)} == {1}
-    assert "1 of 2 texts, as 20% of a text is less than one feature" in study_.headline(result)
+    assert {number.n for number in study_.report(result).numbers} == {1}
+    assert "1 of 2 texts, as 20% of a text is less than one feature" in study_.report(result).headline
 
 
 def test_a_data_set_of_short_texts_alone_has_no_mean(encoder: Classifier, tmp_path) -> None:
@@ -202,9 +202,9 @@ def test_a_data_set_of_short_texts_alone_has_no_mean(encoder: Classifier, tmp_pa
     )
     for own in result.body.methods:
         assert own.selection["comprehensiveness"].best.mean is None
-    said = studies()["ablation"].headline(result)
+    said = studies()["ablation"].report(result).headline
     assert said.startswith("Left out by ")
     assert "2 of 2 texts" in said
     assert json.loads(json.dumps(result.to_json(), allow_nan=False))
     assert figures_of(result).charts
-    assert studies()["ablation"].lines(result)
+    assert studies()["ablation"].report(result).lines

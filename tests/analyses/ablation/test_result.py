@@ -46,7 +46,7 @@ def test_a_field_of_another_form_is_an_error(result: AnalysisResult[Any], field:
 
 
 def test_the_headline_tells_who_is_ahead_on_a_text_and_ranks_nobody_on_two(result: AnalysisResult[Any]) -> None:
-    headline = get_study("ablation").headline(result)
+    headline = get_study("ablation").report(result).headline
     of_text = result.request.data is None
     assert f"{'on this text' if of_text else 'over 2 texts'}, with their first maps " in headline
     for part in ("first", "best"):

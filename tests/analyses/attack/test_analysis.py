@@ -121,7 +121,7 @@ def test_means_are_those_of_the_texts_and_short_texts_are_counted(encoder: Class
         assert row.failed == sum(text.failed for text in own)
         for name in ("rank_change", "top_k_sum_change", "probability_change"):
             assert getattr(row, name).mean == pytest.approx(np.mean([getattr(t.measures, name) for t in own]))
-    numbers = get_study("attack").numbers(result)
+    numbers = get_study("attack").report(result).numbers
     assert [number.value for number in numbers[:2]] == [row.rank_change for row in body.rows]
     assert [np.mean(number.values) for number in numbers] == [pytest.approx(number.value.mean) for number in numbers]
     assert all(number.rows == [1, 3] for number in numbers)
@@ -132,7 +132,7 @@ def test_means_are_those_of_the_texts_and_short_texts_are_counted(encoder: Class
 def test_a_text_that_is_too_short_says_so(encoder: Classifier) -> None:
     result = study(encoder, "attack", "a film")
     assert (result.body.texts, result.body.rows[0].n) == ([], 0)
-    assert get_study("attack").headline(result).startswith("Not attacked")
+    assert get_study("attack").report(result).headline.startswith("Not attacked")
 
 
 # What is told --------------------------------------------------------------------------------------------------------
@@ -160,7 +160,7 @@ def test_what_weakens_an_attack_is_told(zoo: Zoo, encoder: Classifier) -> None:
 
 def test_of_a_data_set_it_is_told_once(zoo: Zoo, data: Path) -> None:
     result = study(zoo("t5"), "attack", data=str(data), **SMALL)
-    assert [line for line in get_study("attack").lines(result) if "surrogate=30" in line] == result.body.caveats
+    assert [line for line in get_study("attack").report(result).lines if "surrogate=30" in line] == result.body.caveats
 
 
 def test_half_precision_is_attacked_and_told(zoo_path: Callable[[str], Path]) -> None:
@@ -185,7 +185,7 @@ def test_a_map_without_a_top_is_left_out(toys: Toys) -> None:
 def test_a_linear_model_withstands(toys: Toys) -> None:
     result = study(toys(Linear), "attack", TEXT, output="logit", **SMALL)
     assert {row.failed for row in result.body.rows} == {1}
-    assert "did not drive" in get_study("attack").headline(result)
+    assert "did not drive" in get_study("attack").report(result).headline
 
 
 # Refusals and cancelling ---------------------------------------------------------------------------------------------

@@ -58,6 +58,6 @@ def test_a_data_set_has_its_means_by_radius_and_a_point_a_text(encoder: Classifi
         for row, x, y in zip(radius.customdata, radius.x, radius.y, strict=True):
             assert (x, y) == tuple(taken[radius.name, row, kind] for kind in ("unconstrained", "constrained"))
     assert sentence_row(body.rows) is own[0]
-    said = get_study("attack").headline(result)
+    said = get_study("attack").report(result).headline
     assert said.startswith("Over 2 texts, a constrained attack within 0.1 ")
     assert said.endswith(f"; {own[0].failed} of 2 attacks failed.")

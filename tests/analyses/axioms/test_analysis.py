@@ -185,7 +185,7 @@ def test_over_a_data_set_the_worst_text_counts(
         known = [own for own in each if own.passed is not None]
         assert row.failures == sum(not own.passed for own in known)
         assert row.value in [own.value for own in known or each]
-    numbers = get_study("axioms").numbers(read_result(printed))
+    numbers = get_study("axioms").report(read_result(printed)).numbers
     own = {(number.measure.key, number.of): number for number in numbers}
     symmetric = own["symmetry", "input_x_gradient"]
     assert (symmetric.value.mean, symmetric.n, symmetric.label) == (1, 1, "Input × gradient")

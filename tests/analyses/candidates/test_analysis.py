@@ -199,7 +199,7 @@ def test_metrics_that_cannot_tell_maps_apart_choose_none(encoder: Classifier) ->
     mean = np.mean(column(body, seeing))
     assert body.selection[seeing].held_out[blind] == pytest.approx(mean)
     assert body.selection[seeing].held_out["log_odds:k=10"] == pytest.approx(mean), "10% of 4 tokens is none either"
-    assert studies()["rpi_candidates"].headline(result) == (
+    assert studies()["rpi_candidates"].report(result).headline == (
         "Comprehensiveness (RPI) cannot tell the 12 maps apart: it is 0.0000 for all of them."
     )
     (winner,) = winner_maps(result.request.model_copy(update={"question": "rpi"}), body, "green_red")
@@ -218,7 +218,7 @@ def test_a_data_set_leaves_out_texts_that_are_too_short(encoder: Classifier, tmp
     assert (means.first.mean, means.mean.mean, means.best.mean) == pytest.approx((long.first, long.mean, long.best))
     assert result.body.by_draws["comprehensiveness"].nested[-1].mean == pytest.approx(long.best)
     assert result.body.undecided("comprehensiveness") == 0
-    said = studies()["rpi_candidates"].headline(result)
+    said = studies()["rpi_candidates"].report(result).headline
     assert said.endswith(": 1 of 2 texts, as 20% of a text is less than one feature: choose a larger share.")
     assert "In 1 of them" not in said
 
@@ -339,9 +339,9 @@ def test_a_data_set_of_short_texts_alone_has_no_mean(encoder: Classifier, tmp_pa
     means = result.body.selection["comprehensiveness"]
     assert means.best.mean is means.held_out["sufficiency"].also_best is None
     assert {value.mean for value in result.body.by_draws["comprehensiveness"].nested} == {None}
-    said = studies()["rpi_candidates"].headline(result)
+    said = studies()["rpi_candidates"].report(result).headline
     assert said.startswith("Left out by ")
     assert "2 of 2 texts" in said
     assert json.loads(json.dumps(result.to_json(), allow_nan=False))
     assert figures_of(result).charts
-    assert studies()["rpi_candidates"].lines(result)
+    assert studies()["rpi_candidates"].report(result).lines

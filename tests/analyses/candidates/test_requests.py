@@ -39,7 +39,8 @@ def test_equal_questions_are_one_and_versions_are_stamped() -> None:
     assert usual == written
     analysis = studies()["rpi_candidates"]
     parameters = [{}, {"family": "rpi_g"}, {"metrics": "log_odds"}]
-    fingerprints = {analysis.fingerprint(analysis.Parameters(**values), ANYBODY) for values in parameters}
+    chosen = [analysis.Parameters(**values) for values in parameters]
+    fingerprints = {analysis.requirements(own).fingerprint(own, ANYBODY) for own in chosen}
     assert len(fingerprints) == 3
 
 

@@ -56,6 +56,6 @@ def test_only_a_random_search_has_an_expectation(result: AnalysisResult[Any]) ->
 def test_the_headline_is_about_the_first_metric(result: AnalysisResult[Any]) -> None:
     own, of_text = result.body.selection["comprehensiveness"], result.request.text is not None
     best, mean = (value if of_text else value.mean for value in (own.best, own.mean))
-    said = get_study("rpi_candidates").headline(result)
+    said = get_study("rpi_candidates").report(result).headline
     assert said == (text_verdict if of_text else data_verdict)(result.body)
     assert ("cannot tell" in said) == (abs(best - mean) <= TIE)

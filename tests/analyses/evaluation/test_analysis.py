@@ -84,8 +84,8 @@ def test_a_text_too_short_for_k_is_left_out_and_counted_in_words(classifier, dat
         np.mean([plain_values(classifier, text, "occlusion", row.asked) for text, _ in TEXTS[:2]]), abs=1e-6
     )
     said, study = LEFT_OUT.format(row.label, "1 of 3 texts", 20), get_study("evaluation")
-    assert study.headline(result).startswith(f"By {row.label} over 2 texts, ")
-    for words in (study.headline(result), overview(result.body), study.lines(result)[-1]):
+    assert study.report(result).headline.startswith(f"By {row.label} over 2 texts, ")
+    for words in (study.report(result).headline, overview(result.body), study.report(result).lines[-1]):
         assert words.endswith(said)
     assert any(said in chart.notes for chart in figures_of(result).charts.values())
 
@@ -127,7 +127,7 @@ def test_a_single_text_too_short_for_k_says_so(classifier) -> None:
     result = explainlab.study(
         classifier, "evaluation", "bad cold", methods=["occlusion"], metrics=["comprehensiveness"]
     )
-    assert get_study("evaluation").headline(result) == (
+    assert get_study("evaluation").report(result).headline == (
         "By Comprehensiveness (RPI) on this text, no method has a value: 20% of a text is less than one feature: "
         "choose a larger share."
     )

@@ -96,9 +96,10 @@ def _growth_of_a_result(folder: Path) -> dict[str, float]:
     request = complete(new_request(**question, parameters=asked))
     analysis, store = Evaluation(), Store(f"sqlite:///{folder / 'store.sqlite'}")
     parameters = analysis.parameters(request)
+    needs = analysis.requirements(parameters)
 
     def kept(n: int) -> tuple[Rows, spill.Table]:
-        rows, table, rng = Rows(), analysis.holder(parameters, ["negative", "positive"], n), np.random.default_rng(0)
+        rows, table, rng = Rows(), needs.table(["negative", "positive"], n), np.random.default_rng(0)
         for i in range(n):
             rows.append(Row(i + 1, f"a good film, a great story and wonderful acting, number {i:04}", label="positive"))
             values, taus = rng.normal(size=(3, 2)), rng.uniform(size=(2, 1))

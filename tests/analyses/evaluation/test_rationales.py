@@ -68,12 +68,12 @@ def test_texts_without_a_rationale_are_left_out_and_counted_by_reason(classifier
         assert row.mean == pytest.approx(np.mean(values))
     assert read_result(json.loads(json.dumps(result.to_json(), allow_nan=False))) == result
     study = get_study("evaluation")
-    (*_, last, short) = study.lines(result)
+    (*_, last, short) = study.report(result).lines
     assert short.startswith("Left out by Comprehensiveness (RPI): 2 of 6 texts, as 20% of a text is less than one")
     absent = "1 not annotated, 1 nothing marked, 1 the marked part cut by the model"
     assert last.startswith(f"n = 6; no rationale to compare with: {absent}; told apart")
     by_overlap = explainlab.evaluate(classifier, data, ["occlusion"], names[1:], sample="first")
-    assert "over 3 texts" in study.headline(by_overlap)
+    assert "over 3 texts" in study.report(by_overlap).headline
 
 
 def test_two_rows_with_one_text_and_two_rationales_are_two_answers(classifier: Classifier, data: str) -> None:
@@ -93,9 +93,9 @@ def keys(classifier: Classifier, data: str, **parameters: Any) -> list[str]:
     """The keys of all rows, as the analysis asks about them."""
     study = get_study("evaluation")
     request = study.complete(Request(question="evaluation", model=classifier.id, data=data, parameters=parameters))
-    marks = study.marks(study.parameters(request))
+    columns = study.requirements(study.parameters(request)).extra_columns
     rows = read_dataset(data, classifier.labels).rows
-    return [study.key(row_request(request, row, marks), classifier.digest, ANYBODY) for row in rows]
+    return [study.key(row_request(request, row, columns), classifier.digest, ANYBODY) for row in rows]
 
 
 def test_a_rationale_is_asked_about_only_where_a_metric_compares_with_it(
@@ -121,7 +121,7 @@ def test_one_text_is_compared_with_the_rationale_of_its_request(classifier: Clas
         request = Request(question=study.id, model=classifier.id, text=TEXT, parameters=parameters, **fields)
         complete = study.complete(request)
         assert isinstance(complete, CompleteRequest)
-        return study.answer(classifier, complete, RunContext())
+        return study.run(classifier, complete, RunContext())
 
     result = answer(rationale=((0, len(TEXT)),))
     assert result.body.values["random"]["ground_truth_overlap:preset=ours"] == 1
@@ -130,7 +130,7 @@ def test_one_text_is_compared_with_the_rationale_of_its_request(classifier: Clas
     assert read_result(record) == result
     nothing = answer()
     assert nothing.body.undefined == "missing"
-    assert study.headline(nothing).endswith("on this text, no method has a value: not annotated.")
+    assert study.report(nothing).headline.endswith("on this text, no method has a value: not annotated.")
     assert "rationale" not in nothing.to_json()
 
 
@@ -172,7 +172,7 @@ def test_a_file_whose_rationales_are_all_cut_has_no_value_and_says_so(classifier
     assert result.body.rationales.model_dump() == {"missing": 1, "empty": 0, "cut": 1}
     for row in result.body.rows:
         assert (row.n, row.undefined, row.mean is None) == ((0, 2, True) if row.metric == "auprc" else (1, 1, False))
-    assert get_study("evaluation").headline(result) == "By AUPRC over 0 texts, no method has a value."
+    assert get_study("evaluation").report(result).headline == "By AUPRC over 0 texts, no method has a value."
     assert read_result(json.loads(json.dumps(result.to_json(), allow_nan=False))) == result
 
 

@@ -43,4 +43,4 @@ def test_the_headline_tells_who_is_ahead(result) -> None:
         said = ahead_on_a_text({label: next(iter(body.values[name].values())) for name, label in labels.items()}, False)
     else:
         said = data_verdict(body, parse_metric("log_odds:k=40"))
-    assert get_study("evaluation").headline(result).endswith(f", {said}.")
+    assert get_study("evaluation").report(result).headline.endswith(f", {said}.")

@@ -58,7 +58,7 @@ def test_what_can_be_made_again_has_values_and_all_else_is_counted(zoo: Zoo, dat
     assert rows["random", SENSITIVITY].mean > rows["input_x_gradient", SENSITIVITY].mean
     assert "reversed scores and of scores from files" in rows["mine", SENSITIVITY].definition
     assert read_result(json.loads(json.dumps(result.to_json()))).body.rows == result.body.rows
-    assert "none" in "\n".join(get_study("evaluation").lines(result))
+    assert "none" in "\n".join(get_study("evaluation").report(result).lines)
 
 
 def test_a_text_of_a_data_set_has_the_value_that_it_has_alone(zoo: Zoo, data: str) -> None:

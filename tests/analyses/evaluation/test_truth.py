@@ -60,7 +60,7 @@ def result(table, evaluated):
 
 def said(result) -> str:
     study = get_study("evaluation")
-    return "\n".join([study.headline(result), *study.lines(result)])
+    return "\n".join([study.report(result).headline, *study.report(result).lines])
 
 
 def test_marks_of_people_are_agreement_and_words_that_decide_are_ground_truth(result) -> None:

@@ -22,7 +22,7 @@ def test_a_result_survives_json(encoder: Classifier, tmp_path: Path, kind: str) 
     source = {"text": TEXT} if kind == "text" else {"data": str(data)}
     result = study(encoder, "integration_error", **source, steps=[2, 4])
     assert read_result(json.loads(json.dumps(result.to_json()))) == result
-    assert get_study("integration_error").headline(result)
+    assert get_study("integration_error").report(result).headline
 
 
 @pytest.mark.parametrize("field", ["rows", "expected", "adaptive", "cancels"])

@@ -49,7 +49,7 @@ def test_the_distance_is_half_of_all_differences():
 
 def test_the_headline_and_the_charts_tell_it(decoder, tmp_path):
     body = study(decoder, STUDY, TEXT, unit="word", masked=True)
-    assert "rest is masked" in get_study(STUDY).headline(body)
+    assert "rest is masked" in get_study(STUDY).report(body).headline
     chart = masked_curves(body.body)
     assert [row["distance"] for row in chart.rows] == distances(body.body.positions)
     path = tmp_path / "texts.csv"
@@ -57,7 +57,7 @@ def test_the_headline_and_the_charts_tell_it(decoder, tmp_path):
     data = study(decoder, STUDY, data=str(path), masked=True)
     means = [mean_apart(text.positions) for text in data.body.texts]
     assert data.body.summary.apart.mean == pytest.approx(np.mean(means))
-    assert "rest is masked" in get_study(STUDY).headline(data)
+    assert "rest is masked" in get_study(STUDY).report(data).headline
     assert len(masked_by_position(data.body).rows) == 10
 
 
@@ -68,4 +68,4 @@ def test_masked_texts_are_another_question_and_nothing_else_names_them(decoder):
     assert len(keys) == 2
     result = study(decoder, STUDY, TEXT)
     assert "masked" not in result.to_json()["positions"][0]
-    assert "rest is masked" not in get_study(STUDY).headline(result)
+    assert "rest is masked" not in get_study(STUDY).report(result).headline

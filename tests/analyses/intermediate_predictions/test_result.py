@@ -22,7 +22,7 @@ def test_a_result_survives_json(decoder: Classifier, tmp_path: Path, kind: str) 
     source = {"text": TEXT} if kind == "text" else {"data": str(data)}
     result = study(decoder, "intermediate_predictions", **source)
     assert read_result(json.loads(json.dumps(result.to_json()))) == result
-    assert get_study("intermediate_predictions").headline(result)
+    assert get_study("intermediate_predictions").report(result).headline
 
 
 @pytest.mark.parametrize("field", ["positions", "prediction"])

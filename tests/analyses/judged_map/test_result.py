@@ -49,7 +49,7 @@ def test_a_field_of_another_form_is_an_error(result: AnalysisResult[Any]) -> Non
 
 
 def test_the_headline_has_every_value(result: AnalysisResult[Any]) -> None:
-    headline = get_study("judged_map").headline(result)
+    headline = get_study("judged_map").report(result).headline
     assert len(result.body.evaluated) == 2
     for metric in result.body.evaluated:
         assert f"{metric.label} {metric.value:.4f}" in headline

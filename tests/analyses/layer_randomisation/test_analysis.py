@@ -196,7 +196,7 @@ def test_a_data_set_has_the_means_of_its_texts(
         told = [(text.absolute if own.absolute else text.values)[own.mode][own.unit][own.method] for text in body.texts]
         assert told[2] is None
         assert told[:2] == pytest.approx(each, abs=1e-6)
-    numbers = {(n.measure.key, n.of): n for n in get_study(NAME).numbers(found)}
+    numbers = {(n.measure.key, n.of): n for n in get_study(NAME).report(found).numbers}
     assert {key for key, _ in numbers} == {"all", "all_absolute", "one", "one_absolute"}
     last = row(body, GXI, "cascading", UNITS[-1], True)
     assert numbers["all_absolute", GXI].value.mean == pytest.approx(last.mean, abs=1e-6)
@@ -211,7 +211,7 @@ def test_a_constant_map_has_no_rho_and_is_counted(encoder: Classifier) -> None:
         "Input × gradient: on 5 of 5 random models there is no rank correlation: "
         "all scores are equal, there or on the model itself.",
     )
-    assert "none of 1 method can be judged" in get_study(NAME).headline(result)
+    assert "none of 1 method can be judged" in get_study(NAME).report(result).headline
 
 
 class Roots(nn.Module):
@@ -281,7 +281,7 @@ def test_default_methods_that_the_model_cannot_run_are_left_out_and_named_ones_r
     left = "Attention rollout cannot run on a T5 model: it reads the text twice"
     assert [own.method for own in result.body.methods] == [parse_spec(own).name for own in THESIS[:4]]
     assert len(result.body.left_out) == 1
-    assert f"Left out: {left}" in get_study(NAME).headline(result)
+    assert f"Left out: {left}" in get_study(NAME).report(result).headline
     with pytest.raises(UnsupportedError, match=left):
         run(zoo("t5"), "a good film", methods="+".join(THESIS[3:]), **asked)
 

@@ -190,10 +190,10 @@ def test_numbers_stand_beside_those_of_other_models(folder: Path) -> None:
     result = study(
         classifier, "masked_distribution", data=str(folder / "texts.csv"), rows=80, ratios="50", baselines="mask,zero"
     )
-    told = "\n".join(get_study("masked_distribution").lines(result))
+    told = "\n".join(get_study("masked_distribution").report(result).lines)
     assert "shuffled" in told
     assert f"{result.body.baselines[1].ratios[0].mean:.3f}" in told
-    numbers = get_study("masked_distribution").numbers(result)
+    numbers = get_study("masked_distribution").report(result).numbers
     assert [number.of for number in numbers] == ["mask", "zero"]
     assert numbers[0].value.mean == pytest.approx(result.body.baselines[0].ratios[0].mean)
 

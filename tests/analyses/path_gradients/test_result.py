@@ -22,7 +22,7 @@ def test_a_result_survives_json(encoder: Classifier, tmp_path: Path, kind: str) 
     source = {"text": TEXT} if kind == "text" else {"data": str(data)}
     result = study(encoder, "path_gradients", **source, steps=[2, 4])
     assert read_result(json.loads(json.dumps(result.to_json()))) == result
-    assert get_study("path_gradients").headline(result)
+    assert get_study("path_gradients").report(result).headline
 
 
 @pytest.mark.parametrize("field", ["paths", "expected", "cancels"])

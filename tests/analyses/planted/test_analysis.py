@@ -66,7 +66,7 @@ def test_a_model_that_reads_the_words_has_a_known_mechanism(model: Classifier, f
     told = [row.label == label for row, label in zip(rows, predicted, strict=False) if row.rationale]
     assert all(told)
     assert (body.known, body.failed, body.unknown, body.cut) == (True, [], [], 0)
-    assert f"{body.accuracy.mean:.1%}" in get_study("planted").headline(result)
+    assert f"{body.accuracy.mean:.1%}" in get_study("planted").report(result).headline
     assert read_result(json.loads(json.dumps(result.to_json()))) == result
 
 
@@ -85,7 +85,7 @@ def test_a_model_that_knows_nothing_of_the_words_has_none(folder: Path) -> None:
     embedded = load_model("embedded:bert-mini-sst2", device="cpu")
     result = study(embedded, "planted", data=str(folder / "all-test.csv"), rows=300)
     assert not result.body.known
-    headline = get_study("planted").headline(result)
+    headline = get_study("planted").report(result).headline
     assert headline.startswith("This model has no known mechanism")
     assert "more than 2 points from the best possible, 100.0%" in headline
 
@@ -114,14 +114,14 @@ def test_words_that_the_tokenizer_does_not_know_or_the_model_cuts_are_told(model
     (tmp_path / "unknown.csv").write_text(text, encoding="utf-8")
     result = study(model, "planted", data=str(tmp_path / "unknown.csv"))
     assert result.body.unknown == ["日本"]
-    assert any("does not know “日本”" in line for line in get_study("planted").lines(result))
+    assert any("does not know “日本”" in line for line in get_study("planted").report(result).lines)
     long = tmp_path / "long.csv"
     with long.open("w", newline="") as file:
         csv.writer(file).writerows([["text"], *[["film " * 60]] * 30])
     plant(long, tmp_path / "cut.csv")
     result = study(model, "planted", data=str(tmp_path / "cut.csv"))
     assert result.body.cut == 30
-    assert any("In 30 rows the planted word was cut" in line for line in get_study("planted").lines(result))
+    assert any("In 30 rows the planted word was cut" in line for line in get_study("planted").report(result).lines)
 
 
 def test_an_evaluation_checks_the_model_before_it_speaks_of_truth_and_keeps_the_checks(

@@ -259,7 +259,7 @@ def test_constant_and_missing_maps_are_counted_and_told(zoo: Zoo, tmp_path: Path
     assert (whole.rank_correlation.mean, whole.top_5.mean) == (1, None)
     result = study(zoo("bert"), "precision", TEXTS[0], methods=["whole"], dtypes=[HALF])
     assert f"Whole in {HALF}: It overflows." in result.warnings
-    assert "all scores of a map are equal" in analyses()["precision"].headline(result)
+    assert "all scores of a map are equal" in analyses()["precision"].report(result).headline
 
 
 def test_logits_that_float16_cannot_hold_are_told(made: Made, tmp_path: Path) -> None:
@@ -274,8 +274,12 @@ def test_logits_that_float16_cannot_hold_are_told(made: Made, tmp_path: Path) ->
     headline = analyses()["precision"].headline
     told = headline(study(classifier, "precision", data=str(tmp_path / "rows.csv"), methods=["gradient"]))
     assert "float16 cannot be used" in told
-    assert not analyses()["precision"].numbers(
-        study(classifier, "precision", data=str(tmp_path / "rows.csv"), methods=["gradient"], dtypes=["float16"])
+    assert (
+        not analyses()["precision"]
+        .report(
+            study(classifier, "precision", data=str(tmp_path / "rows.csv"), methods=["gradient"], dtypes=["float16"])
+        )
+        .numbers
     )
 
 
@@ -283,7 +287,7 @@ def test_files_that_are_in_half_precision_are_told(made: Made) -> None:
     classifier = made(lambda network: network.bfloat16())
     body = of_text(classifier, TEXTS[0], methods="gradient", dtypes="bfloat16,float16")
     assert [(own.dtype, own.rounded) for own in body.formats] == [("bfloat16", False), ("float16", True)]
-    told = analyses()["precision"].headline(study(classifier, "precision", TEXTS[0], methods=["gradient"]))
+    told = analyses()["precision"].report(study(classifier, "precision", TEXTS[0], methods=["gradient"])).headline
     assert "no more digits than bfloat16" in told
     assert "than float16" not in told
 
@@ -361,7 +365,7 @@ def test_its_numbers_stand_in_a_table_of_several_models(zoo: Zoo, tmp_path: Path
     of_data(zoo("bert"), path, methods="gradient", dtypes=HALF)
     result = study(zoo("bert"), "precision", data=str(path), sample="first", methods=["gradient"], dtypes=[HALF])
     (row,) = result.body.rows
-    own = {(number.measure.key, number.of): number for number in analyses()["precision"].numbers(result)}
+    own = {(number.measure.key, number.of): number for number in analyses()["precision"].report(result).numbers}
     assert {key: (number.value.mean, number.n) for key, number in own.items()} == {
         (f"logits:{HALF}", ""): (row.logits.mean, 4),
         (f"changed:{HALF}", ""): (row.predictions_changed / 4, 4),

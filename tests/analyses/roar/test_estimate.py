@@ -86,10 +86,10 @@ def test_what_would_fit_is_told_in_words(estimated: tuple[Watching, Any], files:
     assert 0 < len(within.body.smaller) < len(whole.body.smaller)
     assert all(own.seconds <= within.body.within for own in within.body.smaller)
     assert within.body.smaller == sorted(within.body.smaller, key=lambda own: -own.seconds)
-    words = get_analysis("roar_estimate").headline(within)
+    words = get_analysis("roar_estimate").report(within).headline
     assert "To end within" in words
     assert within.body.smaller[0].changed in words
-    assert "Nothing tried fits" in get_analysis("roar_estimate").headline(ask(context, files, within=1e-6))
+    assert "Nothing tried fits" in get_analysis("roar_estimate").report(ask(context, files, within=1e-6)).headline
 
 
 def test_the_answer_has_the_estimate_beside_what_it_took(files: dict[str, str], tmp_path: Path) -> None:

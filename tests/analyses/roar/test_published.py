@@ -85,7 +85,7 @@ def test_numbers_stand_beside_the_paper_s() -> None:
     assert "BiLSTM with attention on SST" in setting(result, "SST-2")
     of_babi = [row.number for row in beside_paper(result, "babi_qa1")]
     assert not any("F1" in number or "Faithfulness" in number for number in of_babi), "the paper's metric is accuracy"
-    lines = get_study("roar").lines(result)
+    lines = get_study("roar").report(result).lines
     assert "Beside the paper:" not in lines
     counted = [row.number for row in beside_paper(roar_result(roar_body(counted=True)), "SST-2")]
     assert not any("Faithfulness" in number for number in counted)

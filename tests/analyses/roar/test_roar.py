@@ -145,7 +145,7 @@ def test_a_stopped_grid_goes_on_to_the_same_answer(
     context = Watching(tmp_path, most, phase)
     with pytest.raises(Cancelled):
         ask(context, files, **GRID)
-    so_far = Roar().so_far(complete(undisturbed.request), context)
+    so_far = Roar().partial_result(complete(undisturbed.request), context)
     shown = context.shown[-1] if context.shown else None
     assert ended(so_far.body if so_far else None) == ended(shown)
     if so_far and shown:

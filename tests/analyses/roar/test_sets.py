@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from explainlab.analyses.cells import parameters_on
 from explainlab.analyses.roar.analysis import Roar
 from explainlab.analyses.roar.sets.figures import set_charts
 from explainlab.analyses.run import study
@@ -77,7 +78,7 @@ def test_each_data_set_may_have_its_own_test_data(tmp_path: Path) -> None:
         assert [own["test"] for own in splits] == counts
     assert splits[0]["train"] + splits[0]["validation"] == 40
     with pytest.raises(RequestError, match="test names 2 data sets for 3"):
-        Roar().parameters_on({"test": "a.csv,b.csv"}, 0, 3)
+        parameters_on(Roar(), {"test": "a.csv,b.csv"}, 0, 3)
 
 
 def test_the_page_asks_the_same_of_each_data_set() -> None:

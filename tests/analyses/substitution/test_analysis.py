@@ -128,8 +128,8 @@ def test_words_of_a_data_set_and_short_texts(encoder: Classifier, tmp_path: Path
     body = result.body
     assert (body.left_out, {row.n for row in body.rows}) == (1, {1})
     assert [text.row for text in body.texts] == [1, 1]
-    assert "Left out: 1 text" in get_study("substitution").lines(result)
-    numbers = get_study("substitution").numbers(result)
+    assert "Left out: 1 text" in get_study("substitution").report(result).lines
+    numbers = get_study("substitution").report(result).numbers
     assert len(numbers) == 2 * 5
     assert [([number.value.mean], [1]) for number in numbers] == [(number.values, number.rows) for number in numbers]
 
@@ -139,7 +139,7 @@ def test_where_no_word_keeps_the_prediction_the_attack_has_failed(encoder: Class
     (own,) = result.body.texts
     assert (own.failed, own.stopped, own.text, own.replaced) == (True, "none_feasible", TEXT, [])
     assert set(own.measures.model_dump().values()) == {0.0}
-    assert get_study("substitution").headline(result).startswith("No near word drove")
+    assert get_study("substitution").report(result).headline.startswith("No near word drove")
 
 
 def test_what_cannot_be_asked_is_refused_and_a_cancel_leaves_nothing(encoder: Classifier) -> None:

@@ -190,8 +190,8 @@ def test_a_record_is_read_back(many: AnalysisResult[SyntheticRoarData]) -> None:
     back = read_result(record)
     analysis = get_analysis("synthetic_roar")
     assert back.to_json() == record
-    assert analysis.headline(back) == analysis.headline(many)
-    assert analysis.lines(back) == analysis.lines(many)
+    assert analysis.report(back).headline == analysis.report(many).headline
+    assert analysis.report(back).lines == analysis.report(many).lines
 
 
 @pytest.mark.parametrize(
@@ -254,7 +254,7 @@ def test_the_contract_of_analyses(encoder: Classifier) -> None:
 
 
 def test_the_headline_says_what_the_numbers_do(many: AnalysisResult[SyntheticRoarData]) -> None:
-    words = get_analysis("synthetic_roar").headline(many)
+    words = get_analysis("synthetic_roar").report(many).headline
     recursive, plain = many.body.share("recursive_roar"), many.body.share("roar")
     assert f"first in {recursive.found} of {DRAWS} draws" in words
     apart = "Recursive ROAR finds them more often than ROAR"
@@ -267,11 +267,11 @@ def test_the_headline_says_what_the_numbers_do(many: AnalysisResult[SyntheticRoa
     draws = [draw.model_copy(update={"found": found}) for draw in many.body.draws]
     body = many.body.model_copy(update={"draws": draws})
     other = AnalysisResult(request=many.request, body=body, cost=many.cost)
-    assert "ROAR finds them more often than Recursive ROAR" in get_analysis("synthetic_roar").headline(other)
+    assert "ROAR finds them more often than Recursive ROAR" in get_analysis("synthetic_roar").report(other).headline
 
 
 def test_lines_name_the_seeds_that_differ(many: AnalysisResult[SyntheticRoarData]) -> None:
-    lines = get_analysis("synthetic_roar").lines(many)
+    lines = get_analysis("synthetic_roar").report(many).lines
     apart = [str(draw.seed) for draw in many.body.draws if draw.found["roar"] != draw.found["recursive_roar"]]
     assert lines[-1].endswith(f": {', '.join(apart)}.")
     assert len(lines) == 6

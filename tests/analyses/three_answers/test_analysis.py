@@ -138,16 +138,17 @@ def test_it_is_read_as_it_was_written_and_drawn(run: Run) -> None:
     record = json.loads(json.dumps(run.result.to_json()))
     assert read_result(record).to_json() == record
     study = get_study("three_answers")
-    assert "rank the 4 measures alike" in study.headline(run.result)
-    assert "by Kendall's tau: erasure on the plain model and erasure on the masked model, 1.00" in study.headline(
-        run.result
+    assert "rank the 4 measures alike" in study.report(run.result).headline
+    assert (
+        "by Kendall's tau: erasure on the plain model and erasure on the masked model, 1.00"
+        in study.report(run.result).headline
     )
-    assert "fewer than three seeds" in study.headline(run.result)
-    assert "the masked model" in "\n".join(study.lines(run.result))
+    assert "fewer than three seeds" in study.report(run.result).headline
+    assert "the masked model" in "\n".join(study.report(run.result).lines)
     charts = figures_of(run.result).charts
     assert [*charts] == ["ranks", "agreement"]
     assert len(charts["ranks"].rows) == 3 * 4
-    assert {number.of for number in study.numbers(run.result)} == {"plain-masked", "plain-roar", "masked-roar"}
+    assert {number.of for number in study.report(run.result).numbers} == {"plain-masked", "plain-roar", "masked-roar"}
 
 
 def test_a_grid_and_the_question_about_it_lead_to_each_other(files: dict[str, str]) -> None:

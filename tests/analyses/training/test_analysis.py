@@ -93,8 +93,8 @@ def test_the_card_and_the_model(data: str, tmp_path: Path) -> None:
     record = json.loads(json.dumps(result.to_json()))
     assert read_result(record).to_json() == record
     assert sorted(figures_of(result).charts) == ["loss", "validation"]
-    assert card.id in get_analysis("training").headline(result)
-    assert any("(kept)" in line for line in get_analysis("training").lines(result))
+    assert card.id in get_analysis("training").report(result).headline
+    assert any("(kept)" in line for line in get_analysis("training").report(result).lines)
 
 
 @pytest.mark.parametrize(("precision", "format"), [("highest", None), ("high", "tf32"), ("medium", "bf16")])

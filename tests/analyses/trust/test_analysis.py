@@ -133,7 +133,7 @@ def test_a_data_set_tells_the_mean_share_beaten(encoder: Classifier, tmp_path: P
     assert [text.metrics[0].counted for text in body.texts] == [found[0].counted for found in alone]
     labels = " and ".join(metric.label for metric in body.summary.metrics)
     said = f"Left out by {labels}: 1 of 3 texts, as 20% of a text is less than one feature: choose a larger share."
-    assert studies()["trust"].headline(result).endswith(said)
+    assert studies()["trust"].report(result).headline.endswith(said)
     assert beaten(body).rows == [
         {"metric": metric.label, "row": row, "beaten": alone[row - 1][i].beaten}
         for i, metric in enumerate(body.summary.metrics)
@@ -145,7 +145,7 @@ def test_a_data_set_of_short_texts_alone_tells_nothing(encoder: Classifier, tmp_
     path = tmp_path / "texts.csv"
     path.write_text("text\ngood film\ndull\n", encoding="utf-8")
     result = study(encoder, "trust", data=str(path), method="occlusion")
-    words = studies()["trust"].headline(result)
+    words = studies()["trust"].report(result).headline
     assert words.startswith(f"{NONE_LONG} Left out by ")
     assert "2 of 2 texts" in words
     assert beaten(result.body).rows == []

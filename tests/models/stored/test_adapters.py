@@ -88,10 +88,10 @@ def test_an_adapter_with_its_own_head_is_read_as_peft_reads_it(case: Case, adapt
     name, base, classes, modules = case
     made = adapted(name, base, classes, modules)
     place = str(made.folder)
-    classifier, card, plan = load_model(place, device="cpu"), describe(place), outline(place)
+    classifier, card, unread = load_model(place, device="cpu"), describe(place), outline(place)
     assert card is not None
-    assert plan is not None
-    assert classifier.labels == card.labels == plan.labels == base_labels(place)
+    assert unread is not None
+    assert classifier.labels == card.labels == unread.labels == base_labels(place)
     found = classifier.predict(classifier.encode(TEXT)).probabilities
     assert list(found.values()) == pytest.approx(made.probabilities, rel=1e-4)
     assert explain(classifier, TEXT, "gradient").target.label == max(found, key=lambda label: found[label])

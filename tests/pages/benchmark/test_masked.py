@@ -40,7 +40,7 @@ def test_the_section_is_asked_by_a_button_and_the_table_tells(view: BenchmarkVie
     assert len(planned(app)) == 1
     assert not app.error
     result = service().find(view.masked_request())
-    assert get_analysis("masked_distribution").headline(result) in words(app.markdown)
+    assert get_analysis("masked_distribution").report(result).headline in words(app.markdown)
     assert [alt for alt in charts(app) if "the check tells apart from training texts, over 20 texts" in alt]
     table = next(frame.value for frame in app.dataframe if "In place of a word" in frame.value)
     assert table["In place of a word"].tolist()[1:4] == [

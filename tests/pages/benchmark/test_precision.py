@@ -31,7 +31,7 @@ def test_the_section_is_asked_by_a_button_and_answers(view: BenchmarkView) -> No
     assert not app.error
     result = service().find(view.precision_request())
     analysis = get_analysis("precision")
-    assert analysis.headline(result) in words(app.markdown)
+    assert analysis.report(result).headline in words(app.markdown)
     assert len([alt for alt in charts(app) if "in half precision, over 2 texts" in alt]) == 3
     table = next(frame.value for frame in app.dataframe if "Format" in frame.value)
     assert list(zip(table["Method"], table["Format"], strict=True)) == [
@@ -40,7 +40,7 @@ def test_the_section_is_asked_by_a_button_and_answers(view: BenchmarkView) -> No
     assert table["Rank correlation"].tolist() == [str(row.rank_correlation) for row in result.body.rows]
     assert result.body.texts[0].text == HOSTILE
     again = opened("benchmark", r="".join(app.query_params["r"]))
-    assert analysis.headline(result) in words(again.markdown), "a link shows what is stored"
+    assert analysis.report(result).headline in words(again.markdown), "a link shows what is stored"
 
 
 def test_its_run_opens_here(view: BenchmarkView) -> None:

@@ -14,7 +14,7 @@ from explainlab.analyses.evaluation.analysis import Evaluation
 from explainlab.analyses.masked_distribution.analysis import MaskedDistribution, check_of
 from explainlab.analyses.parameters import RANDOM
 from explainlab.analyses.precision.analysis import Precision
-from explainlab.analyses.registry import complete, get_analysis, new_request
+from explainlab.analyses.registry import complete, new_request, requirements
 from explainlab.app import session
 from explainlab.app.components import bring_into_view
 from explainlab.app.data_set import data_choice, data_controls, is_there
@@ -375,12 +375,11 @@ def draw_missing_marks(view: BenchmarkView) -> None:
 def _missing_marks(view: BenchmarkView) -> list[DataError]:
     """What the file of ``view`` does not give to the metrics; nothing while the file is read."""
     request = complete(view.request())
-    analysis = get_analysis(request.question)
-    roles = analysis.marks(analysis.parameters(request))
+    roles = requirements(request).extra_columns
     if not roles or request.data is None:
         return []
-    look, names = looks.preview(view.source, session.user(), view.columns), column_names(view.columns)
-    if not is_there(look):
+    task, names = looks.preview(view.source, session.user(), view.columns), column_names(view.columns)
+    if not is_there(task):
         return []
-    name, columns = looks.source_name(view.source, session.user()), look.answer().columns
+    name, columns = looks.source_name(view.source, session.user()), task.answer().columns
     return [without_marks(name, role, view.columns) for role in roles if names[role] not in columns]

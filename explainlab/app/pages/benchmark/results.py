@@ -75,8 +75,8 @@ _TABLE_HELP = (
 
 def draw_answer(result: AnalysisResult[EvaluationData]) -> None:
     """Draw the answer: the methods that each metric tells apart, the best one beside random, and the cost of each."""
-    lines = partial(get_analysis(result.request.question).lines, result)
-    draw_words(overview(result.body), result, lines, paragraphs(result.body))
+    report = get_analysis(result.request.question).report(result)
+    draw_words(overview(result.body), result, lambda: report.lines, paragraphs(result.body))
 
 
 def draw_results(service: Service, view: BenchmarkView, result: AnalysisResult[EvaluationData]) -> None:

@@ -37,7 +37,7 @@ from explainlab.metrics.metric import PlausibilityMetric
 from explainlab.metrics.registry import get_metric, parse_metric
 from explainlab.request import Request, validated
 from explainlab.service import looks
-from explainlab.service.looks import Look
+from explainlab.service.looks import FileTask
 from explainlab.service.service import Service
 from explainlab.service.store.made import require_training
 from explainlab.service.uploads import PlantedUploads
@@ -134,18 +134,18 @@ def _begun(chain: Chain) -> bool:
     return bool(TRUTH.view == Begun(chain.plan))
 
 
-def _looks(chain: Chain) -> list[Look[PlantedUploads]]:
+def _plantings(chain: Chain) -> list[FileTask[PlantedUploads]]:
     """The plantings; raises :class:`ExplainLabError` for a data set that cannot be read."""
     user = session.user()
     return [looks.planted(chain.source, chain.columns, each, chain.seed, user) for each in chain.plantings()]
 
 
 def _with_files(chain: Chain) -> Chain:
-    """``chain`` with its files, once they are planted; raises as :func:`_looks`."""
-    asked = _looks(chain)
+    """``chain`` with its files, once they are planted; raises as :func:`_plantings`."""
+    asked = _plantings(chain)
     if not all(map(is_there, asked)):
         return chain
-    planted = [look.answer() for look in asked]
+    planted = [task.answer() for task in asked]
     files = tuple((each.learn, each.held_out) for each in planted)
     chain = chain.model_copy(update={"files": files, "learned": planted[0].rows})
     question.set("truth", chain)
@@ -188,8 +188,8 @@ def _draw_button(service: Service, view: BenchmarkView) -> None:
 def _press(service: Service, view: BenchmarkView) -> None:
     """Begin, or go on (a callback)."""
     chain = draft(view)
-    for look in _looks(chain):  # the files may have been deleted
-        looks.desk.forget(look)
+    for task in _plantings(chain):  # the files may have been deleted
+        looks.file_reader.forget(task)
     question.set("truth", chain)
     st.session_state[_TO_OPEN] = True
     session.act()
@@ -221,12 +221,12 @@ def _draw_progress(service: Service, view: BenchmarkView, lanes: Sequence[Lane])
 def _draw_planting(chain: Chain) -> None:
     """What was planted, how far that is, or why it cannot be."""
     try:
-        asked = _looks(chain)
-        if waiting := [look for look in asked if not look.ended]:
-            for look in waiting:
-                draw_reading(look)
+        asked = _plantings(chain)
+        if waiting := [task for task in asked if not task.ended]:
+            for task in waiting:
+                draw_reading(task)
             return
-        planted = [look.answer() for look in asked]
+        planted = [task.answer() for task in asked]
         rows = f"{counted(planted[0].rows, 'row')} to learn from, {planted[0].held_out_rows:,} held out"
         st.markdown(f":material/check: **1 Planted**: {rows}")
         for warning in dict.fromkeys(each.warning for each in planted if each.warning):

@@ -354,7 +354,7 @@ def draw_answer(view: CandidatesView, result: AnalysisResult[CandidatesText] | A
     body = result.body
     sort = sorted_by(list(body.selection), view.sort)
     words = text_verdict(body, sort) if isinstance(body, CandidatesText) else data_verdict(body, sort)
-    draw_words(words, result, partial(get_study(result.request.question).lines, result))
+    draw_words(words, result, lambda: get_study(result.request.question).report(result).lines)
 
 
 def draw_choice(

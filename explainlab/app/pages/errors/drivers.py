@@ -17,6 +17,7 @@ from explainlab.analyses.mistake_drivers.verdict import folded
 from explainlab.analyses.wording import counted, interval_words, joined, quoted
 from explainlab.app.cached import cached_for
 from explainlab.app.chart import draw_chart
+from explainlab.app.cost_estimates import draw_cost_estimate
 from explainlab.app.page import draw_headline
 from explainlab.app.pages.errors.form import (
     PICKED,
@@ -28,7 +29,6 @@ from explainlab.app.pages.errors.form import (
 )
 from explainlab.app.pages.errors.state import DRIVERS, PredictionTable
 from explainlab.app.place import Requests
-from explainlab.app.plan import draw_plan
 from explainlab.app.question import card_of
 from explainlab.app.text import plain
 from explainlab.attribution.registry import get_method, parse_spec
@@ -92,7 +92,7 @@ def draw_drivers(service: Service, view: ErrorsView, table: PredictionTable) -> 
     if unsupported:
         st.warning(plain(unsupported), icon=":material/block:")
     else:
-        draw_plan(service, lambda: [request], maps(table))
+        draw_cost_estimate(service, lambda: [request], maps(table))
 
 
 def maps(table: PredictionTable) -> int:

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from explainlab.analyses.errors.analysis import Predictions
 from explainlab.analyses.mistake_drivers.analysis import MistakeDrivers
-from explainlab.analyses.registry import get_study
+from explainlab.analyses.registry import requirements
 from explainlab.app.components import bring_into_view
 from explainlab.app.data_set import data_choice, data_controls
 from explainlab.app.question import Question, card_of, chip, supported_methods
@@ -71,8 +71,9 @@ class ErrorsView(DataView):
         )
 
     def _request(self, study: str, **parameters: Any) -> Request:
-        shared = {"model": self.model, "dtype": self.dtype, "output": get_study(study).default_output({})}
-        return validated(Request, question=study, **shared, **self.subject, parameters={**self.drawn, **parameters})
+        shared = {"model": self.model, "dtype": self.dtype, "parameters": {**self.drawn, **parameters}}
+        request = validated(Request, question=study, **shared, **self.subject)
+        return request.model_copy(update={"output": requirements(request).output})
 
 
 def first_view() -> ErrorsView:

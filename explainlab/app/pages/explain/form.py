@@ -10,7 +10,7 @@ from typing import Any, Literal, Self, get_args
 import streamlit as st
 from pydantic import BaseModel, ConfigDict, Field
 
-from explainlab.analyses.registry import get_study
+from explainlab.analyses.registry import get_study, kind_of
 from explainlab.analyses.trust.analysis import Trust
 from explainlab.app.glossary import draw_guide_button, explained
 from explainlab.app.page import AnalysisPage
@@ -31,7 +31,6 @@ from explainlab.declared import ParameterSpec, parse
 from explainlab.figures.palette import DEFAULT, PaletteName, Scale
 from explainlab.models.loading import ModelCard
 from explainlab.request import Dtype, Output, Request, Unit, validated
-from explainlab.service.resolved import kind_of
 
 MOST_TOP = 50
 """The most features of highest score that a map marks."""

@@ -122,8 +122,8 @@ def draw_verdict(results: Sequence[Attribution], judged: Mapping[int, AnalysisRe
     words = verdict(result, None if trust is None else trust.body)
 
     def lines() -> list[str]:
-        judged_by = [] if trust is None else [*get_study(Trust.id).lines(trust), ""]
-        return [*judged_by, *get_analysis(result.request.question).lines(result)]
+        judged_by = [] if trust is None else [*get_study(Trust.id).report(trust).lines, ""]
+        return [*judged_by, *get_analysis(result.request.question).report(result).lines]
 
     draw_words(words, result, lines)
     return first, words

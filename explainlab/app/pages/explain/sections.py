@@ -114,7 +114,7 @@ def trust_words(answer: Answer | None) -> str:
     """The ``answer`` of :func:`comparisons` in a sentence, in plain text; empty if it has no result."""
     if answer is None or answer.result is None:
         return ""
-    return f"{ASK_TRUST} {get_analysis(Trust.id).headline(answer.result)}"
+    return f"{ASK_TRUST} {get_analysis(Trust.id).report(answer.result).headline}"
 
 
 def _place(key: str) -> PageState:

@@ -17,12 +17,12 @@ from explainlab.analyses.wording import counted, whole_percent
 from explainlab.app import links, session
 from explainlab.app.cached import cached_for
 from explainlab.app.chart import draw_chart
+from explainlab.app.cost_estimates import draw_cost_estimate
 from explainlab.app.data_set import draw_mapping
 from explainlab.app.entries import analysis_pages
 from explainlab.app.frame import draw_title
 from explainlab.app.pages.models import ENTRY, form
 from explainlab.app.pages.models.form import PAGE, TRAINING
-from explainlab.app.plan import draw_plan
 from explainlab.app.session import timezone
 from explainlab.app.text import plain
 from explainlab.app.view import SharedInputs
@@ -73,7 +73,7 @@ def _draw_training(service: Service) -> str:
     except ExplainLabError as error:
         st.error(plain(str(error)), icon=":material/error:")
         return ""
-    draw_plan(service, lambda: PAGE.draft().requests())
+    draw_cost_estimate(service, lambda: PAGE.draft().requests())
     answer = form.answer(service, view)
     if answer is not None:
         st.divider()

@@ -122,7 +122,7 @@ def draw_time(service: Service) -> None:
 
 
 def _draw_time(result: AnalysisResult[RoarEstimate]) -> None:
-    st.info(plain(get_study(result.request.question).headline(result)), icon=":material/timer:")
+    st.info(plain(get_study(result.request.question).report(result).headline), icon=":material/timer:")
     if result.body.smaller:
         rows = [{"Grid": capital(own.changed), "Time": duration(own.seconds)} for own in result.body.smaller]
         smaller = st.expander("Smaller grids", icon=":material/compress:", key="roar_smaller", on_change="rerun")

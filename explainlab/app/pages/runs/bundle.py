@@ -44,7 +44,7 @@ _LEVEL = 4  # of compression: zlib's usual 6 saves another 4% of a report, in ne
 
 def map_bundle(result: Attribution) -> bytes:
     """The zip of one attribution: ``report.html``, ``map.svg``, ``scores.csv``, ``result.json``."""
-    words = get_analysis(result.request.question).headline(result)
+    words = get_analysis(result.request.question).report(result).headline
     report = to_html(report_maps([result]), verdict=words, snippets=[python_code(result), command_line(result)])
     files = {"report.html": report, "map.svg": to_svg(result), "scores.csv": to_csv(result)}
     return _zip({**files, "result.json": to_json([result], words)})
@@ -71,7 +71,7 @@ def study_bundle(
     files |= {table.file: table.to_csv() for table in tables}
     files |= drawn.files
     files |= {f"parts/{part.path}": map(read, [part]) for part in result.parts if read}
-    whole = with_verdict(result.in_parts(), get_study(result.request.question).headline(result))
+    whole = with_verdict(result.in_parts(), get_study(result.request.question).report(result).headline)
     return _zip({**files, "result.json": written(whole, ensure_ascii=False, allow_nan=False, indent=2)})
 
 
@@ -124,6 +124,7 @@ def _parts(result: AnalysisResult[Any], name: str) -> Iterator[list[dict[str, An
 def _report(result: AnalysisResult[Any], data: str | None, drawn: Figures, tables: Sequence[_Table]) -> str:
     """A document without outside resources; it runs only its own script, whatever its texts hold."""
     analysis, charts = get_study(result.request.question), list(drawn.charts.values())
+    report = analysis.report(result)
     own = result.request.output == "probability" and result.request.parameters.get("outputs") == "own"
     script = "\n".join((get_plotlyjs(), component_file("study_charts.js"))) if charts else ""
     return render(
@@ -133,8 +134,8 @@ def _report(result: AnalysisResult[Any], data: str | None, drawn: Figures, table
         script=script,
         script_digest=b64encode(sha256(script.encode("utf-8")).digest()).decode("ascii"),
         label=analysis.label,
-        headline=analysis.headline(result),
-        lines=analysis.lines(result),
+        headline=report.headline,
+        lines=report.lines,
         record=result.in_parts(),
         output="each method's own output" if own else result.request.output,
         data=data,

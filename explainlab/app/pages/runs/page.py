@@ -10,6 +10,7 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from explainlab.analyses.base import Pauses
 from explainlab.analyses.registry import get_analysis
 from explainlab.analyses.wording import duration
 from explainlab.app import links, session
@@ -262,7 +263,7 @@ def draw_unfinished(service: Service) -> None:
 
 
 def _draw_unfinished_actions(service: Service, chosen: Sequence[Unanswered], which: str) -> None:
-    user, pauses = session.user(), all(get_analysis(own.request.question).pauses for own in chosen)
+    user, pauses = session.user(), all(isinstance(get_analysis(own.request.question), Pauses) for own in chosen)
 
     def again() -> None:
         for unanswered in chosen:

@@ -77,9 +77,9 @@ def draw() -> None:
 
 def _draw_answer(service: Service, view: SanityView, result: AnalysisResult[RandomisationData]) -> None:
     """The answer in words: what all methods have in common, and a line for each, of all that has been asked."""
-    analysis, user = get_analysis(result.request.question), session.user()
+    report, user = get_analysis(result.request.question).report(result), session.user()
     lines = method_lines(view, result.body, lambda request: service.find(resolve(request, user)))
-    draw_words(analysis.headline(result), result, partial(analysis.lines, result), lines)
+    draw_words(report.headline, result, lambda: report.lines, lines)
     missing = open_questions(view, lambda request: service.has(resolve(request, user)))
     if missing:
         st.caption(missing)
@@ -258,7 +258,7 @@ def _maps(result: AnalysisResult[Any]) -> list[Map]:
 
 def _draw_maps(result: AnalysisResult[Any], key: str) -> None:
     """The maps of one text before the attacks and after each, two beside each other."""
-    st.markdown(f"**The open text**: {plain(get_analysis(result.request.question).headline(result))}")
+    st.markdown(f"**The open text**: {plain(get_analysis(result.request.question).report(result).headline)}")
     columns = st.columns(2, gap="large")
     for place, drawn in enumerate(cached_for(result, _maps, result)):
         with columns[place % 2], st.container(border=True):

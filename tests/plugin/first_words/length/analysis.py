@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from explainlab.analyses.base import AnalysisResult
+from explainlab.analyses.base import AnalysisResult, Report, Requirements
 from explainlab.analyses.parameters import Rows, Sample
 from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.attribution.passes import read_originals
@@ -30,12 +30,11 @@ class WordCount(TextAnalysis[Words, AllWords]):
     label = "Word count"
     source = "The package first-words"
     definition = "the number of words"
-    TextBody, DataBody = Words, AllWords
     Parameters = Parameters
 
-    def evaluations(self, parameters: Parameters) -> int:
-        """One pass, for the prediction."""
-        return 1
+    def requirements(self, parameters: Parameters) -> Requirements:
+        """Return the needs: one pass, for the prediction."""
+        return Requirements(gradients=1)
 
     def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[Words]:
         """Count the words."""
@@ -46,7 +45,9 @@ class WordCount(TextAnalysis[Words, AllWords]):
         """Return their mean."""
         return AllWords(texts=list(bodies), mean=float(np.mean([body.words for body in bodies])))
 
-    def headline(self, result: AnalysisResult[Words | AllWords]) -> str:
+    def report(self, result: AnalysisResult[Words | AllWords]) -> Report:
         """Say how many."""
         body = result.body
-        return f"{body.words} words." if isinstance(body, Words) else f"{body.mean:.1f} words on average."
+        return Report(
+            result, f"{body.words} words." if isinstance(body, Words) else f"{body.mean:.1f} words on average."
+        )
