@@ -25,7 +25,7 @@ from transformers import (
 
 from explainlab.models.model_types import register_networks
 from explainlab.models.modes import BUILDING
-from explainlab.training.tokenizers import train_words
+from explainlab.training.architectures import train_words
 
 register_networks()
 LABELS = ("negative", "neutral", "positive")

@@ -58,7 +58,7 @@ def choose(batcher: Batcher, source: str) -> MaxEntropy:
     """Return the text of the data set ``source`` (path or embedded id) with the most uniform prediction.
 
     Chosen once per model (digest and number format) and data set (content). Rows that cannot be read are left out.
-    Raises what :func:`max_entropy` and :func:`explainlab.data.read_dataset` raise.
+    Raises the errors of :func:`max_entropy` and :func:`explainlab.data.read_dataset`.
     """
     classifier, context = batcher.classifier, batcher.context
     named = {

@@ -135,7 +135,7 @@ def _spelled(pieces: Sequence[str]) -> tuple[str, ...]:
 
 
 def _once(pieces: Sequence[str], blanks: bool) -> str:
-    """Return the text of ``pieces`` without each that the next one begins with; those of ``blanks`` go too, or stay."""
+    """Join ``pieces`` without each one that the next repeats at its start; pieces of ``blanks`` are dropped or stay."""
     text = ""
     for piece, after in pairwise((*pieces, "")):
         own = piece.lstrip() or (piece if blanks else "")

@@ -15,8 +15,7 @@ import torch
 from torch import Tensor
 
 from explainlab.attribution.batch import Batch, stream
-from explainlab.metrics import remembered
-from explainlab.metrics.remembered import name_of, note_key, tokens_of
+from explainlab.metrics.distinct import note_key, recall_predictions, token_digest, tokens_of
 from explainlab.models.replay import Layer, record
 
 if TYPE_CHECKING:
@@ -62,9 +61,9 @@ def _unremembered(subjects: Sequence[Subject]) -> list[Subject]:
         return []
     texts = [tokens_of(subject.encoding) for subject in subjects]
     keys = [note_key(subjects[0].classifier, tokens.tobytes()) for tokens in texts]
-    notes, missing = remembered.recall(subjects[0].context, keys), []
+    notes, missing = recall_predictions(subjects[0].context, keys), []
     for subject, tokens, key in zip(subjects, texts, keys, strict=True):
-        logits = notes[key].get(name_of(tokens))
+        logits = notes[key].get(token_digest(tokens))
         if logits is None:
             missing.append(subject)
         else:

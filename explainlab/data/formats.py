@@ -19,8 +19,7 @@ from tempfile import TemporaryFile
 from typing import Any
 
 from explainlab.data.budget import Budget, cell_too_long
-from explainlab.data.dialect import TAB, Dialect, dialect_of
-from explainlab.data.encoding import Decoder
+from explainlab.data.dialect import TAB, Decoder, Dialect, dialect_of
 from explainlab.errors import DataError
 from explainlab.limits import MAX_CELL_CHARACTERS, MAX_RECORD_BYTES
 

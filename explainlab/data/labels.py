@@ -213,7 +213,7 @@ def _places(values: Sequence[float], names: Sequence[str]) -> dict[float, str]:
 def options(meant: Mapping[str, str], names: Sequence[str]) -> str:
     """Return ``meant``, from labels to classes of ``names``, as options of a command line, quoted for a shell.
 
-    What stands after the last equals sign is read as the class, so a class with this sign goes by its index.
+    The part after the last equals sign is the class, so a class with this sign goes by its index.
     """
     classes = {name: str(names.index(name)) if "=" in name else name for name in meant.values()}
     return " ".join(f"--label {shlex.quote(f'{label}={classes[name]}')}" for label, name in meant.items())

@@ -1,6 +1,6 @@
 """Parquet files, read in parts by Arrow. Strings stay in their dictionaries until the length of every cell is known.
 
-The footer of a file says how far it unpacks. Where it is wrong, the guard bounds what Arrow takes.
+The footer of a file has its unpacked size. If the size is wrong, the guard limits Arrow's memory.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def _require_footer(file: BinaryIO) -> None:
 
 
 def _rows_at_once(group: parquet.RowGroupMetaData, columns: list[parquet.ColumnSchema], budget: Budget) -> int:
-    """Return how many rows of a row ``group`` are decoded together; it is within the budget by what the footer says."""
+    """Return how many rows of a row ``group`` are decoded together; by the footer it is within the budget."""
     total = 0
     for place, column in enumerate(columns):
         chunk = group.column(place)

@@ -58,7 +58,7 @@ class Case:
 class Step:
     """A perturbed text behind a value: at ``level`` per cent, without the features ``removed`` (indices).
 
-    ``text`` is what the model read, decoded from its tokens; ``probability`` that of the target for it.
+    ``text`` is decoded from the tokens that the model read; ``probability`` is its probability of the target.
     """
 
     level: int

@@ -44,10 +44,10 @@ class PostNorm:
 class Anatomy:
     """Paths of the units of a model type's networks, below the network; absent units have no path.
 
-    ``blocks``: by what a reader calls them, the lists that hold them, the bottom list first. ``shared``: the list has
-    fewer blocks than a pass runs. ``cross``: where a block of the last list keeps its attention to the encoder.
-    ``parts``: those of its blocks and its head, or why they are not decomposed. ``projections``: what every attention
-    calls its maps to queries and values, or the one that makes the keys too.
+    ``blocks``: the lists of blocks by their names for readers, the bottom list first. ``shared``: the list has fewer
+    blocks than a pass runs. ``cross``: where a block of the last list keeps its attention to the encoder. ``parts``:
+    those of its blocks and its head, or why they are not decomposed. ``projections``: the names of every attention's
+    maps to queries and values, or of the one that also makes the keys.
     """
 
     head: tuple[str, ...]

@@ -149,7 +149,7 @@ class Classifier:
         """Return logits float32 [B, classes] of one forward pass, from ``embeddings`` [B, N, d] if given, else from the
         ids.
 
-        Gradients flow to ``embeddings`` that require them. If all texts begin with ``prefix``, only what follows is
+        Gradients flow to ``embeddings`` that require them. If all texts begin with ``prefix``, only the tokens after it
         run.
         """
         with self._pass():

@@ -41,8 +41,8 @@ def own_copy(network: PreTrainedModel) -> PreTrainedModel:
     """Return new modules in evaluation mode around the same numbers as ``network``, without gradients.
 
     Nothing of ``network`` is changed: its modes, hooks, gradients and flags are those of other objects. Tied weights
-    stay tied. Hooks that it has are part of what it computes, and are called here too. Those on the way back are not:
-    gradients are those of what it computes.
+    stay tied. Its forward hooks are part of its function and are called here too. Its backward hooks are not: gradients
+    are those of the function.
     """
     shared: dict[int, Any] = {id(buffer): buffer for buffer in network.buffers()}
     shared |= {id(own): nn.Parameter(own.detach(), requires_grad=False) for own in network.parameters()}
@@ -64,7 +64,7 @@ def own_copy(network: PreTrainedModel) -> PreTrainedModel:
 def own_tokenizer(tokenizer: Any) -> PreTrainedTokenizerBase:
     """Return a copy of ``tokenizer`` that pads on the right.
 
-    Raises :class:`ModelError` for what is no tokenizer of transformers, or keeps no character offsets.
+    Raises :class:`ModelError` for any object but a tokenizer of transformers that keeps character offsets.
     """
     if not isinstance(tokenizer, PreTrainedTokenizerBase):
         problem = "A model in memory needs its tokenizer" + (
@@ -83,9 +83,9 @@ def own_tokenizer(tokenizer: Any) -> PreTrainedTokenizerBase:
 def require_usable(network: Any, device: str | None, dtype: str | None) -> None:
     """Raise for a network in memory that cannot be explained as it is.
 
-    :class:`ModelError` for what is no classifier of transformers, quantised, spread over devices, without weights or in
-    a number format that nothing is computed in;
-    :class:`RequestError` for a ``device`` or ``dtype`` that is not its own: it is not moved.
+    :class:`ModelError` for any object but a classifier of transformers, and for one that is quantised, spread over
+    devices, without weights or in a number format that nothing is computed in; :class:`RequestError` for a ``device``
+    or ``dtype`` that is not its own: it is not moved.
     """
     name = type(network).__name__
     if not isinstance(network, PreTrainedModel):
@@ -151,8 +151,8 @@ def classifier_of(network: PreTrainedModel, tokenizer: Any, limits: Limits, labe
     """Return the classifier of a ``network`` of transformers with these ``labels``, and its ``tokenizer``, on its own
     device.
 
-    The weights are shared, not copied: where they are trained on, load the model again, as its digest is that of now.
-    The network is one that :func:`require_usable` accepts. Raises as :func:`own_tokenizer`.
+    The weights are shared, not copied: after more training, load the model again, as its digest is of the present
+    weights. The network is one that :func:`require_usable` accepts. Raises as :func:`own_tokenizer`.
     """
     own, words = own_copy(network), own_tokenizer(tokenizer)
     config: Any = own.config

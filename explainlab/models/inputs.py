@@ -89,7 +89,7 @@ class Inputs:
 def embeds_segments(config: Any) -> bool:
     """Return whether a network of ``config`` tells the two texts of a pair apart by segments.
 
-    A model type without segments keeps anything under this name as it is written, also what is no number.
+    A model type without segments keeps any value under this name, also if it is no number.
     """
     segments = getattr(config, "type_vocab_size", 0)
     return isinstance(segments, int) and segments > 1

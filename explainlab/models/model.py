@@ -49,7 +49,7 @@ class Model(Protocol):
         """Return logits [B, classes] of one forward pass, from ``embeddings`` [B, N, d] if given, else from the ids.
 
         A text's logits do not depend on its padding. Gradients flow to ``embeddings`` that require them. ``prefix``,
-        for causal decoders only, is the common beginning of all texts; only what follows it is run.
+        for causal decoders only, is the common beginning of all texts; only the tokens after it run.
         """
 
     @abstractmethod

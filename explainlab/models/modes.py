@@ -26,8 +26,8 @@ _ROUNDING = ("tf32", "bf16")
 def own_modes(gradients: bool = True) -> Iterator[None]:
     """Run the block in torch's default modes, and restore the program's modes afterwards.
 
-    Nothing is made as in ``torch.inference_mode``, no autocast rounds, and what names neither dtype nor device is
-    float32 on the CPU. Without ``gradients`` none are recorded, as in ``torch.no_grad``.
+    Inference mode and autocast are off, and tensors without dtype and device are float32 on the CPU. Without
+    ``gradients`` none are recorded, as in ``torch.no_grad``.
     """
     with ExitStack() as changed:
         changed.enter_context(torch.inference_mode(False))  # this also records gradients

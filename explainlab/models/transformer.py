@@ -55,10 +55,10 @@ def _records(hook: Any) -> bool:
 
 @dataclass(eq=False)
 class TransformerModel(Model):
-    """An encoder with its own classification head, and what all networks of transformers share.
+    """An encoder with its own classification head, and the base class of all networks of transformers.
 
-    The network uses our word embeddings instead of its own (by a hook, removed after the pass), then adds positions
-    and normalises itself.
+    The network uses our word embeddings instead of its own (by a hook, removed after the pass), then adds positions and
+    normalises itself.
     """
 
     network: transformers.PreTrainedModel

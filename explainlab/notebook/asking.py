@@ -20,7 +20,7 @@ from explainlab.models.modes import own_modes
 from explainlab.notebook.keeping import DiskCache
 from explainlab.notebook.telling import ProgressBarContext
 from explainlab.reporting import Reporter, in_sight
-from explainlab.training.run import train_files
+from explainlab.training.train import train_files
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -68,7 +68,7 @@ evaluate = _with_progress(run.evaluate, _on_disk)
 
 @wraps(train_files)
 def train(*args: Any, **named: Any) -> Any:
-    """Call :func:`explainlab.training.run.train_files` with a progress bar."""
+    """Call :func:`explainlab.training.train.train_files` with a progress bar."""
     report = Reporter(in_sight())
     try:
         return train_files(*args, **{"report": report, **named})

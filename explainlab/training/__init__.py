@@ -6,10 +6,9 @@ from explainlab.training.checkpoint import Epoch, clear
 from explainlab.training.examples import Examples, read_examples
 from explainlab.training.fit import OwnRandom
 from explainlab.training.passes import Metric, score
-from explainlab.training.run import out_directories, train_files
 from explainlab.training.settings import RECIPES, TrainingSettings
 from explainlab.training.start import Start, class_names, note_pairs, noted_masks, settings_for, starting_point
-from explainlab.training.train import Trained, stored_accuracy, train, training_digest
+from explainlab.training.train import Trained, out_directories, stored_accuracy, train, train_files, training_digest
 
 __all__ = [
     "ARCHITECTURES",

@@ -50,7 +50,7 @@ class Checkpoints:
     def save(self, epochs: list[Epoch], best: int, tensors: dict[str, Tensor]) -> None:
         """Keep the ``tensors`` after the last of ``epochs``; delete epochs that are neither last nor best.
 
-        Raises :class:`ResourceError` where they cannot be written, and then keeps what was there.
+        Raises :class:`ResourceError` if they cannot be written, and then keeps the old files.
         """
         history = [asdict(epoch) for epoch in epochs]
         header = {"training": json.dumps({"identity": self._identity, "epochs": history, "best": best})}

@@ -74,8 +74,8 @@ class Training:
 
     ``seconds`` are those of epochs that were read from checkpoints.
 
-    ``targets`` are class indices, int64 [n]; ``teacher`` its logits [n, classes], or None; ``validate`` measures what
-    decides which epoch is the best, without and with masks (None: the last is).
+    ``targets`` are class indices, int64 [n]; ``teacher`` its logits [n, classes], or None; ``validate`` measures the
+    scores that select the best epoch, without and with masks (None: the last is best).
     """
 
     def __init__(

@@ -60,8 +60,8 @@ class Adapter:
 def add_lora(base: Base, base_id: str, rank: int) -> Adapter:
     """Put matrices of this ``rank`` into the network of ``base``, the model with the id ``base_id``.
 
-    They are drawn from torch's current random state. Beside them only the head learns, and what the base had no weights
-    for. Raises :class:`RequestError` where peft is not installed and for a base that is an adapter, and
+    They are drawn from torch's current random state. Beside them only the head is trained, and weights that the base
+    lacks. Raises :class:`RequestError` where peft is not installed and for a base that is an adapter, and
     :class:`ModelError` for a model type whose projections it does not know.
     """
     if base.merged:

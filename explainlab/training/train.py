@@ -1,4 +1,4 @@
-"""Training of a classifier that is saved: from random weights, tokenizer included, or from a base model.
+"""Training of classifiers that are saved: from random weights, tokenizer included, or from a base model.
 
 A decoder's head is trained at *every* position where the recipe says so, so that its predictions within a text are
 meaningful too, and random tokens are replaced by the mask token, so that the masked inputs of attribution methods are
@@ -8,32 +8,34 @@ goes with any of them, is the fine-tuning of Madsen et al. 2023 (arXiv 2310.0781
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import torch
 from safetensors import SafetensorError
 from torch import Tensor
 
+from explainlab.data import as_named
 from explainlab.errors import DataError, RequestError
 from explainlab.limits import DEFAULT_LIMITS, Limits
 from explainlab.models.devices import choose_device, training_seconds
 from explainlab.models.loading import load_model, model_digest
 from explainlab.models.modes import own_modes, rounding
+from explainlab.reader import ANYBODY, Reader
 from explainlab.request import digest
 from explainlab.text.encoding import markers
-from explainlab.training.architectures import ARCHITECTURES
+from explainlab.training.architectures import ARCHITECTURES, vectors_digest
 from explainlab.training.batches import Masked, Tokens, tokenized
-from explainlab.training.checkpoint import Checkpoints, Epoch, cannot_write
-from explainlab.training.examples import Examples
+from explainlab.training.checkpoint import Checkpoints, Epoch, cannot_write, clear
+from explainlab.training.examples import Examples, read_examples
 from explainlab.training.fit import Diverged, OwnRandom, Training
 from explainlab.training.passes import Report, Timed, measured_accuracy, predictions, score, teacher_logits
 from explainlab.training.settings import TrainingSettings
 from explainlab.training.start import Start, class_names, note_masks, note_pairs, settings_for, starting_point
-from explainlab.training.vectors import vectors_digest
 
 _MEASURED = 32
 """Texts in a batch that only measures accuracy."""
@@ -260,3 +262,63 @@ def _require_masks(base: str, start: Start, settings: TrainingSettings) -> None:
             f"The tokenizer of {base} has no mask token.",
             "Set mask_share=0 and heavy_mask=0, or choose another recipe.",
         )
+
+
+def train_files(
+    data: Any,
+    base: str,
+    out: str,
+    *,
+    columns: Mapping[str, str] | None = None,
+    classes: Mapping[str, str] | None = None,
+    reader: Reader = ANYBODY,
+    checkpoints: str | None = None,
+    device: str | None = None,
+    report: Report = lambda done, total, phase: None,
+    **settings: object,
+) -> list[Trained]:
+    """Train classifiers on the data set ``data``; each is a new directory (see :func:`out_directories`).
+
+    ``data`` is a file's name or path, an id, a pandas DataFrame, or a list of records (see
+    :func:`explainlab.data.as_named`). ``base`` is an architecture (bert, gpt2, t5_encoder, bilstm_attention), which
+    begins with random weights, or a model that has some: a directory or a hub id. ``settings`` are those of
+    :class:`explainlab.training.TrainingSettings`; ``validation`` and ``evaluate`` may name files, read as ``data`` is.
+    With ``checkpoints``, a folder, a stopped training continues from its last epoch. The rest, and the errors, are as
+    for :func:`explainlab.training.train`.
+    """
+    chosen = settings_for(base, **settings)
+    share = chosen.validation_share
+
+    def read(source: str) -> Examples:
+        return read_examples(source, chosen.label_names, columns=columns, classes=classes, reader=reader)
+
+    with as_named(data) as source:
+        examples = read(source)
+    validation = read(chosen.validation) if chosen.validation and share is None else None
+    held_out = read(chosen.evaluate) if chosen.evaluate else None
+    trained = []
+    for number, directory in enumerate(out_directories(out, chosen.seeds)):
+        one = chosen.model_copy(update={"seed": chosen.seed + number})
+        folder = Path(checkpoints) / directory.name if checkpoints else None
+        trained.append(
+            train(
+                examples,
+                base,
+                directory,
+                one,
+                validation=validation,
+                held_out=held_out,
+                checkpoints=folder,
+                device=device,
+                limits=reader.limits,
+                report=report,
+            )
+        )
+        if folder:
+            clear(folder)
+    return trained
+
+
+def out_directories(out: str, seeds: int) -> list[Path]:
+    """Return the directories of the models: ``out``, or for several seeds ``out-0``, ``out-1`` and so on."""
+    return [Path(out)] if seeds == 1 else [Path(f"{out}-{number}") for number in range(seeds)]

@@ -8,8 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from explainlab import Attribution, explain
-from explainlab.attribution.adaptive import Refinement, refine
-from explainlab.attribution.path import Path
+from explainlab.attribution.path import Path, Refinement, refine
 from explainlab.attribution.records import CANCELS
 from explainlab.attribution.subject import Subject
 from explainlab.data import read_dataset

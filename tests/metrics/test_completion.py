@@ -38,7 +38,7 @@ def test_values_are_those_of_a_slow_loop(classifier: Classifier, preset: str, un
 @pytest.mark.parametrize("preset", PRESETS)
 def test_the_prompt_stays_in_every_input(classifier: Classifier, preset: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The ids before and after the text are read in every perturbed input, and nothing else of it is new."""
-    monkeypatch.setattr(distinct, "LEAST", 10**9)  # no input is cut in two
+    monkeypatch.setattr(distinct, "LEAST_PREFIX", 10**9)  # no input is cut in two
     case = case_of(classifier, TEXT, unit="word")
     encoding = case.encoding
     own = np.flatnonzero(encoding.content)

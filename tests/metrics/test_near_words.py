@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from explainlab.metrics.near_words import Neighbours, cased_as, casing, lettered, single
+from explainlab.metrics.edits import Neighbours, cased_as, casing, lettered, single
 from explainlab.models.classifier import Classifier
 from tests.conftest import loaded
 

@@ -12,9 +12,8 @@ from explainlab import explain
 from explainlab.errors import Cancelled, DataError, RequestError
 from explainlab.models.loading import load_model
 from explainlab.training import Examples, settings_for, train
+from explainlab.training.architectures import read_vectors, train_words
 from explainlab.training.start import starting_point
-from explainlab.training.tokenizers import train_words
-from explainlab.training.vectors import read_vectors
 from tests.tiers import first
 from tests.training.test_train import NAMES, sentences
 

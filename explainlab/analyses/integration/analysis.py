@@ -31,10 +31,9 @@ from explainlab.analyses.records import as_interval, text_fields
 from explainlab.analyses.summary import interval, quartiles, spelled, table
 from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.analyses.wording import counted
-from explainlab.attribution.adaptive import Refinement, refine
 from explainlab.attribution.method import BASELINE_HELP, Baseline, BaselineData
 from explainlab.attribution.methods.paths import CANCELLING, IntegratedGradients
-from explainlab.attribution.path import Path, Rule, evaluate, nodes
+from explainlab.attribution.path import Path, Refinement, Rule, evaluate, nodes, refine
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
 from explainlab.models.context import PassCount

@@ -35,7 +35,7 @@ from explainlab.attribution.passes import read_originals
 from explainlab.attribution.registry import get_method, member_versions, parse_spec
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
-from explainlab.metrics.near_words import Neighbours, lettered
+from explainlab.metrics.edits import Neighbours, lettered
 from explainlab.models.context import PassCount
 from explainlab.reader import Reader
 from explainlab.request import digest

@@ -15,8 +15,8 @@ from explainlab.analyses.attributions import output_of, text_seed
 from explainlab.attribution.registry import MethodSpec, get_method
 from explainlab.attribution.subject import Subject
 from explainlab.errors import ModelError, TextError
+from explainlab.metrics.edits import Neighbours, cased_as, replaced, single
 from explainlab.metrics.evaluate import TIE
-from explainlab.metrics.near_words import Neighbours, cased_as, replaced, single
 from explainlab.models.batching import Batcher
 from explainlab.models.reading import Reading, Text, logits_of, read_all
 from explainlab.text.encoding import Encoding

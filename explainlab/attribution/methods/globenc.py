@@ -18,7 +18,7 @@ from explainlab.models.context import PassCount
 class GlobEnc(BatchedMethod):
     """Attention with its values, the residual connection and both norms, multiplied through the blocks.
 
-    The feed-forward maps are left out; the norm behind them reads what the first norm returns.
+    The feed-forward maps are left out; the norm behind them reads the output of the first norm.
     """
 
     class Parameters(declared.Parameters):

@@ -11,8 +11,7 @@ from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
 from explainlab import declared
-from explainlab.attribution.answers import Ranking, ranking
-from explainlab.attribution.decoding import decode, prompt_ids
+from explainlab.attribution.decoding import Ranking, decode, prompt_ids, ranking
 from explainlab.attribution.method import BatchedMethod, Outcome, TextSize, require_affordable
 from explainlab.attribution.passes import fix_targets
 from explainlab.attribution.subject import Subject

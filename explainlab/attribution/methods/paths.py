@@ -10,7 +10,6 @@ import torch
 from pydantic import Field
 
 from explainlab import declared
-from explainlab.attribution.adaptive import Refinement, refine
 from explainlab.attribution.method import (
     BASELINE_HELP,
     Baseline,
@@ -21,7 +20,7 @@ from explainlab.attribution.method import (
     Outcome,
     TextSize,
 )
-from explainlab.attribution.path import Path, Rule, evaluate, nodes, read_ends
+from explainlab.attribution.path import Path, Refinement, Rule, evaluate, nodes, read_ends, refine
 from explainlab.attribution.subject import Subject
 from explainlab.models.context import PassCount
 
@@ -41,7 +40,7 @@ class IntegratedGradients(BatchedMethod):
     """The gradient integrated along the straight line from the baseline to the text, times their difference.
 
     Only word embeddings are interpolated; the model adds positions and normalises once, at every point of the path.
-    ``adaptive`` (:class:`explainlab.attribution.adaptive.Refinement`) chooses the points itself and estimates the error
+    ``adaptive`` (:class:`explainlab.attribution.path.Refinement`) chooses the points itself and estimates the error
     of every score; the other rules take ``steps`` points wherever the path moves.
     """
 

@@ -69,9 +69,9 @@ class BestOfMany(Method):
 class Rpi(BestOfMany):
     """The gradient times the attention, integrated along paths from random baselines of a layer's attention.
 
-    ``reference`` is what the authors' code computes: the last timestep, noise of standard deviation 1 - ᾱ, also where
-    attention is masked, n + 1 points from the baseline on, a in place of a - b, the logit, the third layer from the
-    last. Special tokens keep the score that the formula gives them.
+    ``reference`` follows the authors' code: the last timestep, noise of standard deviation 1 - ᾱ, also where attention
+    is masked, n + 1 points from the baseline on, a in place of a - b, the logit, the third layer from the last. Special
+    tokens keep the score that the formula gives them.
     """
 
     Parameters: ClassVar = AttentionParameters

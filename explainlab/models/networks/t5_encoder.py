@@ -1,6 +1,6 @@
 """T5's encoder as a classifier: the mean of the real positions, dropout and one linear layer.
 
-The encoder computes what transformers' ``T5EncoderModel`` does (Raffel et al., JMLR 2020); its layers return hidden
+The encoder computes the same as transformers' ``T5EncoderModel`` (Raffel et al., JMLR 2020); its layers return hidden
 states alone, so that :class:`explainlab.models.replay.Replay` can run some of them.
 """
 

@@ -1,7 +1,7 @@
 """A trial of the files that a model brings, in the guard: they may make a library panic, stall or grow.
 
-This runs in a child process without torch. It raises only for what no process should read; for all other damage the
-process that loads the model raises its own errors.
+This runs in a child process without torch. It raises only for files that no process should read; the process that loads
+the model reports all other damage.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def _require_whole(model_id: str, path: Path) -> None:
 
 
 def _try_tokenizer(folder: Path) -> None:
-    """Read texts by the tokenizer's own file, and by what transformers makes of it.
+    """Read texts by the tokenizer's own file, and by transformers' version of it.
 
     transformers holds a large file in several forms at once: there its own file alone is tried.
     """

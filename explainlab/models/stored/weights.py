@@ -33,8 +33,8 @@ from explainlab.limits import MAX_LAYERS
 from explainlab.models.devices import free_memory
 from explainlab.models.modes import BUILDING
 
-# What transformers reports about weights is read here, and told in our words where it matters. A filter: with a level
-# of its own this logger says more, not less.
+# This module reads transformers' report about weights and repeats the important parts in its own words. A filter hides
+# the original: a level on this logger would show more, not less.
 logging.getLogger("transformers.modeling_utils").addFilter(lambda said: "LOAD REPORT" not in said.getMessage())
 
 ADAPTER = "adapter_config.json"
@@ -228,8 +228,8 @@ def require_weights(model_id: str, files: Files, config: Any) -> None:
 def _require_fitting(model_id: str, directory: Path, config: Any) -> None:
     """Raise for a configuration that asks for other sizes than its weights have, before anything is allocated.
 
-    transformers allocates what a configuration asks for before it compares the sizes: a damaged one could take all
-    memory. A network without weights, on torch's ``meta`` device, shows how many numbers it would hold.
+    transformers allocates a configuration's sizes before it compares them: a damaged one could take all memory. A
+    network without weights, on torch's ``meta`` device, shows how many numbers it would hold.
     """
     try:
         sizes = {size for path in directory.glob("*.safetensors") for size in _sizes(path)}

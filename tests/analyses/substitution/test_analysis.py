@@ -13,7 +13,7 @@ from explainlab.analyses.figures import figures_of
 from explainlab.analyses.registry import get_study
 from explainlab.analyses.substitution.result import SubstitutionText
 from explainlab.errors import Cancelled, RequestError
-from explainlab.metrics.near_words import Neighbours, cased_as, single
+from explainlab.metrics.edits import Neighbours, cased_as, single
 from explainlab.models.classifier import Classifier, Prediction
 from explainlab.models.context import RunContext
 from explainlab.testing.observation import Recorder, unchanged, watched

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from explainlab.attribution.answers import SHOWN, Ranking, ranking
+from explainlab.attribution.decoding import SHOWN, Ranking, ranking
 from tests.failures import check_each
 
 TEXT = ["The", "film", "is", "funny", ",", "the", "plot", "is", "good", "!"]
