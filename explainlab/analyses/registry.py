@@ -172,7 +172,7 @@ def answer(classifier: Classifier, request: Request, context: RunContext | None 
 
 
 def answer_alone(request: Request, context: RunContext, device: str, limits: Limits) -> Result | None:
-    """As :func:`answer`, where no loaded classifier is needed; None where one is."""
+    """Answer ``request`` as :func:`answer` does, without a loaded classifier; None where it needs one."""
     analysis, whole = get_analysis(request.question), complete(request)
     if not isinstance(analysis, TrainsModels):
         return None
@@ -181,17 +181,17 @@ def answer_alone(request: Request, context: RunContext, device: str, limits: Lim
 
 
 def known_digest(request: Request) -> str | None:
-    """What identifies the model that ``request`` names; None for one that would first have to be fetched."""
+    """Return the identity of the model that ``request`` names; None for one that is not on this machine."""
     return get_analysis(request.question).known_digest(request.model)
 
 
 def model_digest(request: Request) -> str:
-    """What identifies the model that ``request`` names; fetched where it is not here."""
+    """Return the identity of the model that ``request`` names, which is fetched if it is not on this machine."""
     return get_analysis(request.question).model_digest(request.model)
 
 
 def answer_targets(classifier: Classifier, requests: Sequence[Request], context: RunContext) -> list[Result]:
-    """As :func:`answer`, of requests that differ in their target alone."""
+    """Answer ``requests`` that differ in their target alone, as :func:`answer` does."""
     whole = [complete(request) for request in requests]
     require_bounded(whole[0], classifier.limits)
     known = Answers(context, classifier)
@@ -201,7 +201,7 @@ def answer_targets(classifier: Classifier, requests: Sequence[Request], context:
 
 
 def targets_together(request: Request) -> bool:
-    """Whether requests that differ from ``request`` in their target alone are answered in one batch."""
+    """Tell if one batch answers requests that differ from ``request`` in their target alone."""
     analysis = get_analysis(request.question)
     return isinstance(analysis, Explain) and analysis.targets_together(request)
 
