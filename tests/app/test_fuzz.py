@@ -17,7 +17,7 @@ from explainlab.analyses.candidates.page import view as candidates_view
 from explainlab.analyses.errors.page import view as errors_view
 from explainlab.analyses.explain.page import view as explain_view
 from explainlab.analyses.integration.page import view as integration_view
-from explainlab.analyses.registry import analyses, complete, get_analysis, new_request
+from explainlab.analyses.registry import analyses, complete, get_analysis, new_request, studies
 from explainlab.app.runs.opening import page_of
 from explainlab.app.view import AnalysisView
 from explainlab.attribution.method import Extent
@@ -109,8 +109,8 @@ def records(draw: Any) -> dict[str, Any]:
     """A request as JSON: mostly a question that there is with options that it has, and now and then something else."""
     question = draw(questions if draw(st.integers(0, 9)) else names)
     owner = analyses().get(question)
-    kind = owner.kind if owner else draw(kinds)
-    fields = {"study" if kind == "study" else "method": question, "model": "embedded:bert-mini-sst2", **draw(subjects)}
+    name = ("study" if question in studies() else "method") if owner else draw(kinds)
+    fields = {name: question, "model": "embedded:bert-mini-sst2", **draw(subjects)}
     if owner and fitting(question):
         fields["parameters"] = {name: draw(fitting(question)[name]) for name in draw(chosen_of(question))}
     else:
@@ -162,7 +162,7 @@ def record(question: str, **fields: Any) -> dict[str, Any]:
     """One of :func:`records`."""
     asked = {} if "data" in fields else {"text": "a film"}
     return {
-        analyses()[question].kind: question,
+        "study" if question in studies() else "method": question,
         "model": "embedded:bert-mini-sst2",
         "parameters": {},
         **asked,
