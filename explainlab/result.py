@@ -48,7 +48,11 @@ UNSTORED = "This result could not be stored yet."
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Result(ABC):
-    """What every answer has: the complete ``request``, the ``cost``, ``warnings`` for the reader, and ``versions``."""
+    """An answer: the complete ``request``, the ``cost``, ``warnings`` for the reader, and ``versions``.
+
+    An :class:`~explainlab.attribution.records.Attribution` has its scores beside them, an
+    :class:`~explainlab.analyses.base.AnalysisResult` a typed body. JSON names the two by their ``kind``.
+    """
 
     request: Request
     cost: Cost
@@ -108,7 +112,7 @@ class Result(ABC):
         return self if kept == self.warnings else replace(self, warnings=kept)
 
     def _repr_html_(self) -> str:
-        """What a notebook shows. By name, as figures are above results: :mod:`explainlab.notebook.showing`."""
+        """Return the HTML for a notebook, from :mod:`explainlab.notebook.showing`, which is above results."""
         html: str = import_module("explainlab.notebook.showing").static(self)
         return html
 

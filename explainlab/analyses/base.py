@@ -1,4 +1,4 @@
-"""What an analysis declares: a question with its parameters, its typed result, and how it is computed."""
+"""The declaration of an analysis: a question with its parameters, its needs, its computation and its typed result."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class AnalysisResult(Result, Generic[B]):
 
     @property
     def sample_words(self) -> str:
-        """Which rows of the data set were drawn, in words; empty for a single text."""
+        """Return the choice of rows from the data set, in words; empty for a single text."""
         return "" if self.sample is None else str(self.sample)
 
     def plot(self, name: str = "") -> go.Figure:
@@ -167,7 +167,7 @@ class AnalysisResult(Result, Generic[B]):
             yield rows
 
     def body_in_parts(self) -> dict[str, Any]:
-        """As :meth:`body_json`, with more than :data:`PART` texts as :meth:`in_parts` has them."""
+        """Return :meth:`body_json`, with more than :data:`PART` texts as :meth:`in_parts` has them."""
         many = self.body.many
         texts: Sequence[Any] = getattr(self.body, many, ())
         if len(texts) <= PART:
@@ -202,7 +202,7 @@ def passes_of(methods: Sequence[MethodSpec], text: TextSize, depth: int) -> Pass
 
 
 class TrainingCost(NamedTuple):
-    """The expected cost of a job: at most its ``passes``, of so many ``texts``, and its ``work``.
+    """The expected cost of a job: most ``passes``, number of ``texts``, and work.
 
     See :meth:`explainlab.models.context.RunContext.expect`.
     """
@@ -214,23 +214,27 @@ class TrainingCost(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Requirements:
-    """The needs of an answer with certain parameters. Key, limits, cost and columns of its data set follow from them.
+    """The needs of an answer. The store's key, limits, cost and the columns of a data set follow from them.
 
-    **What it reads**: the ``methods`` that it runs, with all their parameters; the ids of its ``metrics``; ``files``
-    other than its data set; ``versions`` of anything else. Where a data set lacks labels that are classes of the model
-    (``labelled``), or its ``extra_columns``, which are roles of :data:`explainlab.data.files.MARKS`, it is refused.
-    ``output`` is explained where a reader names none.
-
-    **What it takes**: about so many ``gradients`` for a text, known before anything has run. ``count_passes`` has the
-    most passes for a text, by its extent and the layers of the model; by default those of the methods, or else the
-    gradients. ``ends_early``: it often ends long before that; by default if a method does. ``rounds``: passes of a text
-    that wait for each other, so that a GPU needs many texts to fill a batch. ``estimate``: of a question that trains.
-
-    **What a plan must know**: it ``explains_subset`` of a data set, which its predictions decide; it
-    ``guesses_lengths`` of texts from their characters.
-
-    ``table`` makes the place for very many texts, from the classes of the model and the number of texts.
-    ``digest_of`` digests all that it reads, in a form of its own that the keys of stored results have.
+    Attributes:
+        gradients: About how many gradients one text takes, known before anything has run.
+        methods: The methods that it runs, with all their parameters.
+        metrics: The ids of its metrics.
+        files: The files that it reads beside its data set.
+        versions: The versions of anything else that decides its numbers.
+        labelled: The rows of a data set need labels that are classes of the model.
+        extra_columns: Roles of :data:`explainlab.data.files.OPTIONAL_COLUMNS` that a data set must have.
+        output: The output that it explains where a request names none.
+        count_passes: Returns the most passes for a text, from its extent and the layers of the model. Default: those
+            of the methods, or else the gradients.
+        ends_early: It often ends long before its most passes. Default: if a method does.
+        rounds: Passes of a text that wait for each other; on a GPU this many more texts run together to fill a batch.
+        estimate: Returns the cost of a training.
+        explains_subset: Its predictions decide which texts of a data set it explains.
+        guesses_lengths: It plans by the characters of a text, without its tokens.
+        table: Returns the place for the facts of very many texts, from the classes of the model and their number.
+        digest_of: Returns a digest of all that it reads. Default: of its methods, metrics, files and versions. A form
+            of its own keeps the keys of results that are stored.
     """
 
     gradients: int
@@ -333,16 +337,16 @@ class Analysis(ABC):
         """Return what an answer with these ``parameters`` needs."""
 
     def known_digest(self, model_id: str) -> str | None:
-        """What identifies the model of a request, if it is known: :func:`explainlab.models.loading.known_digest`."""
+        """Return the known identity of the model of a request: :func:`explainlab.models.loading.known_digest`."""
         return NO_MODEL if self.self_contained else loading.known_digest(model_id)
 
     def model_digest(self, model_id: str) -> str:
-        """What identifies the model of a request: :func:`explainlab.models.loading.model_digest`."""
+        """Return the identity of the model of a request: :func:`explainlab.models.loading.model_digest`."""
         return NO_MODEL if self.self_contained else loading.model_digest(model_id)
 
     @abstractmethod
     def run(self, classifier: Classifier, request: CompleteRequest, context: RunContext) -> Result:
-        """The answer to ``request``, whose model is the loaded ``classifier``."""
+        """Answer ``request``, whose model is the loaded ``classifier``."""
 
     def read(self, record: Mapping[str, Any]) -> Any:
         """Return the result whose JSON is ``record``; raises ValueError or KeyError for anything else."""
@@ -386,10 +390,10 @@ class Analysis(ABC):
         return self.identity_with(request, data + self.requirements(parameters).fingerprint(parameters, reader))
 
     def identity_with(self, request: CompleteRequest, read: str) -> str:
-        """Return the :meth:`identity` of a request; ``read`` digests its data set and all else that it reads.
+        """Return the :meth:`identity` of a request; ``read`` is the digest of its data set, methods and files.
 
-        Which rows, and how many, does not enter that of a single text: a text that was analysed in a data set is not
-        run again. Nor does the number of rows where all are asked for.
+        The identity of a single text leaves out the parameters ``rows`` and ``sample``: a text of an analysed data set
+        is not run again. The identity of a whole data set leaves out ``rows``.
         """
         body = {name: value for name, value in request.to_json("study").items() if name not in {"model", "data"}}
         unused = {"rows"} if request.parameters.get("sample") == "all" else set()
@@ -404,7 +408,7 @@ class Analysis(ABC):
 
 
 class Pauses(ABC):
-    """An analysis that goes on where it was stopped, when it is asked again."""
+    """An analysis that continues a stopped run at the next request."""
 
     @abstractmethod
     def partial_result(self, request: CompleteRequest, context: RunContext) -> Result | None:
@@ -431,7 +435,7 @@ class TrainsModels(Analysis, Generic[B]):
 
     @abstractmethod
     def train(self, request: CompleteRequest, context: RunContext, device: str) -> Result:
-        """The answer to ``request``, computed on ``device``."""
+        """Answer ``request`` on ``device``."""
 
     def run(self, classifier: Classifier, request: CompleteRequest, context: RunContext) -> Result:
         """See :meth:`Analysis.run`; ``classifier`` only says on which device."""

@@ -36,7 +36,7 @@ class Cell:
         return self._record(None if self.result is None else self.result.body_json())
 
     def in_parts(self) -> dict[str, Any]:
-        """As :meth:`to_json`, with very many texts as :meth:`explainlab.result.Result.in_parts` has them."""
+        """Return :meth:`to_json`, with very many texts as :meth:`explainlab.result.Result.in_parts` has them."""
         return self._record(None if self.result is None else self.result.body_in_parts())
 
     def _record(self, body: dict[str, Any] | None) -> dict[str, Any]:
@@ -112,7 +112,7 @@ def cells_of(
     data: str | Sequence[str],
     study: Callable[[Classifier, str], AnalysisResult[Any]],
 ) -> list[Cell]:
-    """As :func:`cells`, of ``models`` that are loaded, or are ids of models to be loaded in their turn."""
+    """Return the :func:`cells` of ``models`` that are loaded, or are ids of models to be loaded in their turn."""
     several = [models] if isinstance(models, Classifier | str) else models
     loaded = {model.id: model for model in several if not isinstance(model, str)}
     load = lru_cache(maxsize=1)(load_model)

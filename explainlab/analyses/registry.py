@@ -172,7 +172,7 @@ def answer(classifier: Classifier, request: Request, context: RunContext | None 
 
 
 def answer_alone(request: CompleteRequest, context: RunContext, device: str, limits: Limits) -> Result | None:
-    """As :func:`answer`, where no loaded classifier is needed; None where one is."""
+    """Answer ``request`` as :func:`answer` does, without a loaded classifier; None where it needs one."""
     analysis = get_analysis(request.question)
     if not isinstance(analysis, TrainsModels):
         return None
@@ -181,17 +181,17 @@ def answer_alone(request: CompleteRequest, context: RunContext, device: str, lim
 
 
 def known_digest(request: Request) -> str | None:
-    """What identifies the model that ``request`` names; None for one that would first have to be fetched."""
+    """Return the identity of the model that ``request`` names; None for one that is not on this machine."""
     return get_analysis(request.question).known_digest(request.model)
 
 
 def model_digest(request: Request) -> str:
-    """What identifies the model that ``request`` names; fetched where it is not here."""
+    """Return the identity of the model that ``request`` names, which is fetched if it is not on this machine."""
     return get_analysis(request.question).model_digest(request.model)
 
 
 def answer_targets(classifier: Classifier, requests: Sequence[CompleteRequest], context: RunContext) -> list[Result]:
-    """As :func:`answer`, of requests that differ in their target alone."""
+    """Answer ``requests`` that differ in their target alone, as :func:`answer` does."""
     require_bounded(requests[0], classifier.limits)
     if requests[0].data is not None:
         importlib.import_module("scipy.stats")  # takes as long as many passes, and is no part of the job's pace
@@ -202,7 +202,7 @@ def answer_targets(classifier: Classifier, requests: Sequence[CompleteRequest], 
 
 
 def targets_together(request: Request) -> bool:
-    """Whether requests that differ from ``request`` in their target alone are answered in one batch."""
+    """Tell if one batch answers requests that differ from ``request`` in their target alone."""
     analysis = get_analysis(request.question)
     return isinstance(analysis, Explain) and analysis.targets_together(request)
 

@@ -68,7 +68,7 @@ class TextAnalysis(Analysis, Generic[T, D]):
 
     @abstractmethod
     def of_rows(self, rows: Sequence[Row], bodies: Any, parameters: Any) -> D:
-        """Return the body of a data set, from those of its n texts: what each contributes, and a summary.
+        """Return the body of a data set, which summarises the bodies of its n texts.
 
         ``bodies`` are an array of objects [n], or the :attr:`Requirements.table` of n texts.
         """
@@ -238,10 +238,9 @@ def _without_paraphrase(rows: Sequence[Row], needs: Requirements) -> Sequence[st
 
 
 def row_request(request: CompleteRequest, row: Row, extra_columns: Collection[str]) -> CompleteRequest:
-    """``request`` for one text of its data set; the target ``gold`` becomes the row's label.
+    """Return ``request`` for one text of its data set; the target ``gold`` becomes the row's label.
 
-    The row's cell for a role of :data:`explainlab.data.files.OPTIONAL_COLUMNS` is part of it only if ``extra_columns``
-    names that role.
+    Of its roles of :data:`explainlab.data.files.OPTIONAL_COLUMNS`, it has those that ``extra_columns`` names.
     """
     target = row.label if request.target == GOLD else request.target
     text: dict[str, Any] = {"data": None, "columns": {}, "classes": {}, "text": row.text, "text_pair": row.text_pair}
@@ -250,7 +249,7 @@ def row_request(request: CompleteRequest, row: Row, extra_columns: Collection[st
 
 
 def _marks_of(row: Row, role: str) -> bool:
-    """Whether the ``row`` has anything for a ``role``."""
+    """Tell if the ``row`` has anything for a ``role``."""
     return any(getattr(row, name) for name in _FIELDS[role])
 
 
@@ -287,7 +286,7 @@ class _Progress(Relay):
         self._context.report(self._finished, self._total, "texts")
 
     def finish(self, texts: int) -> None:
-        """So many more texts are done."""
+        """Count this many more ``texts`` as done."""
         self._finished += texts
         self._context.report(self._finished, self._total, "texts")
 

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from explainlab.analyses.registry import analyses, complete, get_analysis, new_request
+from explainlab.analyses.registry import analyses, complete, get_analysis, new_request, studies
 from explainlab.app.entries import page_of
 from explainlab.app.pages.activation import form as activation_view
 from explainlab.app.pages.candidates import form as candidates_view
@@ -109,8 +109,8 @@ def records(draw: Any) -> dict[str, Any]:
     """Return a request as JSON: mostly a known question with options of it, and now and then something else."""
     question = draw(questions if draw(st.integers(0, 9)) else names)
     owner = analyses().get(question)
-    kind = owner.kind if owner else draw(kinds)
-    fields = {"study" if kind == "study" else "method": question, "model": "embedded:bert-mini-sst2", **draw(subjects)}
+    name = ("study" if question in studies() else "method") if owner else draw(kinds)
+    fields = {name: question, "model": "embedded:bert-mini-sst2", **draw(subjects)}
     if owner and fitting(question):
         fields["parameters"] = {name: draw(fitting(question)[name]) for name in draw(chosen_of(question))}
     else:
@@ -162,7 +162,7 @@ def record(question: str, **fields: Any) -> dict[str, Any]:
     """Return one of :func:`records`."""
     asked = {} if "data" in fields else {"text": "a film"}
     return {
-        analyses()[question].kind: question,
+        "study" if question in studies() else "method": question,
         "model": "embedded:bert-mini-sst2",
         "parameters": {},
         **asked,

@@ -132,7 +132,7 @@ class Ablation(TextAnalysis[AblationText, AblationData]):
 
 
 def _fingerprint(parameters: Ablation.Parameters, reader: Reader) -> str:
-    """The versions of all methods and metrics, and the data that methods read."""
+    """Digest the versions of all methods and metrics, and the data that methods read."""
     metrics = [get_metric(request.metric) for request in metric_requests(parameters.metrics)]
     versions = [f"{part.id} {part.version}" for part in map(get_method, parameters.methods)]
     versions += [line for own in _methods(parameters) for line in member_versions(own, reader)]
@@ -182,7 +182,7 @@ def _headline(result: AnalysisResult[AblationText | AblationData]) -> str:
 
 
 def _lines(result: AnalysisResult[AblationText | AblationData]) -> list[str]:
-    """A line a method and metric: the first, the mean, the best by the metric itself, and the passes."""
+    """Return a line a method and metric: the first, the mean, the best by the metric itself, and the passes."""
     body = result.body
     rows = [
         {
@@ -201,7 +201,7 @@ def _lines(result: AnalysisResult[AblationText | AblationData]) -> list[str]:
 
 
 def _numbers(result: AnalysisResult[AblationData]) -> list[Number]:
-    """By every metric the first map of each method, and the best of all its maps."""
+    """Return by metric the first map of each method, and the best of all its maps."""
     body = result.body
     return [
         Number(

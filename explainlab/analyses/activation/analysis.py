@@ -159,19 +159,19 @@ def _passes(methods: Sequence[MethodSpec], text: TextSize, depth: int) -> PassCo
 
 
 def _headline(result: AnalysisResult[ActivationText] | AnalysisResult[ActivationData]) -> str:
-    """Whose order tells the target soonest, beside random."""
+    """Name the methods whose order tells the target soonest, beside random."""
     body = result.body
     return data_verdict(body) if isinstance(body, ActivationData) else text_verdict(body, result.request.unit)
 
 
 def _lines(result: AnalysisResult[ActivationText] | AnalysisResult[ActivationData]) -> list[str]:
-    """A line a method: both areas (with their intervals), where the prediction flips, and the cost."""
+    """Return a line a method: both areas (with their intervals), where the prediction flips, and the cost."""
     body = result.body
     return _lines_of_data(body) if isinstance(body, ActivationData) else _lines_of_text(body)
 
 
 def _numbers(result: AnalysisResult[ActivationData]) -> list[Number]:
-    """Both mean areas of every method."""
+    """Return both mean areas of every method."""
     body = result.body
     return [
         Number(area, row.area(way), row.n, row.method, row.label, body.areas(row.method, way))

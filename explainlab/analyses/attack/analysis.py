@@ -199,13 +199,13 @@ def _methods(parameters: Attack.Parameters) -> list[MethodSpec]:
 
 
 def _headline(result: AnalysisResult[AttackText] | AnalysisResult[AttackData]) -> str:
-    """What an attack within a tenth of a standard deviation did to the map, and to the probability."""
+    """Say how an attack within a tenth of a standard deviation changed the map and the probability."""
     body = result.body
     return data_verdict(body) if isinstance(body, AttackData) else text_verdict(body)
 
 
 def _lines(result: AnalysisResult[AttackText] | AnalysisResult[AttackData]) -> list[str]:
-    """A line an objective and radius: the measures with their intervals, and how many attacks failed."""
+    """Return a line an objective and radius: the measures with their intervals, and how many attacks failed."""
     body = result.body
     head = f"{body.label}; 1s is {body.deviation:.4f}, the standard deviation of the word table"
     told = body.caveats if isinstance(body, AttackData) else []  # those of a text are its warnings
@@ -213,7 +213,7 @@ def _lines(result: AnalysisResult[AttackText] | AnalysisResult[AttackData]) -> l
 
 
 def _numbers(result: AnalysisResult[AttackData]) -> list[Number]:
-    """Both changes of the map, and that of the probability, for every objective and radius."""
+    """Return both changes of the map, and that of the probability, for every objective and radius."""
     return numbers_of(result.body, MEASURES, lambda row: f"{row.objective}:{row.epsilon}", lambda row: row.label)
 
 

@@ -95,13 +95,13 @@ class Axioms(TextAnalysis[AxiomsText, AxiomsData]):
 
 
 def _fingerprint(parameters: Axioms.Parameters, reader: Reader) -> str:
-    """The versions of the methods, and the data that they read."""
+    """Digest the versions of the methods, and the data that they read."""
     methods = [[own.method, get_method(own.method).version, *member_versions(own, reader)] for own in parameters.chosen]
     return digest([methods, [data_digest(own.parameters.model_dump(mode="json"), reader) for own in parameters.chosen]])
 
 
 def _headline(result: AnalysisResult[AxiomsText] | AnalysisResult[AxiomsData]) -> str:
-    """How many of the axioms that can be asked of it each method passes, and which it fails."""
+    """Count the axioms that each method passes, and name those that it fails."""
     body = result.body
     each = {name: [row for row in body.rows if row.method == name] for name in _names(body.rows)}
     told = "; ".join(f"{label_of(name)} {passes(rows)}" for name, rows in each.items())
@@ -110,12 +110,12 @@ def _headline(result: AnalysisResult[AxiomsText] | AnalysisResult[AxiomsData]) -
 
 
 def _lines(result: AnalysisResult[AxiomsText] | AnalysisResult[AxiomsData]) -> list[str]:
-    """A line a method and axiom: the answer, its number, and why."""
+    """Return a line a method and axiom: the answer, its number, and why."""
     return [table([_line(row) for row in result.body.rows])]
 
 
 def _numbers(result: AnalysisResult[AxiomsData]) -> list[Number]:
-    """By method the share of the axioms that a text has an answer to and that hold there; then axiom by axiom."""
+    """Return by method the share of the decided axioms that hold for a text; then axiom by axiom."""
     body = result.body
     asked = [None, *dict.fromkeys(row.axiom for row in body.rows)]
     return [

@@ -118,7 +118,7 @@ class RpiCandidates(TextAnalysis[CandidatesText, CandidatesData]):
 
 
 def _fingerprint(parameters: RpiCandidates.Parameters, reader: Reader) -> str:
-    """The versions of the method and of all metrics."""
+    """Digest the versions of the method and of all metrics."""
     names = [*(request.metric for request in _metrics(parameters).values()), parameters.select_by]
     versions = [f"{name} {get_metric(name).version}" for name in sorted(set(names))]
     return digest([f"{parameters.family} {get_method(parameters.family).version}", *versions])
@@ -142,13 +142,13 @@ def _passes(parameters: RpiCandidates.Parameters, text: TextSize, depth: int) ->
 
 
 def _headline(result: AnalysisResult[CandidatesText | CandidatesData]) -> str:
-    """What choosing by the first metric is worth, and what other metrics' choices leave of it."""
+    """Say the worth of a choice by the first metric, and how much the choices of other metrics leave of it."""
     body = result.body
     return text_verdict(body) if isinstance(body, CandidatesText) else data_verdict(body)
 
 
 def _lines(result: AnalysisResult[CandidatesText | CandidatesData]) -> list[str]:
-    """By every metric: the first candidate, the mean of all, the best, and what other metrics choose."""
+    """Return by metric: the first candidate, the mean of all, the best, and what other metrics choose."""
     body = result.body
     rows = [
         {"reported": key, "choice": choice, "value": spelled(value)}

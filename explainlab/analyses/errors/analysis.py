@@ -132,7 +132,7 @@ def _lines(result: AnalysisResult[PredictionsData]) -> list[str]:
 
 
 def _numbers(result: AnalysisResult[PredictionsData]) -> list[Number]:
-    """Accuracy, macro F1 and calibration error."""
+    """Return accuracy, macro F1 and calibration error."""
     body, accuracy = result.body, result.body.accuracy
     share = Interval(mean=accuracy.mean, low=accuracy.low, high=accuracy.high)
     right, rows = 1.0 - body.rows.wrong, body.rows.column("row")

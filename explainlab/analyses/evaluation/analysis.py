@@ -214,7 +214,7 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
 
 
 def _table(parameters: Evaluation.Parameters, labels: Sequence[str], texts: int) -> Facts:
-    """Return the place for the facts of so many ``texts``."""
+    """Return the place for the facts of this many ``texts``."""
     counts = len(parameters.names), len(parameters.methods), len(parameters.reversed)
     return Facts(facts_dtype(*counts, len(metric_requests(parameters.metrics)), labels), texts)
 
@@ -242,7 +242,7 @@ def _headline(result: AnalysisResult[Any]) -> str:
 
 
 def _lines(result: AnalysisResult[Any]) -> list[str]:
-    """A line a method and metric: the value of a text, or the mean of n texts with its interval."""
+    """Return a line a method and metric: the value of a text, or the mean of n texts with its interval."""
     if isinstance(result.body, EvaluationText):
         return [table([{"method": method, **values} for method, values in result.body.values.items()])]
     body = shown(result).body
@@ -259,7 +259,7 @@ def _lines(result: AnalysisResult[Any]) -> list[str]:
 
 
 def _numbers(result: AnalysisResult[EvaluationData]) -> list[Number]:
-    """The mean of every method by every metric, without the reversed controls."""
+    """Return the mean of every method by every metric, without the reversed controls."""
     return headline_numbers(result.body)
 
 

@@ -98,13 +98,13 @@ class IntegrationError(TextAnalysis[IntegrationErrorText, IntegrationErrorData])
 
 
 def _headline(result: AnalysisResult[IntegrationErrorText | IntegrationErrorData]) -> str:
-    """How many steps are needed by two rules, and how many evaluations the adaptive one took."""
+    """Say how many steps two rules need, and how many evaluations the adaptive one took."""
     body = result.body
     return text_verdict(body) if isinstance(body, IntegrationErrorText) else data_verdict(body)
 
 
 def _lines(result: AnalysisResult[IntegrationErrorText | IntegrationErrorData]) -> list[str]:
-    """The error of every rule at every step count, or its mean; the steps that are enough; the adaptive rule."""
+    """Return the error of every rule at every step count, or its mean; the steps that are enough; the adaptive rule."""
     body = result.body
     if isinstance(body, IntegrationErrorText):
         last = body.adaptive.trace[-1]
@@ -127,7 +127,7 @@ def _lines(result: AnalysisResult[IntegrationErrorText | IntegrationErrorData]) 
 
 
 def _numbers(result: AnalysisResult[IntegrationErrorData]) -> list[Number]:
-    """The mean error of every rule at every step count, and how many texts need at most 1,000 steps."""
+    """Return the mean error of every rule at every step count, and how many texts need at most 1,000 steps."""
     summary = result.body.summary
     steps = dict.fromkeys(count for means in summary.mean.values() for count in means)
     errors = [

@@ -91,7 +91,7 @@ def _headline(result: AnalysisResult[IntermediatePredictionsText | IntermediateP
 
 
 def _lines(result: AnalysisResult[IntermediatePredictionsText | IntermediatePredictionsData]) -> list[str]:
-    """After every feature the class predicted and the target's probability; of a data set, when it settles."""
+    """Return after every feature the class predicted and the target's probability; of a data set, when it settles."""
     body = result.body
     if isinstance(body, IntermediatePredictionsData):
         return [f"Mean of {counted(body.summary.n, 'text')}: settled after {body.summary.settled} of the features"]

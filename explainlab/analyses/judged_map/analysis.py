@@ -79,20 +79,20 @@ class EvaluatedAttribution(TextAnalysis[JudgedText, JudgedData]):
 
 
 def _fingerprint(parameters: EvaluatedAttribution.Parameters, reader: Reader) -> str:
-    """The versions of the metrics."""
+    """Digest the versions of the metrics."""
     return digest(
         [[request.metric, get_metric(request.metric).version] for request in metric_requests(parameters.metrics)]
     )
 
 
 def _headline(result: AnalysisResult[JudgedText | JudgedData]) -> str:
-    """Every metric with its value."""
+    """Name every metric with its value."""
     values = ", ".join(f"{metric.label} {metric.value:.4f}" for metric in result.body.evaluated)
     return f"The scores have {values}."
 
 
 def _lines(result: AnalysisResult[JudgedText | JudgedData]) -> list[str]:
-    """Every metric with its value, and below it the texts that were read and what the model said of them."""
+    """Return every metric with its value, then the texts that the model read, with its predictions."""
     return [line for metric in result.body.evaluated for line in _lines_of(metric)]
 
 

@@ -180,12 +180,12 @@ def _passes(parameters: LayerRandomisation.Parameters, text: TextSize, depth: in
 
 
 def _headline(result: AnalysisResult[RandomisationText] | AnalysisResult[RandomisationData]) -> str:
-    """Which methods' rankings survive random weights, and which methods were left out."""
+    """Name the methods whose rankings survive random weights, and those that were left out."""
     return " ".join([verdict(result.body), *(f"Left out: {reason}" for reason in result.body.left_out)])
 
 
 def _lines(result: AnalysisResult[RandomisationText] | AnalysisResult[RandomisationData]) -> list[str]:
-    """A line a method, mode and unit; before them the controls of every method."""
+    """Return a line a method, mode and unit; before them the controls of every method."""
     body = result.body
     told = [
         {
@@ -212,7 +212,7 @@ def _lines(result: AnalysisResult[RandomisationText] | AnalysisResult[Randomisat
 
 
 def _numbers(result: AnalysisResult[RandomisationData]) -> list[Number]:
-    """By mode and method rho with everything random, and rho with one unit random, the mean over units."""
+    """Return by mode and method rho with everything random, and rho with one unit random, the mean over units."""
     body = result.body
     labels = {own.method: own.label for own in body.methods}
     found = [

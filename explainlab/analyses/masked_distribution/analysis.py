@@ -158,12 +158,12 @@ class MaskedDistribution(DataAnalysis[MaskedDistributionData]):
 
 
 def _headline(result: AnalysisResult[MaskedDistributionData]) -> str:
-    """Up to which share masked texts look like training texts, and what chance does."""
+    """Say up to which share masked texts look like training texts, beside chance."""
     return " ".join([verdict(result.body), *(f"Left out: {reason}" for reason in result.body.left_out)])
 
 
 def _lines(result: AnalysisResult[MaskedDistributionData]) -> list[str]:
-    """A line a baseline and ratio, below those of whole and shuffled texts."""
+    """Return a line a baseline and ratio, below those of whole and shuffled texts."""
     body = result.body
     rows = [("as reference", 0, body.alike), ("none", 0, body.whole), ("shuffled", 0, body.shuffled)]
     rows += [(own.baseline, at.ratio, at) for own in body.baselines for at in own.ratios]
@@ -183,7 +183,7 @@ def _lines(result: AnalysisResult[MaskedDistributionData]) -> list[str]:
 
 
 def _numbers(result: AnalysisResult[MaskedDistributionData]) -> list[Number]:
-    """By baseline the share of the ratios at which a text is told apart."""
+    """Return by baseline the share of the ratios that tell a text apart."""
     body = result.body
     measure = Measure("told_apart", "Masked texts told apart", False, ".1%")
     return [Number(measure, own.overall, body.n, own.baseline, NAMES[own.baseline]) for own in body.baselines]

@@ -161,7 +161,7 @@ class MistakeDrivers(DataAnalysis[MistakeDriversData]):
 
 
 def _fingerprint(parameters: MistakeDrivers.Parameters, reader: Reader) -> str:
-    """The method's version, and the data that it reads."""
+    """Return the method's version, and the data that it reads."""
     method = parse_spec(parameters.method)
     read = data_digest(method.parameters.model_dump(mode="json"), reader)
     version = get_method(method.method).version

@@ -83,7 +83,7 @@ def _headline(result: AnalysisResult[PathGradientsText | PathGradientsData]) -> 
 
 
 def _lines(result: AnalysisResult[PathGradientsText | PathGradientsData]) -> list[str]:
-    """By step count, what the gradient adds up to; of a data set, how much of it lies in each part of the path."""
+    """Return by step count the sum of the gradient; of a data set, the share of it in each part of the path."""
     body = result.body
     if isinstance(body, PathGradientsData):
         return _lines_of_data(body.summary)

@@ -87,7 +87,7 @@ class Planted(DataAnalysis[PlantedData]):
 
 
 def _lines(result: AnalysisResult[PlantedData]) -> list[str]:
-    """Both accuracies with their intervals, and what may explain them."""
+    """Return both accuracies with their intervals, and their possible reasons."""
     body = result.body
     return [
         f"accuracy              {_spelled(body.accuracy)}, at best {body.best_accuracy:.4f}",

@@ -177,12 +177,12 @@ def _passes(parameters: Precision.Parameters, text: TextSize, depth: int) -> Pas
 
 
 def _headline(result: AnalysisResult[PrecisionText] | AnalysisResult[PrecisionData]) -> str:
-    """What each number format does to the maps, and what was left out."""
+    """Say how each number format changes the maps, and what was left out."""
     return " ".join([verdict(result.body), *(f"Left out: {reason}" for reason in result.body.left_out)])
 
 
 def _lines(result: AnalysisResult[PrecisionText] | AnalysisResult[PrecisionData]) -> list[str]:
-    """A line a number format and method; below them a line a control."""
+    """Return a line a number format and method; below them a line a control."""
     rows = [
         {
             "dtype": row.dtype,
@@ -212,7 +212,7 @@ def _lines(result: AnalysisResult[PrecisionText] | AnalysisResult[PrecisionData]
 
 
 def _numbers(result: AnalysisResult[PrecisionData]) -> list[Number]:
-    """By number format what it does to the model, and by method what is kept of the maps."""
+    """Return by number format its effect on the model, and by method how much of the maps it keeps."""
     body, found = result.body, []
     labels = {own.method: own.label for own in body.methods}
     for own in body.formats:

@@ -114,13 +114,13 @@ class Roar(GridQuestion[RoarData], Pauses):
 
 
 def _lines(result: AnalysisResult[RoarData]) -> list[str]:
-    """Tables of performance, faithfulness, sparsity, leaks and costs, and the paper's numbers where it has some."""
+    """Return tables of performance, faithfulness, sparsity, leaks and costs, and the paper's numbers if it has some."""
     rows = [row._asdict() for row in beside_paper(result)]
     return [*lines(result.body), *(["", "Beside the paper:", *table(rows).splitlines()] if rows else [])]
 
 
 def _numbers(result: AnalysisResult[RoarData]) -> list[Number]:
-    """The faithfulness of each measure over the whole area, and the performance on whole texts."""
+    """Return the faithfulness of each measure over the whole area, and the performance on whole texts."""
     body, labels = result.body, {own.name: own.label for own in result.body.measures}
     texts = next(own.texts for own in body.lengths if own.split == "test")
     found = []

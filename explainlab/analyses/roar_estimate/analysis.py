@@ -73,7 +73,7 @@ class RoarEstimation(GridQuestion[RoarEstimate]):
 
 
 def _headline(result: AnalysisResult[RoarEstimate]) -> str:
-    """How many models, how long, which measure takes most of it, and what would fit."""
+    """Say how many models train and how long, which measure takes most of it, and which grids would fit."""
     body = result.body
     whole = body.training + body.importance
     told = [
@@ -91,7 +91,7 @@ def _headline(result: AnalysisResult[RoarEstimate]) -> str:
 
 
 def _lines(result: AnalysisResult[RoarEstimate]) -> list[str]:
-    """The time of each measure, and of smaller grids."""
+    """Return the time of each measure, and of smaller grids."""
     body = result.body
     return [
         f"one epoch {body.epoch:.2f} s, at most {counted(body.epochs, 'epoch')} a model",

@@ -126,7 +126,7 @@ class Substitution(TextAnalysis[SubstitutionText, SubstitutionData]):
 
 
 def _fingerprint(parameters: Substitution.Parameters, reader: Reader) -> str:
-    """The versions of the methods, and the data that they read."""
+    """Digest the versions of the methods, and the data that they read."""
     own = parse_spec(parameters.method)
     versions = [f"{name} {get_method(name).version}" for name in (own.method, "input_x_gradient")]
     read = data_digest(own.parameters.model_dump(mode="json"), reader)
@@ -144,13 +144,13 @@ def _passes(parameters: Substitution.Parameters, text: TextSize, depth: int) -> 
 
 
 def _headline(result: AnalysisResult[SubstitutionText] | AnalysisResult[SubstitutionData]) -> str:
-    """What near words did to the map, and to the probability."""
+    """Say how near words changed the map and the probability."""
     body = result.body
     return data_verdict(body) if isinstance(body, SubstitutionData) else text_verdict(body)
 
 
 def _lines(result: AnalysisResult[SubstitutionText] | AnalysisResult[SubstitutionData]) -> list[str]:
-    """A line an objective: the measures with their intervals; of one text also the texts that it ended with."""
+    """Return a line an objective: the measures with their intervals; of one text also the texts that it ended with."""
     body = result.body
     ends = [f"{text.objective}: {text.text}" for text in body.texts] if isinstance(body, SubstitutionText) else []
     head = f"{body.label}, at most {body.rows[0].epsilon} of the words"
@@ -158,7 +158,7 @@ def _lines(result: AnalysisResult[SubstitutionText] | AnalysisResult[Substitutio
 
 
 def _numbers(result: AnalysisResult[SubstitutionData]) -> list[Number]:
-    """The changes of the map, the probability and the text, for every objective."""
+    """Return the changes of the map, the probability and the text, for every objective."""
     return numbers_of(result.body, MEASURES, lambda row: row.objective, lambda row: row.objective)
 
 

@@ -70,7 +70,7 @@ class SyntheticRoar(SelfContained[SyntheticRoarData]):
 
 
 def _lines(result: AnalysisResult[SyntheticRoarData]) -> list[str]:
-    """A line an order, and the seeds with which only one of the two finds the informative features."""
+    """Return a line an order, and the seeds with which only one of the two finds the informative features."""
     rows = [
         {"order": LABELS[share.order], "found": f"{share.found} of {share.draws}", "share": str(share),
          "area": f"{share.area:.4f}"}

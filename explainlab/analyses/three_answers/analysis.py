@@ -95,12 +95,12 @@ class ThreeAnswers(GridQuestion[ThreeAnswersData]):
 
 
 def _lines(result: AnalysisResult[ThreeAnswersData]) -> list[str]:
-    """Every measure by every answer, tau of each pair, and how well the two models read."""
+    """Return every measure by every answer, tau of each pair, and how well the two models read."""
     return lines(result.body)
 
 
 def _numbers(result: AnalysisResult[ThreeAnswersData]) -> list[Number]:
-    """Kendall's tau of each pair of answers."""
+    """Return Kendall's tau of each pair of answers."""
     measure = Measure("tau", "Kendall's tau of two answers", higher_is_better=True, spec=".2f")
     body = result.body
     return [Number(measure, tau, body.n, f"{tau.first}-{tau.second}", pair_name(tau)) for tau in body.taus]

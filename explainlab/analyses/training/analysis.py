@@ -125,7 +125,7 @@ class Training(TrainsModels[TrainingData]):
 
 
 def _fingerprint(parameters: Training.Parameters, reader: Reader) -> str:
-    """The data sets that it validates and tests on."""
+    """Digest the data sets that it validates and tests on."""
     try:
         named = [name for name in (parameters.validation_data, parameters.test_data) if name]
         return digest([rows_digest(name, reader) for name in named])
@@ -144,14 +144,14 @@ def _estimate(parameters: Training.Parameters, request: CompleteRequest, reader:
 
 
 def _headline(result: AnalysisResult[TrainingData]) -> str:
-    """How well the model reads; of several their mean, then each."""
+    """Say how well the model reads; of several their mean, then each."""
     models = result.body.models
     each = [f"{sentence(made, made.model.id)} {masked_words(made.model)}".strip() for made in models]
     return " ".join(each if len(models) == 1 else [overview(models), *each])
 
 
 def _lines(result: AnalysisResult[TrainingData]) -> list[str]:
-    """Of each model its facts, then a line an epoch."""
+    """Return the facts of each model, then a line an epoch."""
     return [line for made in result.body.models for line in _lines_of(made.model)]
 
 

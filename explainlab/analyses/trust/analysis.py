@@ -115,7 +115,7 @@ class Trust(TextAnalysis[TrustText, TrustData]):
 
 
 def _fingerprint(parameters: Trust.Parameters, reader: Reader) -> str:
-    """The versions of the method and of the metrics, and the data that the method reads."""
+    """Digest the versions of the method and of the metrics, and the data that the method reads."""
     metrics = [get_metric(metric).version for metric in METRICS]
     members = [line for line in member_versions(complete_method(parameters.method, parameters.settings), reader)]
     versions = [get_method(parameters.method).version, *metrics, *members]
@@ -130,7 +130,7 @@ def _passes(method: MethodSpec, text: TextSize, depth: int) -> PassCount:
 
 
 def _headline(result: AnalysisResult[TrustText] | AnalysisResult[TrustData]) -> str:
-    """Whether the attribution can be trusted; of a data set, how many random ones do worse by every metric."""
+    """Say if the attribution can be trusted; of a data set, how many random ones do worse by every metric."""
     body = result.body
     if isinstance(body, TrustText):
         return capital(verdict(body, result.request.unit, quoted(body.target.label)))
@@ -138,7 +138,7 @@ def _headline(result: AnalysisResult[TrustText] | AnalysisResult[TrustData]) -> 
 
 
 def _lines(result: AnalysisResult[TrustText] | AnalysisResult[TrustData]) -> list[str]:
-    """By every metric, how many random attributions do worse, and their values."""
+    """Return by metric how many random attributions do worse, and their values."""
     body = result.body
     if isinstance(body, TrustData):
         means = [f"{metric.label}: {metric.value}; beats {metric.beaten}" for metric in body.summary.metrics]

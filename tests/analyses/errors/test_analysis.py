@@ -250,7 +250,7 @@ def test_columns_and_classes_are_chosen_and_part_of_the_key(bert, tmp_path) -> N
     other = request.model_copy(update={"columns": {"text": "other", "label": "stars"}})
     plain = request.model_copy(update={"columns": {}, "classes": {}})
     assert len({request_key(chosen, "m") for chosen in (request, other, plain)}) == 3
-    assert not row_request(found.request, read_dataset(DATA).rows[0], marks=()).columns
+    assert not row_request(found.request, read_dataset(DATA).rows[0], extra_columns=()).columns
 
 
 def test_a_single_text_and_unreadable_data_are_refused(bert, zoo, tmp_path) -> None:

@@ -271,16 +271,11 @@ def test_logits_that_float16_cannot_hold_are_told(made: Made, tmp_path: Path) ->
     half, brain = body.rows
     assert (half.n, half.broken, half.logits.mean, half.predictions_changed) == (0, 4, None, 0)
     assert (brain.n, brain.broken) == (4, 0)
-    headline = analyses()["precision"].headline
-    told = headline(study(classifier, "precision", data=str(tmp_path / "rows.csv"), methods=["gradient"]))
+    found = study(classifier, "precision", data=str(tmp_path / "rows.csv"), methods=["gradient"])
+    told = analyses()["precision"].report(found).headline
     assert "float16 cannot be used" in told
-    assert (
-        not analyses()["precision"]
-        .report(
-            study(classifier, "precision", data=str(tmp_path / "rows.csv"), methods=["gradient"], dtypes=["float16"])
-        )
-        .numbers
-    )
+    found = study(classifier, "precision", data=str(tmp_path / "rows.csv"), methods=["gradient"], dtypes=["float16"])
+    assert not analyses()["precision"].report(found).numbers
 
 
 def test_files_that_are_in_half_precision_are_told(made: Made) -> None:

@@ -202,10 +202,10 @@ def test_a_stored_attribution_is_compared_and_not_run_again(encoder: Classifier)
     request = complete(Request(model=encoder.id, text=TEXT, question="occlusion"))
     stored = answer(encoder, request, context)
     asked = complete(Request(model=encoder.id, text=TEXT, question="trust", parameters={"method": "occlusion"}))
-    alone = get_study("trust").answer(encoder, asked, RunContext())
+    alone = get_study("trust").run(encoder, asked, RunContext())
     opposite = replace(stored, scores=-stored.scores)
     context.keep_results({request_key(request, encoder.digest): opposite.to_json()})
-    again = get_study("trust").answer(encoder, asked, context)
+    again = get_study("trust").run(encoder, asked, context)
     assert again.body.scores == opposite.scores.tolist()
     assert (again.cost.forward, again.cost.backward) == (alone.cost.forward, alone.cost.backward)
 
@@ -216,7 +216,7 @@ def test_the_pass_of_the_text_is_counted_once(encoder: Classifier) -> None:
     request = complete(Request(**named, question="occlusion"))
     context.keep_results({request_key(request, encoder.digest): answer(encoder, request).to_json()})
     asked = complete(Request(**named, question="trust", parameters={"method": "occlusion"}))
-    again, alone = (get_study("trust").answer(encoder, asked, own) for own in (context, RunContext()))
+    again, alone = (get_study("trust").run(encoder, asked, own) for own in (context, RunContext()))
     assert again.cost.forward == alone.cost.forward
 
 
