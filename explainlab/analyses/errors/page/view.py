@@ -63,9 +63,9 @@ class ErrorsView(DataView):
         return complete(checked(Request, question=self.method, **shared, text=text, text_pair=text_pair, target=target))
 
     def _request(self, study: str, **parameters: Any) -> Request:
-        shared = {"model": self.model, "dtype": self.dtype, "parameters": {**self.drawn, **parameters}}
-        request = checked(Request, question=study, **shared, **self.subject)
-        return request.model_copy(update={"output": requirements(request).output})
+        request = checked(Request, question=study, model=self.model, dtype=self.dtype, **self.subject)
+        own = {"output": requirements(request).output, "parameters": {**self.drawn, **parameters}}
+        return request.model_copy(update=own)
 
 
 def first_view() -> ErrorsView:
