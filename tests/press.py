@@ -39,7 +39,9 @@ class Tracer:
         request = frame.f_locals.get("request")
         own = code.co_qualname in ("resolve", "Explain.identity", "Analysis.identity_with")
         if own and getattr(request, "text", None) == TEXT:
-            counted[code.co_name][request.question] += 1
+            counted[code.co_name][
+                " of ".join([request.question, *filter(None, [request.parameters.get("method")])])
+            ] += 1
 
 
 def main() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from reprlib import repr as quote
 from typing import Any
@@ -105,8 +106,11 @@ def new_request(*, output: str | None = None, **fields: Any) -> Request:
         today["sample"] = "random"
     if output == "probability" and "outputs" in known:
         today["outputs"] = "all"
-    default = analysis.requirements(analysis.parameters(request)).output if output is None else request.output
-    return request.model_copy(update={"output": default, "parameters": {**today, **request.parameters}})
+    update: dict[str, Any] = {"parameters": {**today, **request.parameters}}
+    if output is None:
+        with suppress(RequestError):  # :func:`complete` refuses such parameters with the reason
+            update["output"] = requirements(request).output
+    return request.model_copy(update=update)
 
 
 def complete(request: Request) -> CompleteRequest:

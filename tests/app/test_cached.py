@@ -85,7 +85,7 @@ def test_the_owners_that_nobody_looks_at_make_room() -> None:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Answer(StoredResult):
-    def to_json(self) -> dict:
+    def own_json(self) -> dict:
         return {}
 
 

@@ -72,9 +72,9 @@ class ErrorsView(DataView):
         )
 
     def _request(self, study: str, **parameters: Any) -> Request:
-        shared = {"model": self.model, "dtype": self.dtype, "parameters": {**self.drawn, **parameters}}
-        request = validated(Request, question=study, **shared, **self.subject)
-        return request.model_copy(update={"output": requirements(request).output})
+        request = validated(Request, question=study, model=self.model, dtype=self.dtype, **self.subject)
+        own = {"output": requirements(request).output, "parameters": {**self.drawn, **parameters}}
+        return request.model_copy(update=own)
 
 
 def first_view() -> ErrorsView:
