@@ -11,7 +11,6 @@ import numpy as np
 from explainlab.analyses.base import method_passes
 from explainlab.analyses.parameters import Outputs
 from explainlab.analyses.registry import request_key
-from explainlab.attribution.baselines import data_digest
 from explainlab.attribution.explain import attribute_subjects, dtype_of, request_for
 from explainlab.attribution.method import Method, TextSize
 from explainlab.attribution.passes import fix_targets
@@ -20,7 +19,6 @@ from explainlab.attribution.registry import (
     MethodSpec,
     complete_method,
     get_method,
-    member_versions,
     methods,
     parse_spec,
 )
@@ -28,7 +26,6 @@ from explainlab.attribution.subject import Subject
 from explainlab.declared import parse
 from explainlab.models.batching import HALVED
 from explainlab.models.classifier import Classifier
-from explainlab.reader import Reader
 from explainlab.request import CompleteRequest, Output, Request, digest
 
 
@@ -106,15 +103,6 @@ def _work(subject: Subject, name: str, settings: Mapping[str, Any]) -> float:
     tokens = len(subject.encoding)
     method, depth = complete_method(name, settings), subject.classifier.model.depth
     return tokens * method_passes(method, TextSize(tokens, tokens), depth).work
-
-
-def fingerprint_of(methods: Sequence[MethodSpec], reader: Reader) -> str:
-    """What maps by ``methods`` depend on beside their requests: the methods' versions, and the data that they read."""
-    lines: list[Any] = []
-    for own in methods:
-        read = data_digest(own.parameters.model_dump(mode="json"), reader)
-        lines.append([own.method, get_method(own.method).version, read, *member_versions(own, reader)])
-    return digest(lines)
 
 
 def supported(

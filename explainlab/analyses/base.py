@@ -233,8 +233,6 @@ class Requirements:
         explains_subset: Its predictions decide which texts of a data set it explains.
         guesses_lengths: It plans by the characters of a text, without its tokens.
         table: Returns the place for the facts of very many texts, from the classes of the model and their number.
-        digest_of: Returns a digest of all that it reads. Default: of its methods, metrics, files and versions. A form
-            of its own keeps the keys of results that are stored.
     """
 
     gradients: int
@@ -252,7 +250,6 @@ class Requirements:
     explains_subset: bool = False
     guesses_lengths: bool = False
     table: Callable[[Sequence[str], int], Any] | None = None
-    digest_of: Callable[[Reader], str] | None = None
 
     def passes(self, text: TextSize, depth: int) -> PassCount:
         """Return the most passes for a text of this extent in a model of ``depth`` layers."""
@@ -269,15 +266,12 @@ class Requirements:
 
     def fingerprint(self, parameters: BaseModel, reader: Reader) -> str:
         """Return what the numbers depend on beside the version, the ``parameters`` and the data set."""
-        if self.digest_of is not None:
-            return self.digest_of(reader)
-        if not (self.methods or self.metrics or self.files or self.versions):
-            return data_digest(parameters.model_dump(mode="json"), reader)
         versions = [f"{own.method} {get_method(own.method).version}" for own in self.methods]
         versions += [line for own in self.methods for line in member_versions(own, reader)]
         versions += [f"{name} {get_metric(name).version}" for name in self.metrics]
         read = [data_digest(own.parameters.model_dump(mode="json"), reader) for own in self.methods]
         read += [source_digest(file, reader) for file in self.files]
+        read.append(data_digest(parameters.model_dump(mode="json"), reader))
         return digest([[*versions, *self.versions], read])
 
 

@@ -43,20 +43,18 @@ from explainlab.analyses.significance import groups_of
 from explainlab.analyses.summary import spelled, table
 from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.analyses.wording import ahead_on_a_text, counted
-from explainlab.attribution.baselines import data_digest
 from explainlab.attribution.method import Candidates, Method, TextSize
 from explainlab.attribution.methods.randomized import BestOfMany
 from explainlab.attribution.passes import fix_targets
 from explainlab.attribution.random_maps import EmbeddingParameters
-from explainlab.attribution.registry import MethodSpec, get_method, member_versions
+from explainlab.attribution.registry import MethodSpec, get_method
 from explainlab.attribution.selection import at_random, evaluate_attributions, tells_apart
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
 from explainlab.declared import parse
-from explainlab.metrics.registry import MetricSpec, evaluation_passes, get_metric, metric_ids
+from explainlab.metrics.registry import MetricSpec, evaluation_passes, metric_ids
 from explainlab.models.context import PassCount
-from explainlab.reader import Reader
-from explainlab.request import Output, digest
+from explainlab.request import Output
 
 TABLE_6 = ["rpi", "rpi_g", "rpi_ig", "rpi_sig", "integrated_gradients", "sequential_integrated_gradients"]
 
@@ -92,7 +90,6 @@ class Ablation(TextAnalysis[AblationText, AblationData]):
             metrics=[request.metric for request in metric_requests(parameters.metrics)],
             gradients=EVALUATIONS * len(parameters.methods),
             count_passes=partial(_passes, parameters),
-            digest_of=partial(_fingerprint, parameters),
         )
 
     def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[AblationText]:
@@ -129,16 +126,6 @@ class Ablation(TextAnalysis[AblationText, AblationData]):
 
     def report(self, result: Any) -> Report:
         return Report(result, _headline(result), _lines, _numbers)
-
-
-def _fingerprint(parameters: Ablation.Parameters, reader: Reader) -> str:
-    """Digest the versions of all methods and metrics, and the data that methods read."""
-    metrics = [get_metric(request.metric) for request in metric_requests(parameters.metrics)]
-    versions = [f"{part.id} {part.version}" for part in map(get_method, parameters.methods)]
-    versions += [line for own in _methods(parameters) for line in member_versions(own, reader)]
-    versions += [f"{metric.id} {metric.version}" for metric in metrics]
-    read = [data_digest(values, reader) for values in parameters.settings.values()]
-    return digest([versions, read])
 
 
 def _methods(parameters: Ablation.Parameters) -> list[MethodSpec]:

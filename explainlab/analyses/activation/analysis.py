@@ -31,22 +31,18 @@ from explainlab.analyses.parameters import MethodSpecs, Outputs, Rows, Sample, m
 from explainlab.analyses.records import KnownInterval, text_fields
 from explainlab.analyses.summary import interval, table
 from explainlab.analyses.text_analysis import TextAnalysis
-from explainlab.attribution.baselines import data_digest
-from explainlab.attribution.method import Method, TextSize
+from explainlab.attribution.method import TextSize
 from explainlab.attribution.records import Attribution
-from explainlab.attribution.registry import MethodSpec, get_method, member_versions, parse_spec
+from explainlab.attribution.registry import MethodSpec, parse_spec
 from explainlab.attribution.selection import evaluate_attributions
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
 from explainlab.metrics.activation import Revealing
 from explainlab.metrics.evaluate import MetricResult
-from explainlab.metrics.metric import Metric
 from explainlab.metrics.presets import Filler
 from explainlab.metrics.registry import evaluation_passes, get_metric, parse_metric
 from explainlab.metrics.summary import bands
 from explainlab.models.context import PassCount
-from explainlab.reader import Reader
-from explainlab.request import digest
 
 EVALUATIONS = 500
 """About how many gradients a method with both curves costs for a text, before its length is known."""
@@ -105,7 +101,6 @@ class Activation(TextAnalysis[ActivationText, ActivationData]):
             metrics=list(DIRECTIONS.values()),
             gradients=EVALUATIONS * len(methods),
             count_passes=partial(_passes, methods),
-            digest_of=partial(_fingerprint, methods),
         )
 
     def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[ActivationText]:
@@ -140,15 +135,6 @@ class Activation(TextAnalysis[ActivationText, ActivationData]):
 
     def report(self, result: Any) -> Report:
         return Report(result, _headline(result), _lines, _numbers)
-
-
-def _fingerprint(chosen: Sequence[MethodSpec], reader: Reader) -> str:
-    """Digest the versions of all methods and of both metrics, and the data that methods read."""
-    parts: list[Method | Metric[Any]] = [get_method(method.method) for method in chosen]
-    parts += map(get_metric, DIRECTIONS.values())
-    read = [data_digest(method.parameters.model_dump(mode="json"), reader) for method in chosen]
-    members = [line for method in chosen for line in member_versions(method, reader)]
-    return digest([[f"{part.id} {part.version}" for part in parts] + members, read])
 
 
 def _passes(methods: Sequence[MethodSpec], text: TextSize, depth: int) -> PassCount:

@@ -49,7 +49,6 @@ from explainlab.errors import ModelError
 from explainlab.metrics.radii import BOUNDLESS, Radii, radius, table_deviation
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import PassCount
-from explainlab.request import digest
 
 RELU = (
     "This model has ReLUs, whose second derivatives are 0, so that the attack does not see what moves the map through "
@@ -131,7 +130,6 @@ class Attack(TextAnalysis[AttackText, AttackData]):
             count_passes=lambda text, depth: PassCount.gradients(gradients, spare=(1 - SECOND) * gradients),
             ends_early=True,  # runs that have settled end
             rounds=parameters.steps,
-            digest_of=lambda reader: digest([get_method(parameters.method).version]),
         )
 
     def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[AttackText]:

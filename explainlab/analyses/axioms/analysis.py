@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 from pydantic import Field
@@ -18,12 +17,9 @@ from explainlab.analyses.records import text_fields
 from explainlab.analyses.summary import interval, table
 from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.analyses.wording import counted
-from explainlab.attribution.baselines import data_digest
-from explainlab.attribution.registry import MethodSpec, get_method, label_of, member_versions
+from explainlab.attribution.registry import MethodSpec, get_method, label_of
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
-from explainlab.reader import Reader
-from explainlab.request import digest
 
 
 class Axioms(TextAnalysis[AxiomsText, AxiomsData]):
@@ -63,7 +59,6 @@ class Axioms(TextAnalysis[AxiomsText, AxiomsData]):
             methods=parameters.chosen,
             gradients=50 * parameters.positions,
             count_passes=lambda text, depth: passes_of(parameters.chosen, text, depth) * maps,
-            digest_of=partial(_fingerprint, parameters),
         )
 
     def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[AxiomsText]:
@@ -92,12 +87,6 @@ class Axioms(TextAnalysis[AxiomsText, AxiomsData]):
 
     def report(self, result: Any) -> Report:
         return Report(result, _headline(result), _lines, _numbers)
-
-
-def _fingerprint(parameters: Axioms.Parameters, reader: Reader) -> str:
-    """Digest the versions of the methods, and the data that they read."""
-    methods = [[own.method, get_method(own.method).version, *member_versions(own, reader)] for own in parameters.chosen]
-    return digest([methods, [data_digest(own.parameters.model_dump(mode="json"), reader) for own in parameters.chosen]])
 
 
 def _headline(result: AnalysisResult[AxiomsText] | AnalysisResult[AxiomsData]) -> str:

@@ -32,8 +32,6 @@ from explainlab.attribution.subject import Subject
 from explainlab.data import Row
 from explainlab.metrics.registry import MetricSpec, evaluation_passes, get_metric, metric_ids, parse_metric
 from explainlab.models.context import PassCount
-from explainlab.reader import Reader
-from explainlab.request import digest
 
 Family = Literal["rpi", "rpi_g", "rpi_ig", "rpi_sig"]
 OTHER_K = (10, 50)
@@ -83,11 +81,11 @@ class RpiCandidates(TextAnalysis[CandidatesText, CandidatesData]):
     def requirements(self, parameters: Parameters) -> Requirements:
         method = get_method(parameters.family)
         return Requirements(
-            metrics=[request.metric for request in _metrics(parameters).values()],
+            metrics=sorted({parameters.select_by, *(request.metric for request in _metrics(parameters).values())}),
+            versions=[f"{method.id} {method.version}"],
             output=method.default_output(parameters.model_dump(mode="json")),
             gradients=_gradients(parameters),
             count_passes=partial(_passes, parameters),
-            digest_of=partial(_fingerprint, parameters),
         )
 
     def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[CandidatesText]:
@@ -115,13 +113,6 @@ class RpiCandidates(TextAnalysis[CandidatesText, CandidatesData]):
 
     def report(self, result: Any) -> Report:
         return Report(result, _headline(result), _lines)
-
-
-def _fingerprint(parameters: RpiCandidates.Parameters, reader: Reader) -> str:
-    """Digest the versions of the method and of all metrics."""
-    names = [*(request.metric for request in _metrics(parameters).values()), parameters.select_by]
-    versions = [f"{name} {get_metric(name).version}" for name in sorted(set(names))]
-    return digest([f"{parameters.family} {get_method(parameters.family).version}", *versions])
 
 
 def _gradients(parameters: RpiCandidates.Parameters) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Annotated, Any
 
 import numpy as np
@@ -20,8 +19,6 @@ from explainlab.attribution.subject import Subject
 from explainlab.data import Row
 from explainlab.metrics.evaluate import MetricResult
 from explainlab.metrics.registry import MetricSpec, evaluation_passes, get_metric, metric_ids
-from explainlab.reader import Reader
-from explainlab.request import digest
 
 
 class EvaluatedAttribution(TextAnalysis[JudgedText, JudgedData]):
@@ -50,7 +47,6 @@ class EvaluatedAttribution(TextAnalysis[JudgedText, JudgedData]):
             metrics=[request.metric for request in metrics],
             gradients=sum(get_metric(request.metric).inputs(request.parameters, features) for request in metrics),
             count_passes=lambda text, depth: evaluation_passes(metrics, text.features),
-            digest_of=partial(_fingerprint, parameters),
         )
 
     def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[JudgedText]:
@@ -76,13 +72,6 @@ class EvaluatedAttribution(TextAnalysis[JudgedText, JudgedData]):
 
     def report(self, result: Any) -> Report:
         return Report(result, _headline(result), _lines)
-
-
-def _fingerprint(parameters: EvaluatedAttribution.Parameters, reader: Reader) -> str:
-    """Digest the versions of the metrics."""
-    return digest(
-        [[request.metric, get_metric(request.metric).version] for request in metric_requests(parameters.metrics)]
-    )
 
 
 def _headline(result: AnalysisResult[JudgedText | JudgedData]) -> str:

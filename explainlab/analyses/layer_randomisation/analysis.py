@@ -12,7 +12,6 @@ from pydantic import BeforeValidator, Field
 from explainlab import declared
 from explainlab.analyses.attributions import (
     attributions_of,
-    fingerprint_of,
     output_of,
     own_warnings,
     supported,
@@ -108,7 +107,6 @@ class LayerRandomisation(TextAnalysis[RandomisationText, RandomisationData]):
             methods=methods,
             gradients=round((1 + _most_models(parameters, USUAL_LAYERS)) * work),
             count_passes=partial(_passes, parameters),
-            digest_of=partial(fingerprint_of, methods),
         )
 
     def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[RandomisationText]:

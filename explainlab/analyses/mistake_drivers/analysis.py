@@ -30,16 +30,14 @@ from explainlab.analyses.mistake_drivers.verdict import verdict
 from explainlab.analyses.parameters import Sample, method_spec
 from explainlab.analyses.summary import interval
 from explainlab.analyses.wording import mean_words
-from explainlab.attribution.baselines import data_digest
 from explainlab.attribution.passes import masked
-from explainlab.attribution.registry import MethodSpec, get_method, member_versions, parse_spec
+from explainlab.attribution.registry import MethodSpec, get_method, parse_spec
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
 from explainlab.metrics.comparison import LEVEL, holm, signed_rank_p
 from explainlab.metrics.summary import bootstrap
 from explainlab.models.batching import HALVED, Batcher
 from explainlab.models.context import FORWARD
-from explainlab.reader import Reader
 
 TOGETHER = 32
 """Attributions that are stored together: a cancel loses little."""
@@ -131,7 +129,6 @@ class MistakeDrivers(DataAnalysis[MistakeDriversData]):
             count_passes=partial(get_method(method.method).passes, method.parameters),
             explains_subset=True,
             guesses_lengths=True,
-            digest_of=partial(_fingerprint, parameters),
         )
 
     def of_data(self, subject: DataSubject, parameters: Parameters) -> MistakeDriversData:
@@ -158,14 +155,6 @@ class MistakeDrivers(DataAnalysis[MistakeDriversData]):
 
     def report(self, result: Any) -> Report:
         return Report(result, verdict(result.body, CLEAR_ROWS), _lines)
-
-
-def _fingerprint(parameters: MistakeDrivers.Parameters, reader: Reader) -> str:
-    """Return the method's version, and the data that it reads."""
-    method = parse_spec(parameters.method)
-    read = data_digest(method.parameters.model_dump(mode="json"), reader)
-    version = get_method(method.method).version
-    return " ".join([f"{method.method} {version} {read}", *member_versions(method, reader)])
 
 
 def _lines(result: AnalysisResult[MistakeDriversData]) -> list[str]:

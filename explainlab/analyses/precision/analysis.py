@@ -13,7 +13,6 @@ from pydantic_core import PydanticCustomError
 from explainlab import declared
 from explainlab.analyses.attributions import (
     attributions_of,
-    fingerprint_of,
     own_warnings,
     supported,
     text_seed,
@@ -103,7 +102,6 @@ class Precision(TextAnalysis[PrecisionText, PrecisionData]):
             methods=methods,
             gradients=round(_passes(parameters, TextSize(USUAL_TOKENS, USUAL_TOKENS), USUAL_LAYERS).work),
             count_passes=partial(_passes, parameters),
-            digest_of=partial(fingerprint_of, methods),
         )
 
     def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[PrecisionText]:

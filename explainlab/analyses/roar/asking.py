@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import TypeVar
@@ -13,13 +12,10 @@ from explainlab.analyses.roar.grid import Grid
 from explainlab.analyses.roar.measures.importance import Measure
 from explainlab.analyses.roar.nodes import Setting
 from explainlab.analyses.roar.parameters import RoarParameters
-from explainlab.attribution.baselines import data_digest
 from explainlab.attribution.methods.paths import IntegratedGradients
-from explainlab.attribution.registry import get_method, member_versions
-from explainlab.errors import DataError, RequestError
+from explainlab.errors import RequestError
 from explainlab.models.context import RunContext
-from explainlab.reader import Reader
-from explainlab.request import CompleteRequest, digest
+from explainlab.request import CompleteRequest
 
 D = TypeVar("D", bound=Record)
 
@@ -32,22 +28,10 @@ class GridQuestion(TrainsModels[D]):
     def requirements(self, parameters: RoarParameters) -> Requirements:
         return Requirements(
             methods=parameters.requests,
+            files=files_of(parameters),
             labelled=True,
             gradients=1,  # what the measures take of a text is bounded, not the training
-            digest_of=partial(_fingerprint, parameters),
         )
-
-
-def _fingerprint(parameters: RoarParameters, reader: Reader) -> str:
-    """Digest the test and validation data, and the versions of all measures."""
-    measures = [
-        [own.method, get_method(own.method).version, *member_versions(own, reader)] for own in parameters.requests
-    ]
-    try:
-        read = data_digest(parameters.model_dump(mode="json"), reader)
-        return digest([files_of(parameters, reader), measures, read])
-    except DataError:  # the run then fails with the reason
-        return ""
 
 
 def setting_of(request: CompleteRequest, parameters: RoarParameters, context: RunContext, device: str) -> Setting:

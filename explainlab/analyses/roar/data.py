@@ -12,7 +12,6 @@ from explainlab.analyses.roar.parameters import RoarParameters
 from explainlab.analyses.roar.texts import Split, SplitName, Tokenizing, without_short
 from explainlab.analyses.wording import counted, left_out
 from explainlab.attribution.registry import get_method
-from explainlab.data import rows_digest
 from explainlab.errors import DataError, RequestError, UnsupportedError
 from explainlab.models.architectures import Architecture
 from explainlab.models.classifier import filler_id
@@ -118,10 +117,10 @@ def grid_data(request: CompleteRequest, parameters: RoarParameters, context: Run
     return GridData(splits, gold, names, token, settings, models, (*merged, *files.warnings, *cut))
 
 
-def files_of(parameters: RoarParameters, reader: Reader) -> list[str]:
-    """The digests of the files beside the training data."""
+def files_of(parameters: RoarParameters) -> list[str]:
+    """Return the data sets beside the training data."""
     named = {"test": parameters.test, "validation": parameters.validation}
-    return [rows_digest(source, reader) for part, source in named.items() if _share(part, source) is None]
+    return [source for part, source in named.items() if _share(part, source) is None]
 
 
 def _share(part: str, source: str) -> float | None:

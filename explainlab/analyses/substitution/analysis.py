@@ -26,19 +26,16 @@ from explainlab.analyses.substitution.result import (
     SubstitutionText,
     WordMeasures,
 )
-from explainlab.analyses.substitution.search import MOST_EXPLAINED, Run, Search
+from explainlab.analyses.substitution.search import MOST_EXPLAINED, SCREEN, Run, Search
 from explainlab.analyses.substitution.verdict import data_verdict, text_verdict
 from explainlab.analyses.text_analysis import TextAnalysis
-from explainlab.attribution.baselines import data_digest
 from explainlab.attribution.method import TextSize
 from explainlab.attribution.passes import read_originals
-from explainlab.attribution.registry import get_method, member_versions, parse_spec
+from explainlab.attribution.registry import get_method, parse_spec
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
 from explainlab.metrics.edits import Neighbours, lettered
 from explainlab.models.context import PassCount
-from explainlab.reader import Reader
-from explainlab.request import digest
 
 MEASURES = {**ATTACKED, "replaced_share": "Words replaced"}
 _EVALUATIONS = 20
@@ -77,7 +74,7 @@ class Substitution(TextAnalysis[SubstitutionText, SubstitutionData]):
             gradients=len(objectives(parameters.objective)) * MOST_EXPLAINED * _EVALUATIONS,
             count_passes=partial(_passes, parameters),
             ends_early=True,  # where no word helps; most words have fewer near ones that are feasible
-            digest_of=partial(_fingerprint, parameters),
+            versions=[f"{SCREEN} {get_method(SCREEN).version}"],
         )
 
     def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[SubstitutionText]:
@@ -123,14 +120,6 @@ class Substitution(TextAnalysis[SubstitutionText, SubstitutionData]):
 
     def report(self, result: Any) -> Report:
         return Report(result, _headline(result), _lines, _numbers)
-
-
-def _fingerprint(parameters: Substitution.Parameters, reader: Reader) -> str:
-    """Digest the versions of the methods, and the data that they read."""
-    own = parse_spec(parameters.method)
-    versions = [f"{name} {get_method(name).version}" for name in (own.method, "input_x_gradient")]
-    read = data_digest(own.parameters.model_dump(mode="json"), reader)
-    return digest([versions, member_versions(own, reader), read])
 
 
 def _passes(parameters: Substitution.Parameters, text: TextSize, depth: int) -> PassCount:

@@ -24,7 +24,8 @@ from explainlab.text.encoding import Encoding
 Ending = Literal["budget", "no_gain", "none_feasible"]
 MOST_EXPLAINED = 64
 """Texts of a round that are explained; of more, the most promising by input x gradient."""
-_SCREEN = "input_x_gradient"
+SCREEN = "input_x_gradient"
+"""The method that chooses these."""
 _PHASES = 3
 
 
@@ -180,10 +181,10 @@ class Search:
         """At most so many as are explained, those with the smallest share under input x gradient first."""
         if len(proposals) <= MOST_EXPLAINED:
             return proposals
-        screen = get_method(_SCREEN)
+        screen = get_method(SCREEN)
         if screen.unsupported(self._batcher.classifier.architecture):
             return proposals[:MOST_EXPLAINED]
-        request = MethodSpec(_SCREEN, screen.Parameters())
+        request = MethodSpec(SCREEN, screen.Parameters())
         maps = self._maps(proposals, request)
         return sorted(proposals, key=lambda p: _share(p.run, maps[p]))[:MOST_EXPLAINED]
 

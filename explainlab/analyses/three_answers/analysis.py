@@ -29,8 +29,7 @@ from explainlab.analyses.three_answers.verdict import lines, pair_name, verdict
 from explainlab.attribution.registry import label_of
 from explainlab.metrics.registry import get_metric, parse_metric
 from explainlab.models.context import Relay, RunContext
-from explainlab.reader import Reader
-from explainlab.request import CompleteRequest, Request, digest
+from explainlab.request import CompleteRequest, Request
 from explainlab.result import Cost
 
 _KNOWS_MASKS = (
@@ -66,11 +65,7 @@ class ThreeAnswers(GridQuestion[ThreeAnswersData]):
         """Return the needs of the grid, with the versions of its study and of the metric."""
         assert isinstance(parameters, ThreeAnswersParameters)
         grid, metric = super().requirements(parameters), get_metric(parse_metric(parameters.erasure).metric)
-
-        def fingerprint(reader: Reader) -> str:
-            return digest([Roar.version, metric.version, grid.fingerprint(parameters, reader)])
-
-        return replace(grid, metrics=[metric.id], digest_of=fingerprint)
+        return replace(grid, metrics=[metric.id], versions=[f"{Roar.id} {Roar.version}"])
 
     def train(self, request: CompleteRequest, context: RunContext, device: str) -> AnalysisResult[ThreeAnswersData]:
         """See :meth:`TrainsModels.train`."""

@@ -19,8 +19,7 @@ from explainlab.analyses.training.alone import LOCK, alone
 from explainlab.analyses.training.result import Made, MadeModel, TrainedEpoch, TrainingData
 from explainlab.analyses.training.verdict import masked_words, overview, sentence, validated
 from explainlab.analyses.wording import left_out
-from explainlab.data import rows_digest
-from explainlab.errors import DataError, RequestError, ResourceError
+from explainlab.errors import RequestError, ResourceError
 from explainlab.files import write_file
 from explainlab.models import loading
 from explainlab.models.context import PassCount, RunContext
@@ -99,7 +98,9 @@ class Training(TrainsModels[TrainingData]):
 
     def requirements(self, parameters: Parameters) -> Requirements:
         return Requirements(
-            gradients=1, estimate=partial(_estimate, parameters), digest_of=partial(_fingerprint, parameters)
+            gradients=1,
+            files=[name for name in (parameters.validation_data, parameters.test_data) if name],
+            estimate=partial(_estimate, parameters),
         )
 
     def train(self, request: CompleteRequest, context: RunContext, device: str) -> AnalysisResult[TrainingData]:
@@ -122,15 +123,6 @@ class Training(TrainsModels[TrainingData]):
 
     def report(self, result: Any) -> Report:
         return Report(result, _headline(result), _lines)
-
-
-def _fingerprint(parameters: Training.Parameters, reader: Reader) -> str:
-    """Digest the data sets that it validates and tests on."""
-    try:
-        named = [name for name in (parameters.validation_data, parameters.test_data) if name]
-        return digest([rows_digest(name, reader) for name in named])
-    except DataError:  # the run then fails with the reason
-        return ""
 
 
 def _estimate(parameters: Training.Parameters, request: CompleteRequest, reader: Reader) -> TrainingCost | None:

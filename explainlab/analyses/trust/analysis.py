@@ -28,19 +28,16 @@ from explainlab.analyses.trust.result import (
 )
 from explainlab.analyses.trust.verdict import mean_verdict, verdict
 from explainlab.analyses.wording import capital, quoted
-from explainlab.attribution.baselines import data_digest
 from explainlab.attribution.method import TextSize
 from explainlab.attribution.records import Attribution
-from explainlab.attribution.registry import MethodSpec, complete_method, get_method, member_versions
+from explainlab.attribution.registry import MethodSpec, complete_method, get_method
 from explainlab.attribution.selection import case_of
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
 from explainlab.metrics.evaluate import RANDOM_MAPS, RandomComparison, compare_with_random
-from explainlab.metrics.registry import evaluation_passes, get_metric, parse_metric
+from explainlab.metrics.registry import evaluation_passes, parse_metric
 from explainlab.models.batching import Batcher
 from explainlab.models.context import PassCount
-from explainlab.reader import Reader
-from explainlab.request import digest
 from explainlab.text.units import Feature
 
 
@@ -89,7 +86,6 @@ class Trust(TextAnalysis[TrustText, TrustData]):
             output=get_method(parameters.method).default_output(parameters.settings),
             gradients=EVALUATIONS,
             count_passes=partial(_passes, method),
-            digest_of=partial(_fingerprint, parameters),
         )
 
     def of_texts(self, subjects: Sequence[Subject], parameters: Parameters) -> list[TrustText]:
@@ -112,14 +108,6 @@ class Trust(TextAnalysis[TrustText, TrustData]):
 
     def report(self, result: Any) -> Report:
         return Report(result, _headline(result), _lines)
-
-
-def _fingerprint(parameters: Trust.Parameters, reader: Reader) -> str:
-    """Digest the versions of the method and of the metrics, and the data that the method reads."""
-    metrics = [get_metric(metric).version for metric in METRICS]
-    members = [line for line in member_versions(complete_method(parameters.method, parameters.settings), reader)]
-    versions = [get_method(parameters.method).version, *metrics, *members]
-    return digest([versions, data_digest(parameters.settings, reader)])
 
 
 def _passes(method: MethodSpec, text: TextSize, depth: int) -> PassCount:
