@@ -32,23 +32,23 @@ def key(**fields: Any) -> str:
         (FIELDS, "d4655972fdbc19592e0872033f27799578655067ea49d0d42cef4524295065df"),
         (
             {"question": "trust", "model": "m", "text": "a film", "parameters": {"method": "lime"}},
-            "12e8aa65c4870d4ea64d08072d679539a1bf7280bd3d7edddb685490a9e250b2",
+            "be53e3fc771e97ddc7b22d3436a17a297dafa2eea7d21fce2c4c83564801a3d9",
         ),
         (
             {"question": "path_gradients", "model": "m", "text": "a film"},
-            "82687b275d82a1db885c739783f78d9815850976888fca50aafb4ca40928a621",
+            "7bf649013a1bf0b6460ff106ebf6e31609ace859105100f12869ea07f4a0d014",
         ),
         (
             {"question": "predictions", "model": "m", "data": "embedded:sentiment", "columns": {"text": "text"}},
-            "cb5813026d6e5fee9884095731c92745485d2def1c8b8661bd1ac3d9b649f861",
+            "8a19976b843a1001d852777a97824aa8f1274291a7ca49cfd60fe961b877563f",
         ),
         (
             {"question": "evaluation", "model": "m", "text": "a film"},
-            "cae3f0a11924778f001c427422d2bd3444bccf5fdbf85e6c51df2f882499ba81",
+            "9ee92066ee87f8470ef3b29c91dbe6f7df230d4dcff58c67dc85daad9cf78529",
         ),
         (
             {"question": "activation", "model": "m", "text": "a film", "output": "logit"},
-            "74adc002fda5d1e57587fb379f91a821cb9f6be5879302df03609ab63ed73d90",
+            "31f7abcf62f151be8e0ecc106e6465e4fd18829e1a59159f06c9af99f8dfba46",
         ),
     ],
 )
