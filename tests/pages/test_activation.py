@@ -8,6 +8,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from explainlab.app.pages.activation.form import ActivationView, DataChoice, first_view
+from explainlab.service.resolved import resolve
 from explainlab.service.service import service
 from tests.pages.scripted import answered, await_plan, charts, following, linked, opened, press, words
 
@@ -35,7 +36,7 @@ def test_the_page_opens_with_curves_a_table_and_what_the_decoder_believes(first:
     assert "as features are revealed" in drawn[0]
     assert "believes after every feature" in drawn[1]
     assert "(SP-PI)" in drawn[2]
-    body = service().find(first_view().text_request()).body
+    body = service().find(resolve(first_view().text_request())).body
     table = first.dataframe[0].value
     assert table["Method"].tolist() == [one.label for one in body.methods]
     assert table["AS AUC ↑"].tolist() == [c.auc for c in body.curves if c.direction == "activation"]
@@ -111,7 +112,7 @@ def test_a_data_set_is_studied_and_its_texts_open_above(tmp_path: Path) -> None:
     assert len(charts(app)) == 8
     assert all(charts(app))
     assert "1 row was left out" in words(app.warning)
-    body = service().find(ActivationView(**{**first_view().model_dump(), "data": data}).data_request()).body
+    body = service().find(resolve(ActivationView(**{**first_view().model_dump(), "data": data}).data_request())).body
     table = app.dataframe[1].value
     for way, column in (("activation", "AS AUC ↑"), ("inverse_activation", "IAS AUC ↓")):
         assert table[column].tolist() == [row.area(way).mean for row in body.rows]

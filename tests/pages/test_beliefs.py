@@ -12,6 +12,7 @@ from explainlab.app.pages.explain.form import Choice, View
 from explainlab.app.pages.explain.sections import ASK_BELIEFS
 from explainlab.app.sections import beliefs_request
 from explainlab.request import Request
+from explainlab.service.resolved import resolve
 from explainlab.service.service import service
 from explainlab.settings import ROOT
 from tests.conftest import ASKED
@@ -53,13 +54,13 @@ def test_a_decoder_is_asked_when_the_heading_is_unfolded(unit: str) -> None:
     app = asked(NEWS, text, unit)
     request = beliefs_request(Request(model=NEWS, text=text, question="gradient", unit=unit))
     assert ASK_BELIEFS in [expander.label for expander in app.expander]
-    assert service().find(request) is None
+    assert service().find(resolve(request)) is None
     assert not drawn(app)
     unfolded(app)
     assert drawn(app)
     assert f"asked after every {unit}" in captions(app)
     assert not app.warning
-    assert service().find(request).body.positions
+    assert service().find(resolve(request)).body.positions
 
 
 def test_output_and_seed_make_no_other_question() -> None:
@@ -97,7 +98,7 @@ def test_the_comparison_with_masked_texts_is_part_of_the_link() -> None:
     folded = app.query_params["r"]
     answered(app.toggle(key="explain_masked").set_value(True).run())
     request = beliefs_request(Request(model=NEWS, text=text, question="gradient"), masked=True)
-    assert all(position.masked for position in service().find(request).body.positions)
+    assert all(position.masked for position in service().find(resolve(request)).body.positions)
     link = app.query_params["r"]
     assert link != folded
     again = AppTest.from_file(str(ROOT / "app.py"), default_timeout=SECONDS)

@@ -172,7 +172,7 @@ def test_a_cancelled_set_stops_and_its_finished_cells_open(tmp_path: Path, monke
     files = [tmp_path / f"{name}.jsonl" for name in ("first", "second", "third")]
     for file in files:
         file.write_text(json.dumps({"text": f"A {file.stem} film.", "label": "positive"}), encoding="utf-8")
-    begun, free, answer = threading.Event(), threading.Event(), Predictions.answer
+    begun, free, answer = threading.Event(), threading.Event(), Predictions.run
     asked: list[str] = []
 
     def held(self: Predictions, classifier: Any, request: Any, context: Any) -> Any:
@@ -186,7 +186,7 @@ def test_a_cancelled_set_stops_and_its_finished_cells_open(tmp_path: Path, monke
     first, *others = map(str, files)
     sets = {"source": first, "rows": 5, "sample": "all", "sources": tuple(others)}
     app = opened("errors")
-    monkeypatch.setattr(Predictions, "answer", held)
+    monkeypatch.setattr(Predictions, "run", held)
     app.query_params["r"] = link_of(errors.first_view(), **sets)
     app.run()
     assert begun.wait(SECONDS)

@@ -9,6 +9,7 @@ from explainlab.app.page import views_elsewhere
 from explainlab.app.pages.activation.form import first_view as activation_view
 from explainlab.app.pages.explain.form import trust_request
 from explainlab.app.pages.integration.form import first_view
+from explainlab.service.resolved import resolve
 from explainlab.service.service import service
 from explainlab.service.store.runs import Filters
 from explainlab.service.users import LOCAL
@@ -66,7 +67,7 @@ def test_sections_ask_nothing_either_while_the_page_waits(explain: AppTest) -> N
     explain.selectbox(key="explain_model").set_value(NEWS).run()
     press(explain, "Explain")
     view = activation_view().model_copy(update={"model": NEWS, "text": TEXT, "unit": "token"})
-    service().run(view.text_request())
+    service().run(resolve(view.text_request()))
     app = visit(explain, "activation")
     assert app.text_area(key="activation_text").value == TEXT
     assert len(charts(app)) == 1, "the curves are stored, what the model believed is not"
@@ -93,7 +94,7 @@ def test_a_question_that_waits_is_not_compared_with_random_maps_either(explain: 
     press(explain, "Explain")
     view = explain.session_state["explain.place"].view.model_copy(update={"text": f"{TEXT} Nor about its sequel."})
     (request,) = view.requests()
-    service().run(request)
+    service().run(resolve(request))
     app = visit(explain, "integration")
     app.text_input(key="integration_steps").set_value("2,4")
     answered(app.text_area(key="integration_text").set_value(view.text).run())
@@ -101,9 +102,9 @@ def test_a_question_that_waits_is_not_compared_with_random_maps_either(explain: 
     assert app.session_state["explain.place"].view.requests() == [request]
     assert charts(app), "the stored map is shown"
     assert not is_computing()
-    assert service().find(trust_request(request)) is None
+    assert service().find(resolve(trust_request(request))) is None
     press(app, "Explain")
-    assert service().find(trust_request(request)) is not None
+    assert service().find(resolve(trust_request(request))) is not None
 
 
 def test_what_a_page_opens_with_does_not_travel() -> None:

@@ -11,6 +11,7 @@ from explainlab.analyses.masked_distribution.verdict import line
 from explainlab.analyses.registry import complete, get_analysis
 from explainlab.app.entries import page_of
 from explainlab.app.pages.benchmark.form import BenchmarkView, first_view, shows
+from explainlab.service.resolved import resolve
 from explainlab.service.service import service
 from tests.pages.benchmark.test_page import COMP
 from tests.pages.scripted import await_plan, charts, linked, opened, planned, press, words
@@ -33,13 +34,13 @@ def view(tmp_path: Path) -> BenchmarkView:
 def test_the_section_is_asked_by_a_button_and_the_table_tells(view: BenchmarkView) -> None:
     app = linked("benchmark", view)
     assert HEADER in [header.value for header in app.header]
-    assert service().find(view.masked_request()) is None
+    assert service().find(resolve(view.masked_request())) is None
     assert line(None) in words(app.caption)
     assert len(await_plan(app, 2)) == 2, "that of number formats has one too"
     press(app, "Check masked texts")
     assert len(planned(app)) == 1
     assert not app.error
-    result = service().find(view.masked_request())
+    result = service().find(resolve(view.masked_request()))
     assert get_analysis("masked_distribution").report(result).headline in words(app.markdown)
     assert [alt for alt in charts(app) if "the check tells apart from training texts, over 20 texts" in alt]
     table = next(frame.value for frame in app.dataframe if "In place of a word" in frame.value)

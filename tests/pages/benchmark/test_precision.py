@@ -9,6 +9,7 @@ import pytest
 from explainlab.analyses.registry import complete, get_analysis
 from explainlab.app.entries import page_of
 from explainlab.app.pages.benchmark.form import BenchmarkView, first_view, shows
+from explainlab.service.resolved import resolve
 from explainlab.service.service import service
 from tests.pages.benchmark.test_page import COMP, HOSTILE, written
 from tests.pages.scripted import charts, linked, opened, press, words
@@ -26,10 +27,10 @@ def view(tmp_path: Path) -> BenchmarkView:
 def test_the_section_is_asked_by_a_button_and_answers(view: BenchmarkView) -> None:
     app = linked("benchmark", view)
     assert HEADER in [header.value for header in app.header]
-    assert service().find(view.precision_request()) is None
+    assert service().find(resolve(view.precision_request())) is None
     press(app, "Compare number formats")
     assert not app.error
-    result = service().find(view.precision_request())
+    result = service().find(resolve(view.precision_request()))
     analysis = get_analysis("precision")
     assert analysis.report(result).headline in words(app.markdown)
     assert len([alt for alt in charts(app) if "in half precision, over 2 texts" in alt]) == 3
