@@ -1,4 +1,4 @@
-"""Whether a method's map can be driven away by a change of the word embeddings that the prediction does not notice."""
+"""Attacks on a method's map: small changes of the word embeddings that drive the map away and keep the prediction."""
 
 from __future__ import annotations
 
@@ -69,10 +69,11 @@ BROKEN = (
 
 
 class Attack(TextAnalysis[AttackText, AttackData]):
-    """The smallest share of a map that its top features can be brought to by moving word embeddings a little.
+    """The smallest share of a map to which small changes of the word embeddings can bring its top features.
 
-    Gradients of the map are true: it is differentiated a second time. An iterate is feasible if the predicted class is
-    the same and, ``constrained``, its probability nearly so; of these the one with the lowest share is the result.
+    The map is differentiated a second time, so its gradients are exact. An iterate is feasible if the predicted class
+    is the same and, if ``constrained``, its probability nearly so. The result is the feasible iterate with the lowest
+    share.
     """
 
     class Parameters(declared.Parameters):
@@ -227,7 +228,7 @@ def _search(subjects: Sequence[Subject], parameters: Attack.Parameters) -> Searc
 
 
 def _ranked(subject: Subject, parameters: Attack.Parameters) -> np.ndarray:
-    """int64: the places of the features that a map's shares are of."""
+    """Return int64: the places of the features over which a map's shares are computed."""
     return np.arange(len(subject.units.features)) if parameters.preset == "reference" else subject.units.content
 
 
@@ -235,7 +236,7 @@ def _ranked(subject: Subject, parameters: Attack.Parameters) -> np.ndarray:
 
 
 def _finite(subject: Subject, point: Point, parameters: Attack.Parameters) -> np.ndarray:
-    """The scores of the map; raises :class:`ModelError` if one is not finite."""
+    """Return the scores of the map; raises :class:`ModelError` if one is not finite."""
     if not np.isfinite(point.scores).all():
         raise ModelError(
             f"{get_method(parameters.method).label} on {subject.classifier.id} gave scores that are not finite.",
@@ -245,7 +246,7 @@ def _finite(subject: Subject, point: Point, parameters: Attack.Parameters) -> np
 
 
 def _text(attacked: Attacked, run: Run) -> AttackedText:
-    """What an attack did; ``row`` is that of a single text."""
+    """Return the outcome of an attack on a single text, whose ``row`` is 1."""
     return AttackedText(
         row=1,
         objective=run.goal.objective,
@@ -272,7 +273,7 @@ def _course(run: Run) -> Course:
 
 
 def _caveats(classifier: Classifier, goals: Sequence[Goal], deviation: float) -> list[str]:
-    """What a reader must know of the radii, and of a model that rounds more coarsely."""
+    """Return the caveats of the radii, and of a model of less than 32 bits."""
     radii = {goal.written: goal.radius for goal in goals}
     told = [ZERO] if 0.0 in radii.values() else []
     if classifier.dtype.itemsize < 4:
@@ -302,7 +303,7 @@ def _broken(runs: Sequence[Run]) -> list[str]:
 
 
 def _mean(goal: Goal, texts: Sequence[AttackedText]) -> AttackRow:
-    """The means over the texts that were attacked so."""
+    """Return the means over the texts attacked with this ``goal``."""
     own = [text for text in texts if (text.objective, text.epsilon) == (goal.objective, goal.written)]
     broken = sum(text.stopped == "not_finite" for text in own)
     facts = means(own, Measures)
