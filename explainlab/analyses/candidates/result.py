@@ -212,6 +212,6 @@ class CandidatesData(Record):
         return self.summary.selection
 
     def undecided(self, key: str) -> int:
-        """Count the texts, long enough for the metric ``key``, in which it cannot tell the candidates apart."""
+        """Count the texts that are long enough for the metric ``key`` but whose candidates it cannot tell apart."""
         texts = long_enough(self.texts, [text.counted for text in self.texts], key)
         return sum(self.draws[-1] > 1 and not text.selection[key].decided for text in texts)
