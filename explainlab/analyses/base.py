@@ -95,11 +95,11 @@ class AnalysisResult(Result, Generic[B]):
 
     @property
     def sample_words(self) -> str:
-        """Return the choice of rows from the data set, in words; empty for a single text."""
+        """The choice of rows from the data set, in words; empty for a single text."""
         return "" if self.sample is None else str(self.sample)
 
     def plot(self, name: str = "") -> go.Figure:
-        """Its Plotly figure called ``name``, or else the first.
+        """Return the Plotly figure called ``name``, or else the first.
 
         Raises :class:`RequestError` for another name, or where it has none, and :class:`UnsupportedError` without
         Plotly.
@@ -150,7 +150,7 @@ class AnalysisResult(Result, Generic[B]):
         return {"target_asked": None, **body, **self.named_parts, **skipped, **sample}
 
     def body_json(self) -> dict[str, Any]:
-        """The JSON of the body alone."""
+        """Return the JSON of the body alone."""
         return self.body.model_dump(mode="json")
 
     def packed(self) -> Packed | None:
@@ -262,7 +262,7 @@ class Requirements:
 
     @property
     def adaptive(self) -> bool:
-        """Tell if the answer often ends long before its most passes."""
+        """True if the answer often ends long before its most passes."""
         if self.ends_early is not None:
             return self.ends_early
         return any(get_method(method.method).adaptive(method.parameters) for method in self.methods)
@@ -358,11 +358,11 @@ class Analysis(ABC):
         """Return what ``result`` says in words and numbers."""
 
     def parameters(self, request: Request) -> Any:
-        """The ``Parameters`` of ``request``; raises :class:`RequestError` for one that is not accepted."""
+        """Return the ``Parameters`` of ``request``; raises :class:`RequestError` for one that is not accepted."""
         return parse(self, request.parameters)
 
     def complete(self, request: Request) -> CompleteRequest:
-        """The same request with every parameter filled in; raises as :meth:`parameters`.
+        """Return the same request with every parameter filled in; raises as :meth:`parameters`.
 
         Also for a request about something that is no part of this question, or about nothing where it must be.
         """
@@ -403,7 +403,7 @@ class Analysis(ABC):
         return digest([body, self.version, RECORD_VERSION, read])
 
     def versions(self, classifier: Classifier) -> dict[str, str]:
-        """The versions that a result's numbers depend on."""
+        """Return the versions that a result's numbers depend on."""
         return versions_with(classifier, study=self.version)
 
 

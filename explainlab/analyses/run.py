@@ -182,7 +182,7 @@ def evaluate_one(
 
 @contextmanager
 def _as_files(attributions: Attributions) -> Iterator[list[str]]:
-    """The files of ``attributions``; those in memory are written for the time of a run, a file a method."""
+    """Yield the files of ``attributions``; those in memory are written for the time of a run, a file per method."""
     attributions = [attributions] if isinstance(attributions, str | Path | Attribution) else attributions
     in_memory: dict[str, list[Attribution]] = {}
     for one in attributions:
@@ -217,7 +217,7 @@ def evaluation_parameters(
     settings: Mapping[str, Any],
     attributions: Sequence[str],
 ) -> dict[str, Any]:
-    """The parameters of the study behind :func:`evaluate`; without a ``limit`` as many rows as a study may have."""
+    """Return the parameters of the study behind :func:`evaluate`; without a ``limit``, it has the most rows allowed."""
     return {
         "methods": listed(methods),
         "metrics": listed(metrics),

@@ -64,7 +64,7 @@ class TextAnalysis(Analysis, Generic[T, D]):
 
     @abstractmethod
     def of_texts(self, subjects: Sequence[Subject], parameters: Any) -> list[T]:
-        """The body of every subject; their model passes are batched together."""
+        """Return the body of every subject; their model passes are batched together."""
 
     @abstractmethod
     def of_rows(self, rows: Sequence[Row], bodies: Any, parameters: Any) -> D:
@@ -90,7 +90,7 @@ class TextAnalysis(Analysis, Generic[T, D]):
     def _of_group(
         self, classifier: Classifier, requests: Sequence[CompleteRequest], context: RunContext
     ) -> list[AnalysisResult[T]]:
-        """The results of single texts, their passes batched together."""
+        """Return the results of single texts, their passes batched together."""
         batcher = Batcher(classifier, context)
         since = batcher.mark()
         subjects = [_subject(classifier, request, batcher) for request in requests]
@@ -133,7 +133,7 @@ class TextAnalysis(Analysis, Generic[T, D]):
         texts = _Texts(rows, lengths, keys, same, finished, kept, tuple(model_warnings(classifier)))
 
         def result() -> AnalysisResult[D]:
-            """The result of the texts that are finished now."""
+            """Return the result over the texts that are finished now."""
             places = np.flatnonzero(finished["done"][same])
             own = finished[same[places]]
             forward, backward = own["passes"].sum(axis=0).tolist()
@@ -161,7 +161,7 @@ class TextAnalysis(Analysis, Generic[T, D]):
         asked: Callable[[Row], CompleteRequest],
         context: RunContext,
     ) -> Iterator[None]:
-        """Finish all ``texts``: from the context's memory, or run in groups of like length; yields after each.
+        """Finish all ``texts``: from the context's memory, or run in groups of similar length; yield after each.
 
         The first group is small, so that what a text takes is soon known. Others may run some of the groups. Nothing
         else of a text stays in memory.
@@ -254,14 +254,14 @@ def _marks_of(row: Row, role: str) -> bool:
 
 
 def _typical_first(ordered: np.ndarray) -> np.ndarray:
-    """The middle ones of ``ordered`` before the others."""
+    """Return the middle ones of ``ordered`` before the others."""
     start = max(0, (len(ordered) - _FIRST_TOGETHER) // 2)
     end = start + _FIRST_TOGETHER
     return np.concatenate([ordered[start:end], ordered[:start], ordered[end:]])
 
 
 def _groups(places: np.ndarray, gradients: np.ndarray, together: float) -> Iterator[list[int]]:
-    """The ``places`` of texts in groups that run ``together``; each text takes its ``gradients`` float64 [n]."""
+    """Yield the ``places`` of texts in groups that run ``together``; each text takes its ``gradients`` float64 [n]."""
     group: list[int] = []
     most, sum_of_group = _FIRST_TOGETHER, 0.0
     for place in map(int, places):
@@ -307,7 +307,7 @@ def _subject(classifier: Classifier, request: CompleteRequest, batcher: Batcher)
 
 
 def _readable(classifier: Classifier, rows: Sequence[Row]) -> tuple[Sequence[Row], np.ndarray, list[tuple[int, str]]]:
-    """The rows that this model can encode, their tokens int64 [n], and the other rows with the reason."""
+    """Return the rows that this model can encode, their tokens int64 [n], and the other rows with the reason."""
     good, lengths, bad = array("q"), array("q"), []
     for place, row in enumerate(rows):
         try:

@@ -45,7 +45,7 @@ every_case = pytest.mark.parametrize(
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> Found:
-    """``found(study, kind)``: its result, computed once."""
+    """Return ``found(study, kind)``: its result, computed once."""
     directory = tmp_path_factory.mktemp("hostile")
     models, data = hostile_study.models(directory), hostile_study.write_data(directory / "rows.csv")
 
@@ -58,7 +58,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Found:
 
 @pytest.fixture(scope="module")
 def drawn(found: Found) -> Drawn:
-    """``drawn(study, kind)``: the figures of what is read from the JSON of that result, drawn once."""
+    """Return ``drawn(study, kind)``: the figures of the result that is read from its JSON, drawn once."""
     return cache(lambda name, kind: figures_of(read_result(json.loads(json.dumps(found(name, kind).to_json())))))
 
 

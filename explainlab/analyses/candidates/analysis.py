@@ -43,7 +43,7 @@ USUAL_LAYERS, USUAL_TOKENS = 12, 32
 
 
 def _fits(family: Family, info: ValidationInfo) -> Family:
-    """The family, if it supports the requested layers and preset; raises :class:`PydanticCustomError` if not."""
+    """Return the family if it supports the requested layers and preset; else raise :class:`PydanticCustomError`."""
     if not issubclass(get_method(family).Parameters, AttentionParameters):
         for name in ("preset", "layers"):
             if info.data.get(name) != AttentionParameters.model_fields[name].default:
@@ -164,26 +164,26 @@ def _lines(result: AnalysisResult[CandidatesText | CandidatesData]) -> list[str]
 
 
 def _reported(parameters: RpiCandidates.Parameters) -> dict[str, MetricSpec]:
-    """The metrics that were requested, by their keys."""
+    """Return the requested metrics, by their keys."""
     return {request.key: request for request in map(parse_metric, parameters.metrics)}
 
 
 def _metrics(parameters: RpiCandidates.Parameters) -> dict[str, MetricSpec]:
-    """The metrics that were requested, and those that choose for them at another k."""
+    """Return the requested metrics, and those that choose for them at another k."""
     reported = _reported(parameters)
     others = [other for request in reported.values() for other in _at_other_k(request)]
     return reported | {other.key: other for other in others}
 
 
 def _at_other_k(request: MetricSpec) -> list[MetricSpec]:
-    """The same metric at another k; a mean over several k has none."""
+    """Return the same metric at another k; a mean over several k has none."""
     own = getattr(request.parameters, "k", None)
     others = [k for k in OTHER_K if own is not None and k != own]
     return [replace(request, parameters=request.parameters.model_copy(update={"k": k})) for k in others]
 
 
 def _candidates(subject: Subject, parameters: RpiCandidates.Parameters) -> tuple[list[int], list[Candidate]]:
-    """The layers that may be drawn, and all candidates in the order of the result."""
+    """Return the layers that may be drawn, and all candidates in the order of the result."""
     method = get_method(parameters.family)
     assert isinstance(method, BestOfMany)
     maps = method.maps(subject, parameters)
@@ -210,6 +210,6 @@ def _body(subject: Subject, layers: list[int], table: Table, parameters: RpiCand
 
 
 def _choosers(table: Table, key: str) -> list[str]:
-    """The other metrics that were requested, and the same metric at another k."""
+    """Return the other requested metrics, and the same metric at another k."""
     others = [*table.reported, *(other.key for other in _at_other_k(table.metrics[key]))]
     return [other for other in dict.fromkeys(others) if other != key]

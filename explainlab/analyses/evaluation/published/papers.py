@@ -95,7 +95,7 @@ class PaperTable:
 
 @cache
 def paper_tables() -> dict[str, PaperTable]:
-    """Tables 2 and 4 of paper 001, and Tables 2 and 3 of paper 002, by id."""
+    """Return Tables 2 and 4 of paper 001, and Tables 2 and 3 of paper 002, by id."""
     numbers = json.loads((Path(__file__).parent / "numbers.json").read_text(encoding="utf-8"))
     encoders, decoders = ("RoBERTa", "DistilBERT", "BERT"), ("Llama2", "Mistral")
     tables = (
