@@ -36,7 +36,7 @@ Methods = Sequence[tuple[str, Mapping[str, Any]]]
 
 
 class Repeater(Reexplainer):
-    """Explains versions of the texts of ``subjects`` by ``methods``, as :func:`attributions_of` explained the texts.
+    """A maker of maps for versions of the texts of ``subjects``, by ``methods``, as in :func:`attributions_of`.
 
     The methods made the first of each text's C attributions, in their order; only these can be repeated. ``explains``
     [C]: the place of the method whose output each explains (None: the subjects' output). All passes count with the

@@ -52,14 +52,14 @@ B = TypeVar("B", bound=Record)
 
 
 class Skipped(NamedTuple):
-    """A row of a data set that was left out, by its number, and why."""
+    """A row of a data set that was left out, by its number, and the reason."""
 
     row: int
     reason: str
 
 
 class Sampled(Record):
-    """The rows of a data set that were to be studied: how they were ``drawn``, and from which ``seed``.
+    """The rows of a data set chosen for a study: the way they were ``drawn``, and the ``seed``.
 
     They are ``rows`` out of the ``total`` that the file holds (None: it was not read to its end). Rows that the model
     cannot read are among them: ``skipped`` of the result names these.
@@ -183,7 +183,7 @@ def _plain(text: Any) -> Any:
 
 
 NO_MODEL = "none"
-"""What identifies the model of a request that names none."""
+"""The identity of the model of a request that names none."""
 ADAPTIVE = 50.0
 """About the gradients that an adaptive method takes; its most would outweigh all else that a text takes."""
 

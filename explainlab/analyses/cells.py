@@ -17,7 +17,7 @@ from explainlab.models.loading import load_model
 from explainlab.reader import ANYBODY, Reader
 
 REFUSED = (RequestError, UnsupportedError, DataError, TextError)
-"""Errors of what is asked; any other is one of its computation."""
+"""Errors of the request; any other is an error of its computation."""
 
 
 @dataclass(frozen=True, kw_only=True)

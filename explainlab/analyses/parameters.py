@@ -33,25 +33,25 @@ MOST_STEPS = 10_000
 _MOST_COUNTS = 1_000
 PAPER_GRID = "10:1000:10"
 Names = Annotated[list[str], Field(max_length=100)]
-"""A list of names, not longer than anybody could read."""
+"""A list of names, short enough to read."""
 
 Rows = Annotated[int, Field(ge=1, le=MOST_ROWS, description="Texts of a data set.")]
-"""How many rows of a data set are studied, unless ``sample`` is ``"all"``."""
+"""The number of rows studied of a data set, unless ``sample`` is ``"all"``."""
 
 Sample = Annotated[
     Literal["random", "first", "all"],
     Field(description="Which rows of a data set: random (in proportion to its labels), the first, or all."),
 ]
-"""Which rows of a data set are studied; a parameter beside ``rows``, whose default is always ``"first"``.
+"""The choice of rows from a data set: a parameter beside ``rows``, whose default is always ``"first"``.
 
-A request that does not say means the first rows; :func:`explainlab.analyses.registry.new_request` asks for random ones.
+A request without it means the first rows; :func:`explainlab.analyses.registry.new_request` asks for random ones.
 """
 
 Outputs = Annotated[
     Literal["own", "all"],
     Field(description="Whether methods that are defined on the logit explain it (own), or the output of all (all)."),
 ]
-"""Whose output methods explain; a parameter whose default is always ``"own"``.
+"""The output that methods explain: a parameter whose default is always ``"own"``.
 
 With ``own``, a method defined on the logit explains it where the request's output is the probability.
 :func:`explainlab.analyses.registry.new_request` says ``all`` where a reader has set the probability.

@@ -1,4 +1,4 @@
-"""All analyses, found by importing the folders beside this file; and what is done with requests and results."""
+"""All analyses, found by importing the folders beside this file; and the requests and results of each."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def request_key(request: CompleteRequest, model_digest: str, reader: Reader = AN
 
 
 class Answers(Relay):
-    """Does what ``context`` does, and knows under which keys its results answer the questions to ``classifier``.
+    """A relay of ``context`` that knows the keys under which its results answer the questions to ``classifier``.
 
     Where torch rounds the classifier's products of matrices, the keys are others than those of exact results.
     """

@@ -1,4 +1,4 @@
-"""Running an analysis from Python: of one text, or of a data set."""
+"""Functions that run an analysis from Python: of one text, or of a data set."""
 
 from __future__ import annotations
 

@@ -33,21 +33,21 @@ D = TypeVar("D", bound=Record)
 _FIELDS = {"rationale": ("rationale", "rationale_pair"), "paraphrase": ("paraphrases",)}
 """The fields of rows, and of requests, for the roles of :data:`explainlab.data.files.OPTIONAL_COLUMNS`."""
 GROUP_EVALUATIONS = 20_000
-"""Texts run together until they need about so many gradients: full batches, and little lost by a cancel."""
+"""Gradients of a group of texts that run together: full batches, and little lost by a cancel."""
 MOST_TOGETHER = 256
 _FIRST_TOGETHER = 4
 _SHARES, _LEAST_TOGETHER = 6, 500
-"""Where several workers run the texts, each has about so many groups, of at least so many gradients."""
+"""Groups for each of several workers that run the texts, and the least gradients of a group."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Texts:
-    """The ``rows`` of a data set that a model can read, with what is known of each, by its place.
+    """The ``rows`` of a data set that a model can read, with the facts of each, by its place.
 
     ``lengths`` int64 [n] in tokens, ``keys`` bytes [n] of their requests, and ``same`` int64 [n]: the place of the
-    first row that asks the same. There what the result needs of a text is written: ``finished`` [n], whether it is
-    ``done``, its cost, and whether it was ``warned`` of, and what is ``kept`` of its body. ``known`` are the warnings
-    of the model, which all texts have.
+    first row with the same request, where the facts of its text are written. ``finished`` [n] has ``done``, its cost,
+    and ``warned``; ``kept`` the part of its body that the result needs. ``known`` are the warnings of the model, which
+    all texts have.
     """
 
     rows: Sequence[Row]
@@ -276,7 +276,7 @@ def _groups(places: np.ndarray, gradients: np.ndarray, together: float) -> Itera
 
 
 class _Progress(Relay):
-    """Reports progress in finished texts while a group of them runs; cancels and remembers as ``context`` does."""
+    """A relay of ``context`` that reports progress in finished texts while a group of them runs."""
 
     def __init__(self, context: RunContext, finished: int, total: int) -> None:
         super().__init__(context)

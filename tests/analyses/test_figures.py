@@ -63,7 +63,7 @@ def drawn(found: Found) -> Drawn:
 
 
 class Parsed(HTMLParser):
-    """The tags of a document, and what stands in its scripts."""
+    """The tags of a document, and the content of its scripts."""
 
     def __init__(self, document: str) -> None:
         super().__init__(convert_charrefs=True)

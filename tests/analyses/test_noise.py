@@ -1,4 +1,4 @@
-"""Noise names no winner, and a planted winner is named: draws of scores go through whatever writes each headline.
+"""Noise names no winner, and a planted winner is named: random scores pass through the writer of each headline.
 
 A headline may put names in an order in 5 of 100 draws of noise; 16 of 200 are more than chance gives it in 1 of 25 sets
 of draws. The first tier has a part of the draws.
@@ -49,7 +49,7 @@ TEXTS, DRAWS = 40, 200
 METHODS = ["lime", "kernel_shap", "integrated_gradients", "occlusion", "input_x_gradient", "random"]
 METRICS = ["comprehensiveness", "sufficiency", "log_odds"]
 PLANTED = 1.5
-"""How much better the planted winner is, in standard deviations of a text's noise."""
+"""The lead of the planted winner, in standard deviations of a text's noise."""
 Headline = Callable[[np.random.Generator, float], str]
 ORDERS = re.compile(r" (is|are) (best|worse)| soonest| sooner| better than|some of it is|“w|frequent mistake|takes “")
 """Words by which headlines put one name before another."""
@@ -231,7 +231,7 @@ HEADLINES: dict[str, tuple[Headline, str]] = {
     "mistakes": (mistakes, "most frequent mistake is to take “a” for “b”"),
 }
 MOST = {20: 2, DRAWS: 16}
-"""Of so many draws of noise at most these may name somebody."""
+"""Draws of noise, with the most of them that may name a winner."""
 REASON = "2 to 25 s: 200 draws where the first tier has 20"
 
 

@@ -1,4 +1,4 @@
-"""Methods with the same number of attributions: what choosing among many is worth to each of them."""
+"""Methods with the same number of attributions: the value of choosing among many, method by method."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ TABLE_6 = ["rpi", "rpi_g", "rpi_ig", "rpi_sig", "integrated_gradients", "sequent
 
 
 class Ablation(TextAnalysis[AblationText, AblationData]):
-    """Every method with the same number of attributions of a text; with its only one where a seed changes nothing.
+    """All methods with the same number of attributions of a text; a method that no seed changes has only one.
 
     Each metric is reported as in :class:`explainlab.analyses.candidates.result.Selection`. A family of RPI has no more
     attributions for several layers: the first draws of each layer. The seeds are the text's own, as in

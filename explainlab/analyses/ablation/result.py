@@ -38,7 +38,7 @@ class MeanMethodChoices(Record):
 
 
 class AblationText(TextBody):
-    """All methods on one text; ``counted`` are the features that each metric (its key) selects at most."""
+    """All methods on one text; ``counted`` is the largest number of features that each metric (its key) selects."""
 
     metrics: list[MetricFacts]
     methods: list[MethodChoices]

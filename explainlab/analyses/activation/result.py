@@ -21,7 +21,7 @@ class MethodCost(Record):
 
 
 class MethodScores(Record):
-    """The scores [n_features] of the method ``method`` (its id with its options), and what they cost."""
+    """The scores [n_features] of the method ``method`` (its id with its options), and their cost."""
 
     method: str
     id: str

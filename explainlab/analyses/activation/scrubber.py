@@ -1,4 +1,4 @@
-"""One text that fills in feature by feature: all that the activation scrubber draws, in one payload.
+"""The activation scrubber's payload: one text that fills in feature by feature.
 
 Every method has its heatmap and both its orders: the page moves, plays and switches without another request.
 """

@@ -22,7 +22,7 @@ _RELUS = {functional.relu, functional.relu_, torch.relu, torch.relu_, Tensor.rel
 
 
 class Smooth(TorchFunctionMode):
-    """Replaces torch functions of a thread. ``met_relu``: the model called a ReLU, whose second derivative is 0."""
+    """A mode that replaces torch functions of a thread. ``met_relu``: the model called a ReLU (second derivative 0)."""
 
     def __init__(self, surrogate: float = 0.0) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""The maps that are attacked, at texts whose word embeddings are moved: token scores with their gradients."""
+"""Maps under attack, at texts whose word embeddings are moved: token scores with their gradients."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ Ending = Literal["steps", "settled", "not_finite", "zero_radius"]
 Positions = Literal["content", "all"]
 
 SECOND = 2
-"""A pass with second derivatives takes about the time and the memory of so many with first ones."""
+"""The cost of a pass with second derivatives, in time and memory, in passes with first ones."""
 KEPT_EVERY = 10
 """Steps between two points of a trajectory."""
 THESIS_RADIUS = 2.0
@@ -142,7 +142,7 @@ class Values:
 
 
 class Search:
-    """All runs of ``subjects``, whose predictions are known, by one way to explain."""
+    """The search: all runs of ``subjects``, whose predictions are known, by one way to explain."""
 
     def __init__(self, subjects: Sequence[Subject], maps: Maps, settings: Settings) -> None:
         self._maps = maps

@@ -33,7 +33,7 @@ _INSIDE = "not promised: the method looks inside the model, of which a function 
 _SHORT = "not known: the text has too few words of a single token"
 
 Maps = dict[str, Attribution]
-"""By the names of the methods that can be asked."""
+"""Attributions by the names of the methods that support the function."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""Every candidate of randomized path-integration by every metric, and what choosing among them is worth."""
+"""Every candidate of randomized path-integration by every metric, and the value of choosing among them."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _fits(family: Family, info: ValidationInfo) -> Family:
 
 
 class RpiCandidates(TextAnalysis[CandidatesText, CandidatesData]):
-    """All attributions of randomized path-integration by all metrics, the winners, and what a choice is worth.
+    """All attributions of randomized path-integration by all metrics, the winners, and the value of a choice.
 
     Candidates are in draw order: the first draw of every layer, from the top layer down, then the second; those of an
     adaptive search in the order of the search. Of equal values that of the lowest layer wins, and there the first draw,

@@ -36,7 +36,7 @@ class SmallMaps(Record):
 
 @dataclass(frozen=True)
 class Winner:
-    """The best candidate by the metrics ``keys``; ``drawn`` marks what no other winner ranks in its top 3."""
+    """The best candidate by the metrics ``keys``; ``drawn`` marks features that no other winner ranks in its top 3."""
 
     candidate: int
     keys: tuple[str, ...]

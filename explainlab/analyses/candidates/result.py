@@ -20,7 +20,7 @@ LayerSets = Literal["alone", "top_down", "bottom_up"]
 
 
 TOP = 3
-"""Winners are compared by what they rank so high (Barkan et al. 2024, Table 1)."""
+"""The number of top features by which winners are compared (Barkan et al. 2024, Table 1)."""
 
 
 class CandidateAttribution(Record):

@@ -1,4 +1,4 @@
-"""The facts of each text for the table of a data set: few, since there may be very many texts."""
+"""The facts of each text for the table of a data set: few, so that those of very many texts fit."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from explainlab.figures.chart import COLORS, GREY, SYMBOLS, Chart, error_bars, l
 from explainlab.figures.heatmap import number
 
 _WIDE = 20.0
-"""From this ratio of the largest value to the smallest on, the axis is logarithmic."""
+"""The ratio of the largest value to the smallest from which on the axis is logarithmic."""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from explainlab.analyses.planted.verdict import reasons, verdict
 from explainlab.metrics.registry import MetricSpec, metric_ids
 
 Kind = Literal["faithfulness", "plausibility", "ground_truth"]
-"""What a metric tells; the last two compare with rationales, which people have marked or ``plant`` has."""
+"""The evidence of a metric; the last two compare with rationales, marked by people or by ``plant``."""
 
 TITLES: dict[Kind, str] = {
     "faithfulness": "Methods by metrics",

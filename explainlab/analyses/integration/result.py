@@ -13,7 +13,7 @@ from explainlab.attribution.records import Attribution, Completeness
 from explainlab.request import Request
 
 SLACK = 1e-6
-"""The rounding of float32 passes: by so much an error may exceed the tolerance."""
+"""The rounding of float32 passes: the amount by which an error may exceed the tolerance."""
 
 
 def within(error: float | None, tolerance: float) -> bool:
@@ -150,7 +150,7 @@ class ErrorSummary(Record):
 
 
 class IntegrationErrorData(Record):
-    """The errors of a data set's texts, and over all of them."""
+    """The errors of a data set's texts, and their summary."""
 
     texts: list[TextErrors]
     summary: ErrorSummary

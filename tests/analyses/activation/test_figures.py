@@ -1,4 +1,4 @@
-"""Charts of the activation study, drawn from what the study itself gives: lines, rings, bands, front and boxes."""
+"""Charts of the activation study, drawn from its own results: lines, rings, bands, front and boxes."""
 
 from __future__ import annotations
 

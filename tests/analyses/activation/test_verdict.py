@@ -92,7 +92,7 @@ def data(**areas: Sequence[float]) -> ActivationData:
 
 
 EASE = np.linspace(-0.3, 0.05, 12)
-"""How much easier one text is than another, for every method alike: far more than the methods differ."""
+"""The ease of each text, the same for every method: it varies far more than the methods differ."""
 
 
 def test_a_data_set_puts_methods_in_the_groups_of_a_paired_test() -> None:

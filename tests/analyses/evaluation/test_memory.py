@@ -38,7 +38,7 @@ FEW, MANY = 44, 124
 EVALUATED = 2_000
 """The most bytes that a run needs for a row with a text of 60 characters, beside its result."""
 MOST_BYTES = {"kept": 60, "summarised": 300, "stored": 59, "opened": 59, "printed": 59, "listed": 59}
-"""Of a row of the result: a few numbers, less than its text; where statistics are made a few columns at a time."""
+"""The most bytes of a row of the result: a few numbers, less than its text; for statistics, a few columns at a time."""
 
 
 def _little_at_once() -> None:
@@ -53,7 +53,7 @@ def _little_at_once() -> None:
 
 
 class _Tidy(Momentary):
-    """A context that collects garbage before each group of texts, not at a time of Python's choice."""
+    """A context that collects garbage before each group of texts, not when Python chooses."""
 
     def part(self, work: float) -> None:
         super().part(work)

@@ -36,7 +36,7 @@ _DATA = {
     "Twitter-Emo": r"(tweet|twitter).*emo",
     "TrueTeacher": r"true[-_ ]?teacher",
 }
-"""How a data set is recognised in its name and the last folder of its path."""
+"""The patterns that recognise a data set by its name and the last folder of its path."""
 
 
 Place = tuple[int, int]
