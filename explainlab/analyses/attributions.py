@@ -68,7 +68,7 @@ def _of_method(
     classifier, context = subjects[0].classifier, subjects[0].context
     keys = [request_key(request, classifier.digest, context.reader) for request in requests]
     named = dtype_of(classifier) is not None
-    if not named:  # then what is kept answers no request
+    if not named:  # then a stored attribution answers no request
         keys = [digest([key, str(classifier.dtype)]) for key in keys]
     records = context.recall_results(keys) if named else context.recall_all(keys)
     known = {key: Attribution.from_json(record) for key, record in records.items()}

@@ -217,7 +217,7 @@ class Requirements:
     """The needs of an answer. The store's key, limits, cost and the columns of a data set follow from them.
 
     Attributes:
-        gradients: About how many gradients one text takes, known before anything has run.
+        gradients: An estimate of the gradients that one text takes, before anything has run.
         methods: The methods that it runs, with all their parameters.
         metrics: The ids of its metrics.
         files: The files that it reads beside its data set.
@@ -268,7 +268,7 @@ class Requirements:
         return any(get_method(method.method).adaptive(method.parameters) for method in self.methods)
 
     def fingerprint(self, parameters: BaseModel, reader: Reader) -> str:
-        """Return what the numbers depend on beside the version, the ``parameters`` and the data set."""
+        """Return the inputs of the numbers beside the version, the ``parameters`` and the data set."""
         if self.digest_of is not None:
             return self.digest_of(reader)
         if not (self.methods or self.metrics or self.files or self.versions):
@@ -334,7 +334,7 @@ class Analysis(ABC):
 
     @abstractmethod
     def requirements(self, parameters: Any) -> Requirements:
-        """Return what an answer with these ``parameters`` needs."""
+        """Return the needs of an answer with these ``parameters``."""
 
     def known_digest(self, model_id: str) -> str | None:
         """Return the known identity of the model of a request: :func:`explainlab.models.loading.known_digest`."""
@@ -355,7 +355,7 @@ class Analysis(ABC):
 
     @abstractmethod
     def report(self, result: Any) -> Report:
-        """Return what ``result`` says in words and numbers."""
+        """Return the words and numbers of ``result``."""
 
     def parameters(self, request: Request) -> Any:
         """Return the ``Parameters`` of ``request``; raises :class:`RequestError` for one that is not accepted."""

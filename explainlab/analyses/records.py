@@ -101,7 +101,7 @@ def metric_of(metrics: Sequence[MetricFacts], key: str) -> MetricFacts:
 class PerturbedText(Record):
     """A text behind a metric's value: at ``level`` per cent, without the features ``removed`` (their texts).
 
-    ``text`` is what the model read; ``probability`` is that of the target.
+    ``text`` is the text that the model read; ``probability`` is that of the target.
     """
 
     level: int

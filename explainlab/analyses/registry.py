@@ -95,8 +95,8 @@ def kind_of(request: Request) -> Kind:
 def new_request(*, output: str | None = None, **fields: Any) -> Request:
     """Make a request with these ``fields`` and today's defaults: a random sample of a data set, if it names no rows.
 
-    ``output`` is what all methods explain (None: the question's own, and each method's own). Requests that are read,
-    from the store, a link or a file, do not come through here: they say what they ask. Raises as
+    ``output`` is the output that all methods explain (None: the question's, and each method's own). Requests read
+    from the store, a link or a file do not pass here, as they are explicit. Raises as
     :func:`explainlab.request.validated`.
     """
     request = validated(Request, **fields, **({} if output is None else {"output": output}))
@@ -170,7 +170,7 @@ class Answers(Relay):
 def answer(classifier: Classifier, request: Request, context: RunContext | None = None) -> Result:
     """Return the result of ``request`` by its loaded ``classifier``; raises the errors of :mod:`explainlab.errors`.
 
-    A ``context`` may be given again to another run, which then finds what this one has kept; it grows with the texts.
+    A ``context`` may serve another run, which then finds the results stored by this one; it grows with the texts.
     """
     return answer_targets(classifier, [complete(request)], context or Momentary())[0]
 
@@ -198,7 +198,7 @@ def answer_targets(classifier: Classifier, requests: Sequence[CompleteRequest], 
     """Answer ``requests`` that differ in their target alone, as :func:`answer` does."""
     require_bounded(requests[0], classifier.limits)
     if requests[0].data is not None:
-        importlib.import_module("scipy.stats")  # takes as long as many passes, and is no part of the job's pace
+        importlib.import_module("scipy.stats")  # takes as long as many passes: before the job's pace is measured
     known = Answers(context, classifier)
     if targets_together(requests[0]):
         return [*explain.answer_targets(classifier, requests, known)]
@@ -227,7 +227,7 @@ def evaluations(request: Request) -> int:
 
 
 def requirements(request: Request) -> Requirements:
-    """Return what the answer to ``request`` needs."""
+    """Return the needs of the answer to ``request``."""
     analysis = get_analysis(request.question)
     return analysis.requirements(analysis.parameters(request))
 

@@ -163,7 +163,7 @@ class TextAnalysis(Analysis, Generic[T, D]):
     ) -> Iterator[None]:
         """Finish all ``texts``: from the context's memory, or run in groups of similar length; yield after each.
 
-        The first group is small, so that what a text takes is soon known. Others may run some of the groups. Nothing
+        The first group is small, so that the time of a text is soon known. Others may run some of the groups. Nothing
         else of a text stays in memory.
         """
         distinct = np.unique(texts.same)
@@ -190,7 +190,7 @@ class TextAnalysis(Analysis, Generic[T, D]):
             together = min(together, max(_LEAST_TOGETHER, gradients.sum() / (_SHARES * context.workers)))
         groups = list(_groups(ordered, gradients, together))
         if context.workers > 1:
-            groups[1:] = groups[:0:-1]  # what takes longest is not begun last
+            groups[1:] = groups[:0:-1]  # the slowest groups do not begin last
         for group in context.hand_out(digest([*map(bytes.decode, texts.keys.tolist())]), groups):
             run(group)
             yield
@@ -201,7 +201,7 @@ class TextAnalysis(Analysis, Generic[T, D]):
                 yield
 
     def _recall(self, texts: _Texts, places: np.ndarray, context: RunContext) -> int:
-        """Take those at ``places`` that the context's memory has; how many these were."""
+        """Take the texts at ``places`` that the context remembers, and return their number."""
         known = 0
         for start in range(0, len(places), MOST_TOGETHER):
             by_key = {texts.keys[place].decode(): place for place in places[start : start + MOST_TOGETHER]}

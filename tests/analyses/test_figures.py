@@ -144,7 +144,7 @@ def test_a_bundle_shows_all_of_it_and_text_stays_text(found: Found, drawn: Drawn
 
 @every_case
 def test_what_plotly_reads_as_html_is_escaped(drawn: Drawn, name: str, kind: str) -> None:
-    """Labels, titles and hover texts; data that is no text (``customdata``) is never drawn by itself."""
+    """Labels, titles and hover texts; data that is no text (``customdata``) is never drawn."""
     for chart in drawn(name, kind).charts.values():
         told = json.loads(chart.figure.to_json())
         del told["layout"]["template"]

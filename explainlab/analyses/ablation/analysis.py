@@ -325,7 +325,7 @@ def _selection(values: np.ndarray, metrics: Sequence[MetricSpec]) -> dict[str, S
 
 
 def _mean(texts: Sequence[MethodChoices], features: Sequence[Mapping[str, int]]) -> MeanMethodChoices:
-    """Return one method over all ``texts``; ``features`` are how many each metric (its key) selects of each text."""
+    """Return one method over all ``texts``; ``features`` are the counts of its features by metric (its key)."""
     first = texts[0]
     return MeanMethodChoices(
         method=first.method,

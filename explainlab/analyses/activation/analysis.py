@@ -49,7 +49,7 @@ from explainlab.reader import Reader
 from explainlab.request import digest
 
 EVALUATIONS = 500
-"""About how many gradients a method with both curves costs for a text, before its length is known."""
+"""An estimate of the gradients that a method with both curves costs for a text, before its length is known."""
 DECIMALS = 7
 """Decimal places of stored probabilities: the precision of float32."""
 DIRECTIONS: dict[Direction, str] = {"activation": "activation_auc", "inverse_activation": "inverse_activation_auc"}

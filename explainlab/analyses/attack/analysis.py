@@ -206,7 +206,7 @@ def _headline(result: AnalysisResult[AttackText] | AnalysisResult[AttackData]) -
 
 
 def _lines(result: AnalysisResult[AttackText] | AnalysisResult[AttackData]) -> list[str]:
-    """Return a line an objective and radius: the measures with their intervals, and how many attacks failed."""
+    """Return a line for each objective and radius: the measures with their intervals, and the failed attacks."""
     body = result.body
     head = f"{body.label}; 1s is {body.deviation:.4f}, the standard deviation of the word table"
     told = body.caveats if isinstance(body, AttackData) else []  # those of a text are its warnings

@@ -125,7 +125,7 @@ def _fingerprint(parameters: RpiCandidates.Parameters, reader: Reader) -> str:
 
 
 def _gradients(parameters: RpiCandidates.Parameters) -> int:
-    """Return about how many gradients a usual text takes."""
+    """Estimate the gradients that a usual text takes."""
     layers = USUAL_LAYERS if parameters.layers == "all" else len(parameters.layers.split(","))
     paths = USUAL_TOKENS if parameters.family == "rpi_sig" else 1
     metrics = _metrics(parameters).values()
@@ -142,13 +142,13 @@ def _passes(parameters: RpiCandidates.Parameters, text: TextSize, depth: int) ->
 
 
 def _headline(result: AnalysisResult[CandidatesText | CandidatesData]) -> str:
-    """Say the worth of a choice by the first metric, and how much the choices of other metrics leave of it."""
+    """Say the gain of a choice by the first metric, and the part of it that the choices of other metrics keep."""
     body = result.body
     return text_verdict(body) if isinstance(body, CandidatesText) else data_verdict(body)
 
 
 def _lines(result: AnalysisResult[CandidatesText | CandidatesData]) -> list[str]:
-    """Return by metric: the first candidate, the mean of all, the best, and what other metrics choose."""
+    """Return by metric: the first candidate, the mean of all, the best, and the choices of other metrics."""
     body = result.body
     rows = [
         {"reported": key, "choice": choice, "value": spelled(value)}

@@ -40,7 +40,7 @@ MOST_ROWS = 1_000_000
 TOGETHER = 512
 """Rows that are tokenised, run and stored together: full batches, and a cancel loses little."""
 CHARACTERS = 4.5
-"""About how many characters a token has."""
+"""An estimate of the characters of a token."""
 _ACCURACY = Measure("accuracy", "Accuracy", True, ".1%")
 _MACRO_F1 = Measure("macro_f1", "Macro F1", True)
 _CALIBRATION = Measure("calibration_error", "Calibration error", False, ".1%")

@@ -68,7 +68,7 @@ from explainlab.request import CompleteRequest
 from explainlab.text.units import ABSENCES
 
 EVALUATIONS = 2_000
-"""About how many gradients a text costs, before its length is known."""
+"""An estimate of the gradients that a text costs, before its length is known."""
 
 
 class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
@@ -229,7 +229,7 @@ def _passes(parameters: Evaluation.Parameters, text: TextSize, depth: int) -> Pa
 
 
 def _headline(result: AnalysisResult[Any]) -> str:
-    """Name the methods that the first metric tells apart, and say how far a single best one is above random."""
+    """Name the methods that the first metric separates, and say the lead of a single best one over random."""
     body = result.body
     metrics = [parse_metric(name) for name in result.request.parameters["metrics"]]
     if isinstance(body, EvaluationText):

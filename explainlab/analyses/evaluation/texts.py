@@ -60,7 +60,7 @@ class EvaluatedTexts(LazySequence[EvaluatedRow]):
     def of(cls, rows: Iterable[EvaluatedRow | Mapping[str, Any]]) -> Self:
         """Return the columns of ``rows``, records or their JSON, which are read one by one.
 
-        Raises :class:`ValueError` for what is no such record, and where two have values of different names.
+        Raises :class:`ValueError` for any other record, and where two have values of different names.
         """
         names: list[str] = []
         metrics: list[str] = []

@@ -98,7 +98,7 @@ class IntegrationError(TextAnalysis[IntegrationErrorText, IntegrationErrorData])
 
 
 def _headline(result: AnalysisResult[IntegrationErrorText | IntegrationErrorData]) -> str:
-    """Say how many steps two rules need, and how many evaluations the adaptive one took."""
+    """Say the steps that two rules need, and the evaluations that the adaptive rule took."""
     body = result.body
     return text_verdict(body) if isinstance(body, IntegrationErrorText) else data_verdict(body)
 
@@ -127,7 +127,7 @@ def _lines(result: AnalysisResult[IntegrationErrorText | IntegrationErrorData]) 
 
 
 def _numbers(result: AnalysisResult[IntegrationErrorData]) -> list[Number]:
-    """Return the mean error of every rule at every step count, and how many texts need at most 1,000 steps."""
+    """Return the mean error of every rule at every step count, and the share of texts within 1,000 steps."""
     summary = result.body.summary
     steps = dict.fromkeys(count for means in summary.mean.values() for count in means)
     errors = [

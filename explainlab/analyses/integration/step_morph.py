@@ -1,6 +1,6 @@
 """Heatmaps of one text at many step counts: the payload of the step morph.
 
-The frames share one scale and one set of tokens; a frame holds only what changes with the step count. The page moves
+The frames share one scale and one set of tokens; a frame holds only the values of its step count. The page moves
 between them without another request.
 """
 

@@ -31,7 +31,7 @@ from explainlab.data import Row
 from explainlab.models.context import PassCount
 
 MASKED_TEXTS = 50
-"""About how many masked texts a text has, before its length is known."""
+"""An estimate of the masked texts of a text, before its length is known."""
 
 
 class IntermediatePredictions(TextAnalysis[IntermediatePredictionsText, IntermediatePredictionsData]):

@@ -27,7 +27,7 @@ STEPS, NODES, RADIUS = 3, 3, 0.5
 def plain_map(classifier: Classifier, subject: Subject, method: Method, x: Tensor) -> tuple[Tensor, Tensor]:
     """Return the token scores [N] of the class predicted at ``x`` [1, N, d], and the logits, as the thesis' explainers.
 
-    A gradient is a constant, and what ``backward`` adds to a leaf stays there.
+    A gradient is a constant, and the sum that ``backward`` adds to a leaf stays there.
     """
     logits = classifier.logits(subject.inputs, x)[0]
     place = logits.argmax()

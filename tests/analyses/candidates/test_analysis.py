@@ -189,7 +189,7 @@ def test_one_layer_has_no_sets_and_a_word_too_short_is_told(encoder: Classifier)
 
 
 def test_metrics_that_cannot_tell_maps_apart_choose_none(encoder: Classifier) -> None:
-    """20% of 4 tokens is none of them; 50% of them are two."""
+    """20% of 4 tokens is no token; 50% are two."""
     metrics = ["comprehensiveness", "log_odds:k=50"]
     result = study(encoder, "rpi_candidates", "A good film.", metrics=metrics, layers="all", **CHEAP)
     body, (blind, seeing) = result.body, metrics

@@ -165,7 +165,7 @@ def test_settings_reach_their_method_and_equal_settings_are_one_question(classif
 
 
 def test_two_settings_of_a_method_stand_in_one_table(classifier, data) -> None:
-    """Settings by id hold for what a spec does not say; results name methods by their specs."""
+    """Settings by id fill in the options that a spec leaves out; results name methods by their specs."""
     spec = "integrated_gradients:rule=midpoint:steps=3"
     asked = {"settings": {"integrated_gradients": {"rule": "midpoint", "steps": 5, "baseline": "zero"}}}
     methods = ["integrated_gradients", "integrated_gradients:steps=3:rule=midpoint"]

@@ -118,7 +118,7 @@ def _growth_of_a_result(folder: Path) -> dict[str, float]:
         assert again.body == body
         return stages
 
-    peaks(190)  # what Python makes once
+    peaks(190)  # Python's own first allocations
     few, many = peaks(200), peaks(1_000)
     return {stage: (many[stage] - few[stage]) / 800 for stage in few}
 

@@ -87,7 +87,7 @@ def test_who_is_first_without_being_chosen_by_the_metric_is_told_once() -> None:
 
 
 def test_the_average_ranks_may_contradict_the_means() -> None:
-    """One text alone may decide a mean: then the two are not told apart, whatever the p of their ranks."""
+    """One text alone may decide a mean: then the test does not separate the two, whatever the p of their ranks."""
     made = body(lime=(0.9, None, None), random=(0.5, 0.4, True))
     assert data_verdict(made, METRIC).startswith("LIME is best")
     ranks = [rank.model_copy(update={"rank": 3 - (rank.rank or 0)}) for rank in made.ranks]
