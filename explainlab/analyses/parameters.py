@@ -49,7 +49,9 @@ A request without it means the first rows; :func:`explainlab.analyses.registry.n
 
 Outputs = Annotated[
     Literal["own", "all"],
-    Field(description="Whether methods that are defined on the logit explain it (own), or the output of all (all)."),
+    Field(
+        description="own: methods defined on the logit explain the logit; all: every method explains the same output."
+    ),
 ]
 """The output that methods explain: a parameter whose default is always ``"own"``.
 

@@ -79,26 +79,31 @@ class Attack(TextAnalysis[AttackText, AttackData]):
     class Parameters(declared.Parameters):
         method: Method = Field("gradient", description="The method whose map is attacked.")
         preset: Literal["ours", "reference"] = Field(
-            "ours", description="reference: as the thesis' code attacks, within 2 unless told, for comparison only."
+            "ours", description="reference: the attack of the thesis' code, by default within 2, for comparison only."
         )
         objective: Objectives = Field(
             "both", description="Whether the probability of the predicted class must stay as well as the class."
         )
         epsilon: Radii = Field(
             ["0.03s", "0.1s", "0.3s", "1s"],
-            description="How far each number of an embedding may move; s: standard deviations of the word table.",
+            description="Largest change of each number of an embedding; s: standard deviations of the word table.",
         )
         k: int = Field(15, ge=1, le=100, description="The top features, in per cent of the content features.")
         steps: Evaluations = Field(500, le=10_000, description="Most steps of an attack.")
-        learning_rate: float = Field(0.1, gt=0, le=10, description="Adam's, at a radius of 2, to which it is relative.")
+        learning_rate: float = Field(
+            0.1, gt=0, le=10, description="Adam's learning rate at a radius of 2; it scales with the radius."
+        )
         beta: float = Field(1.0, ge=0, le=1000, description="Weight of the change of the probability (constrained).")
         nodes: int = Field(10, ge=1, le=300, description="Gauss-Legendre nodes of integrated gradients.")
         positions: Positions = Field(
-            "content", description="Whose embeddings move: those of the text's tokens, or of special ones too."
+            "content", description="Embeddings that move: those of the text's tokens, or of special ones too."
         )
         tolerance: float = Field(0.01, ge=0, le=1, description="Most change of the probability (constrained).")
         surrogate: float = Field(
-            0.0, ge=0, le=1000, description="Above 0: ReLUs are softplus with this beta where the attack looks ahead."
+            0.0,
+            ge=0,
+            le=1000,
+            description="Above 0: the beta of softplus, in place of ReLUs for the attack's gradient.",
         )
         rows: Rows = 16
         sample: Sample = "first"

@@ -40,7 +40,7 @@ class Axioms(TextAnalysis[AxiomsText, AxiomsData]):
             description="Methods, with options after colons; random is always included.",
         )
         tolerance: float = Field(
-            0.01, gt=0, le=1, description="How far off a score may be, as a share of the largest, or of the sum."
+            0.01, gt=0, le=1, description="Largest error of a score, as a share of the largest score, or of the sum."
         )
         positions: int = Field(5, ge=1, le=100, description="Random words that are tried in a text.")
         rows: Rows = 10

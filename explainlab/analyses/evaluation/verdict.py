@@ -113,7 +113,7 @@ def overview(body: EvaluationData) -> str:
 
 
 def left_out(body: EvaluationData, names: Collection[str] = ()) -> list[str]:
-    """Count the texts in which a metric can select no feature, so that they have no value; empty without any.
+    """Say the number of texts too short for each metric, whose value they lack; empty if there are none.
 
     ``names``: the metrics (their names ``asked``), all unless given. Metrics that leave out equally many are joined.
     """
