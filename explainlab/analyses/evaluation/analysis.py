@@ -82,8 +82,8 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
 
     A data set also has differences to the best method with corrected tests, ranks, agreement between methods, and
     slices (:mod:`explainlab.analyses.evaluation.statistics`). The best is chosen on the same texts, so that it looks
-    better than it is. A text without a value by a metric is one too short for it: k% of its features is less than one,
-    and every map would score the same. Where rationales are planted words, the model is checked first
+    better than it is. A text too short for a metric has no value by it: k% of its features is less than one, and every
+    map would score the same. Where rationales are planted words, the model is checked first
     (:class:`explainlab.analyses.planted.analysis.Planted`).
     """
 
