@@ -279,9 +279,7 @@ def test_the_manual_builds_without_a_warning(tmp_path: Path) -> None:
 
 def test_the_map_of_the_house_names_files_that_exist() -> None:
     """A bare name may be in any room."""
-    house = "".join(
-        (ROOT / path).read_text(encoding="utf-8") for path in ("explainlab/README.md", "docs/internals.md")
-    )
+    house = "".join((ROOT / path).read_text(encoding="utf-8") for path in ("explainlab/README.md", "docs/internals.md"))
     paths = [path for folder in ("explainlab", "tests") for path in (ROOT / folder).rglob("*.py")]
     paths += ROOT.glob("*.py")
     files = {path.relative_to(ROOT).as_posix() for path in paths}

@@ -1,4 +1,4 @@
-"""Maps made again, for versions of the texts of an evaluation: what metrics of stability are handed."""
+"""Maps of edited versions of an evaluation's texts, for the metrics of stability."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ Methods = Sequence[tuple[str, Mapping[str, Any]]]
 
 
 class Repeater(Reexplainer):
-    """Explains versions of the texts of ``subjects`` by ``methods``, as :func:`attributions_of` explained the texts.
+    """A maker of maps for versions of the texts of ``subjects``, by ``methods``, as in :func:`attributions_of`.
 
-    Of each text's C attributions the first are the methods', in their order; no other can be made again.
-    ``explains`` [C]: the place of the method whose output each explains (None: that of the subjects). All passes are
-    counted with the subjects. Nothing that is made is remembered.
+    The methods made the first of each text's C attributions, in their order; only these can be repeated. ``explains``
+    [C]: the place of the method whose output each explains (None: the subjects' output). All passes count with the
+    subjects. Nothing is stored.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class Repeater(Reexplainer):
         return [[Version(version.encoding, version.units, next(maps)) for version in own] for own in kept]
 
     def _moved(self, subjects: Sequence[Subject], shifts: Sequence[np.ndarray]) -> list[list[np.ndarray | None]]:
-        """As :meth:`moved`, for some of the subjects: every moved token is a further word of the model."""
+        """Answer :meth:`moved` for some of the subjects: every moved token is a further word of the model."""
         vectors, ids = [], []
         for subject, own in zip(subjects, shifts, strict=True):
             content = np.flatnonzero(subject.encoding.content)
@@ -129,7 +129,7 @@ class Repeater(Reexplainer):
         return together
 
     def _maps(self, subjects: Sequence[Subject], seeds: Sequence[int]) -> list[list[np.ndarray | None]]:
-        """Of each of the ``subjects`` the maps [C], by the methods that can explain it."""
+        """Return the maps [C] of each of the ``subjects``, by the methods that can explain it."""
         maps: list[list[np.ndarray | None]] = [[None] * len(self._explains) for _ in subjects]
         if not subjects:
             return maps
@@ -154,7 +154,7 @@ class Repeater(Reexplainer):
 
 
 class Aside(Relay):
-    """A run beside another: what it keeps is forgotten with it, and its predictions are nobody's news."""
+    """A run beside another: it forgets its results at its end, and reports no prediction."""
 
     def predicted(self, prediction: Callable[[], Prediction]) -> None:
         pass
@@ -176,7 +176,7 @@ class Aside(Relay):
 
 
 def _version(subject: Subject, encoding: Encoding, batcher: Batcher, units: Units | None = None) -> Subject:
-    """The subject of a version of a text: with the same class explained, and with passes of its own to count."""
+    """Return the subject of a version of a text, with the same class explained and with its own count of passes."""
     return Subject(
         batcher.classifier,
         encoding,
@@ -190,14 +190,14 @@ def _version(subject: Subject, encoding: Encoding, batcher: Batcher, units: Unit
 
 
 def _of_words(subject: Subject, words: Iterator[int], batcher: Batcher) -> Subject:
-    """The subject whose text is made of the next of the further ``words``; special tokens stay."""
+    """Return the subject whose text is made of the next of the further ``words``; special tokens stay."""
     ids = subject.encoding.ids.copy()
     ids[subject.encoding.content] = [next(words) for _ in range(int(subject.encoding.content.sum()))]
     return _version(subject, replace(subject.encoding, ids=ids), batcher, subject.units)
 
 
 def _edited(subject: Subject, text: Text, batcher: Batcher) -> Subject | None:
-    """The subject of an edited text; None for one that the model cannot read."""
+    """Return the subject of an edited text; None for one that the model cannot read."""
     try:
         return _version(subject, batcher.classifier.encode(*text), batcher)
     except TextError:
@@ -205,13 +205,13 @@ def _edited(subject: Subject, text: Text, batcher: Batcher) -> Subject | None:
 
 
 def _count(subject: Subject, versions: Sequence[Subject]) -> None:
-    """Count the passes of its versions with the ``subject``."""
+    """Add the passes of the ``versions`` of a text to its ``subject``."""
     subject.forward += sum(version.forward for version in versions)
     subject.backward += sum(version.backward for version in versions)
 
 
 def _seed(seed: int, number: int) -> int:
-    """The seed of a version of a text whose seed is ``seed``."""
+    """Return the seed of a version of a text whose seed is ``seed``."""
     return int(np.random.SeedSequence([seed, number]).generate_state(1)[0])
 
 
@@ -221,7 +221,7 @@ def _stacked(maps: Sequence[np.ndarray | None]) -> np.ndarray | None:
 
 
 def _parts(tokens: Sequence[int]) -> Iterator[slice]:
-    """Slices of texts that together have :data:`TOGETHER` ``tokens`` at most, or one text each."""
+    """Yield slices of texts that together have at most :data:`TOGETHER` ``tokens``, or one text each."""
     start, total = 0, 0
     for i, own in enumerate(tokens):
         if i > start and total + own > TOGETHER:

@@ -36,12 +36,12 @@ def attributions_of(
     outputs: Outputs = "own",
     seeds: Sequence[int] | None = None,
 ) -> list[list[Attribution]]:
-    """The attributions of every subject by every method, an id with its parameters: a list a subject, in method order.
+    """Return the attributions of every subject by every method, an id with its parameters: a list for each subject.
 
-    The texts of a method run together; a text's prediction is computed once for all methods. What they
-    explain is that of :func:`output_of`; ``seeds`` are one a subject (default: :func:`text_seed`).
-    The context remembers every attribution as the answer to its own request: it is not computed again, whatever
-    analysis or page asks for it. Costs are added to the subjects', also of what is remembered. Raises
+    Each list is in method order. The texts of a method run together; a text's prediction is computed once for all
+    methods. The explained output is that of :func:`output_of`; ``seeds`` has one for each subject (default:
+    :func:`text_seed`). The context remembers every attribution as the answer to its own request, so no analysis or page
+    computes it again. The subjects count all costs, also of remembered attributions. Raises
     :class:`explainlab.errors.UnsupportedError` before anything runs if the model does not support a method.
     """
     for name, settings in methods:
@@ -65,7 +65,7 @@ def _of_method(
     classifier, context = subjects[0].classifier, subjects[0].context
     keys = [request_key(request, classifier.digest, context.reader) for request in requests]
     named = dtype_of(classifier) is not None
-    if not named:  # then what is kept answers no request
+    if not named:  # then a stored attribution answers no request
         keys = [digest([key, str(classifier.dtype)]) for key in keys]
     records = context.recall_results(keys) if named else context.recall_all(keys)
     known = {key: Attribution.from_json(record) for key, record in records.items()}
@@ -99,7 +99,7 @@ def _computed(method: Method, subjects: Sequence[Subject], requests: Sequence[Co
 
 
 def _work(subject: Subject, name: str, settings: Mapping[str, Any]) -> float:
-    """The work that the attribution is expected to take."""
+    """Return the expected work of the attribution."""
     tokens = len(subject.encoding)
     method, depth = complete_method(name, settings), subject.classifier.model.depth
     return tokens * method_passes(method, TextSize(tokens, tokens), depth).work
@@ -108,9 +108,9 @@ def _work(subject: Subject, name: str, settings: Mapping[str, Any]) -> float:
 def supported(
     asked: Sequence[MethodSpec], default: Sequence[str], classifier: Classifier
 ) -> tuple[list[MethodSpec], list[str]]:
-    """The methods ``asked`` for that can run, and why others are left out: only of the ``default`` ones.
+    """Return the methods ``asked`` for that can run, and the reasons why other ``default`` ones cannot.
 
-    Raises :class:`UnsupportedError` for others that cannot run, or if none of the default ones can.
+    Raises :class:`UnsupportedError` if a method that is no default cannot run, or if none of the default ones can.
     """
     kind = classifier.architecture
     able = [own for own in asked if not own.unsupported(kind)]
@@ -121,24 +121,24 @@ def supported(
 
 
 def own_warnings(subject: Subject, warnings: Iterable[str]) -> list[str]:
-    """The ``warnings`` of a method, each once, without those of its text and batches, which any result has."""
+    """Return the ``warnings`` of a method, each once, without those of its text and batches, which any result has."""
     return [warning for warning in dict.fromkeys(warnings) if warning not in (*subject.reading_warnings, HALVED)]
 
 
 def output_of(output: Output, method_id: str, settings: Mapping[str, Any], outputs: Outputs) -> Output:
-    """``output``; where that is the probability and ``outputs`` are own, the method's own."""
+    """Return ``output``; where that is the probability and ``outputs`` are own, the method's own output."""
     if outputs == "all" or output == "logit" or method_id not in methods():
         return output
     return get_method(method_id).default_output(settings)
 
 
 def method_request(study: Request, method_id: str, settings: Mapping[str, Any]) -> Request:
-    """The request of a method's attribution in the result of ``study``, with the output that was explained."""
+    """Return the request of a method's attribution in the result of ``study``, with the output explained there."""
     output = output_of(study.output, method_id, settings, study.parameters.get("outputs", "own"))
     return study.model_copy(update={"question": method_id, "parameters": dict(settings), "output": output})
 
 
 def text_seed(subject: Subject) -> int:
-    """The seed of a text, from the subject's seed and the text itself, whatever its place in the data."""
+    """Return the seed of a text, from the subject's seed and the text itself, whatever its place in the data."""
     texts = f"{subject.encoding.text}\x00{subject.encoding.text_pair}"
     return int(np.random.SeedSequence([subject.seed, zlib.crc32(texts.encode())]).generate_state(1)[0])

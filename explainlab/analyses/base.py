@@ -52,14 +52,14 @@ B = TypeVar("B", bound=Record)
 
 
 class Skipped(NamedTuple):
-    """A row of a data set that was left out, by its number, and why."""
+    """A row of a data set that was left out, by its number, and the reason."""
 
     row: int
     reason: str
 
 
 class Sampled(Record):
-    """The rows of a data set that were to be studied: how they were ``drawn``, and from which ``seed``.
+    """The rows of a data set chosen for a study: the way they were ``drawn``, and the ``seed``.
 
     They are ``rows`` out of the ``total`` that the file holds (None: it was not read to its end). Rows that the model
     cannot read are among them: ``skipped`` of the result names these.
@@ -95,11 +95,11 @@ class AnalysisResult(Result, Generic[B]):
 
     @property
     def sample_words(self) -> str:
-        """Return the choice of rows from the data set, in words; empty for a single text."""
+        """The choice of rows from the data set, in words; empty for a single text."""
         return "" if self.sample is None else str(self.sample)
 
     def plot(self, name: str = "") -> go.Figure:
-        """Its Plotly figure called ``name``, or else the first.
+        """Return the Plotly figure called ``name``, or else the first.
 
         Raises :class:`RequestError` for another name, or where it has none, and :class:`UnsupportedError` without
         Plotly.
@@ -150,7 +150,7 @@ class AnalysisResult(Result, Generic[B]):
         return {"target_asked": None, **body, **self.named_parts, **skipped, **sample}
 
     def body_json(self) -> dict[str, Any]:
-        """The JSON of the body alone."""
+        """Return the JSON of the body alone."""
         return self.body.model_dump(mode="json")
 
     def packed(self) -> Packed | None:
@@ -183,7 +183,7 @@ def _plain(text: Any) -> Any:
 
 
 NO_MODEL = "none"
-"""What identifies the model of a request that names none."""
+"""The identity of the model of a request that names none."""
 ADAPTIVE = 50.0
 """About the gradients that an adaptive method takes; its most would outweigh all else that a text takes."""
 
@@ -217,7 +217,7 @@ class Requirements:
     """The needs of an answer. The store's key, limits, cost and the columns of a data set follow from them.
 
     Attributes:
-        gradients: About how many gradients one text takes, known before anything has run.
+        gradients: An estimate of the gradients that one text takes, before anything has run.
         methods: The methods that it runs, with all their parameters.
         metrics: The ids of its metrics.
         files: The files that it reads beside its data set.
@@ -259,13 +259,13 @@ class Requirements:
 
     @property
     def adaptive(self) -> bool:
-        """Tell if the answer often ends long before its most passes."""
+        """True if the answer often ends long before its most passes."""
         if self.ends_early is not None:
             return self.ends_early
         return any(get_method(method.method).adaptive(method.parameters) for method in self.methods)
 
     def fingerprint(self, parameters: BaseModel, reader: Reader) -> str:
-        """Return what the numbers depend on beside the version, the ``parameters`` and the data set."""
+        """Return the inputs of the numbers beside the version, the ``parameters`` and the data set."""
         versions = [f"{own.method} {get_method(own.method).version}" for own in self.methods]
         versions += [line for own in self.methods for line in member_versions(own, reader)]
         versions += [f"{name} {get_metric(name).version}" for name in self.metrics]
@@ -328,7 +328,7 @@ class Analysis(ABC):
 
     @abstractmethod
     def requirements(self, parameters: Any) -> Requirements:
-        """Return what an answer with these ``parameters`` needs."""
+        """Return the needs of an answer with these ``parameters``."""
 
     def known_digest(self, model_id: str) -> str | None:
         """Return the known identity of the model of a request: :func:`explainlab.models.loading.known_digest`."""
@@ -349,14 +349,14 @@ class Analysis(ABC):
 
     @abstractmethod
     def report(self, result: Any) -> Report:
-        """Return what ``result`` says in words and numbers."""
+        """Return the words and numbers of ``result``."""
 
     def parameters(self, request: Request) -> Any:
-        """The ``Parameters`` of ``request``; raises :class:`RequestError` for one that is not accepted."""
+        """Return the ``Parameters`` of ``request``; raises :class:`RequestError` for one that is not accepted."""
         return parse(self, request.parameters)
 
     def complete(self, request: Request) -> CompleteRequest:
-        """The same request with every parameter filled in; raises as :meth:`parameters`.
+        """Return the same request with every parameter filled in; raises as :meth:`parameters`.
 
         Also for a request about something that is no part of this question, or about nothing where it must be.
         """
@@ -397,7 +397,7 @@ class Analysis(ABC):
         return digest([body, self.version, RECORD_VERSION, read])
 
     def versions(self, classifier: Classifier) -> dict[str, str]:
-        """The versions that a result's numbers depend on."""
+        """Return the versions that a result's numbers depend on."""
         return versions_with(classifier, study=self.version)
 
 

@@ -22,7 +22,7 @@ _PLAIN = (bool, int, float, str)
 
 
 def in_bodies(result: Result) -> tuple[dict[str, Any], Iterator[bytes]]:
-    """The JSON of ``result``, and its texts as Parquet files where these are so many that they are not in it."""
+    """Return the JSON of ``result``, and its texts as Parquet files if there are too many for the JSON."""
     record = result.in_parts()
     record.pop("parts", None)
     many = _many(record)
@@ -35,7 +35,7 @@ def in_bodies(result: Result) -> tuple[dict[str, Any], Iterator[bytes]]:
 
 
 def of_bodies(record: Mapping[str, Any], files: Iterable[bytes] | None) -> Result:
-    """The result of :func:`in_bodies`; ``files`` are None where there were none.
+    """Return the result of :func:`in_bodies`; ``files`` are None where there were none.
 
     Raises as :func:`explainlab.analyses.registry.read_result`.
     """
@@ -47,7 +47,7 @@ def of_bodies(record: Mapping[str, Any], files: Iterable[bytes] | None) -> Resul
 
 
 def pack(records: Sequence[Mapping[str, Any]]) -> bytes:
-    """JSON ``records`` as a Parquet file with a column a field, in which values of several kinds and lists are JSON."""
+    """Write JSON ``records`` as a Parquet file with a column per field; mixed values and lists are stored as JSON."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -63,7 +63,7 @@ def pack(records: Sequence[Mapping[str, Any]]) -> bytes:
 
 
 def unpack(content: bytes) -> list[dict[str, Any]]:
-    """The records of :func:`pack`; raises :class:`ValueError` for another file."""
+    """Read the records of :func:`pack`; raises :class:`ValueError` for another file."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -80,7 +80,7 @@ def unpack(content: bytes) -> list[dict[str, Any]]:
 
 
 def _plain(name: str, records: Sequence[Mapping[str, Any]]) -> pa.Array | None:
-    """The column of a field that all have, with None or values of one plain kind; None where Arrow has no room."""
+    """Return the column of a field that all records have, of one plain kind or None; None if Arrow cannot hold it."""
     import pyarrow as pa
 
     if not all(name in record for record in records):
@@ -96,12 +96,12 @@ def _plain(name: str, records: Sequence[Mapping[str, Any]]) -> pa.Array | None:
 
 
 def _json(name: str, records: Sequence[Mapping[str, Any]]) -> pa.Array:
-    """The column of the JSON of a field; None where a record lacks it."""
+    """Return the column of a field as JSON; None where a record lacks it."""
     import pyarrow as pa
 
     return pa.array([json.dumps(r[name], allow_nan=False) if name in r else None for r in records], pa.string())
 
 
 def _many(record: Mapping[str, Any]) -> str:
-    """Which field of a result has its texts."""
+    """Return the name of the field with the texts of a result."""
     return "texts" if "texts" in record else "rows"

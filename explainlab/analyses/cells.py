@@ -17,7 +17,7 @@ from explainlab.models.loading import load_model
 from explainlab.reader import ANYBODY, Reader
 
 REFUSED = (RequestError, UnsupportedError, DataError, TextError)
-"""Errors of what is asked; any other is one of its computation."""
+"""Errors of the request; any other is an error of its computation."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +32,7 @@ class Cell:
     result: AnalysisResult[Any] | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """The record of this cell; ``body`` is that of its result, ``parts`` are where the store has its rows."""
+        """Return the record of this cell, with the ``body`` of its result; ``parts`` locate its rows in the store."""
         return self._record(None if self.result is None else self.result.body_json())
 
     def in_parts(self) -> dict[str, Any]:
@@ -51,7 +51,7 @@ class Cell:
         }
 
     def lines(self) -> list[str]:
-        """The answer for a reader, or why there is none."""
+        """Return the answer for a reader, or the reason why there is none."""
         head = f"{self.model}, {self.data}: "
         if self.result is None:
             return [f"{head}{self.status}. {self.reason}", ""]
@@ -64,7 +64,7 @@ Answer = Callable[[str, str], AnalysisResult[Any]]
 
 
 def cells(models: Sequence[str], data: Sequence[str], answer: Answer, reader: Reader = ANYBODY) -> Iterator[Cell]:
-    """The cell of every model and data set, in the order of ``models``, then of ``data``, each when it is done.
+    """Yield the cell of every model and data set, in the order of ``models``, then of ``data``, each when it is done.
 
     ``answer`` gives the result of a model and a data set. A cell that fails or is refused stops no other; only
     :class:`explainlab.errors.Cancelled` does.
@@ -101,7 +101,7 @@ def parameters_on(analysis: Analysis, parameters: Mapping[str, Any], place: int,
 
 
 def require_data(text: str | None, data: D | None) -> D:
-    """The ``data`` sets of a set of studies; raises :class:`RequestError` for a text in their place."""
+    """Return the ``data`` sets of a set of studies; raises :class:`RequestError` for a text in their place."""
     if text is not None or not data:
         raise RequestError("Several models are studied on data sets, not on a text.", "Name a data set instead.")
     return data

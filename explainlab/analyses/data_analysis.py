@@ -44,7 +44,7 @@ class DataAnalysis(Analysis, Generic[D]):
 
     @abstractmethod
     def of_data(self, subject: DataSubject, parameters: Any) -> D:
-        """The body; what was computed is kept with the subject's context, so that a stopped run goes on."""
+        """Compute the body; parts are stored with the subject's context, so that a stopped run goes on."""
 
     def run(self, classifier: Classifier, request: CompleteRequest, context: RunContext) -> AnalysisResult[D]:
         """See :meth:`Analysis.run`; raises :class:`RequestError` for a single text."""
@@ -69,7 +69,7 @@ class DataAnalysis(Analysis, Generic[D]):
 
 
 class Clock(Relay):
-    """Measures what a run itself takes: the urgent work of others that runs between two of its batches counts not."""
+    """A clock of the run's own time: urgent work of others between two batches does not count."""
 
     def __init__(self, context: RunContext) -> None:
         super().__init__(context)
@@ -77,7 +77,7 @@ class Clock(Relay):
 
     @property
     def seconds(self) -> float:
-        """Since it was made, but for the pauses."""
+        """The seconds since the clock started, without the pauses."""
         return time.perf_counter() - self._started
 
     def check_cancelled(self) -> None:
@@ -89,7 +89,7 @@ class Clock(Relay):
 def dataset_of(
     analysis: Analysis, classifier: Classifier, request: CompleteRequest, reader: Reader
 ) -> tuple[Dataset, Sampled]:
-    """The rows of a data set that ``request`` asks ``analysis`` about, and how they were drawn, read as ``reader``.
+    """Return the rows of a data set that ``request`` asks ``analysis`` about, read as ``reader``, and their sampling.
 
     An analysis without the parameter ``sample`` gets the first rows. Raises as :func:`explainlab.data.read_dataset`.
     """
@@ -110,7 +110,7 @@ def dataset_of(
 
 
 def warnings_of(skipped: Sequence[Skipped], warned: int = 0, texts: int = 0) -> tuple[str, ...]:
-    """Warnings of a data set's result: rows left out, and how many of its ``texts`` have warnings of their own."""
+    """Return warnings of a data set's result: the rows left out, and the number of its ``texts`` with own warnings."""
     warnings = []
     if skipped:
         rows = f"{len(skipped)} row{'s were' if len(skipped) > 1 else ' was'} left out"

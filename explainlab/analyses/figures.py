@@ -11,12 +11,12 @@ from explainlab.figures.declared import Figures, StudyFigures
 
 
 def figures_of(result: AnalysisResult[Any]) -> Figures:
-    """The figures of ``result``: see :func:`declared_figures`."""
+    """Return the figures of ``result``: see :func:`declared_figures`."""
     return declared_figures(get_study(result.request.question)).draw(result)
 
 
 def declared_figures(analysis: Analysis) -> StudyFigures:
-    """``FIGURES`` in ``figures.py`` beside the ``analysis.py`` that declares ``analysis``.
+    """Return ``FIGURES`` in ``figures.py`` beside the ``analysis.py`` that declares ``analysis``.
 
     Raises :class:`ModuleNotFoundError` or :class:`AttributeError` if there are none.
     """

@@ -1,4 +1,4 @@
-"""Headline numbers: what of a data set's result stands beside the results of other models and data sets."""
+"""Headline numbers: the numbers of a data set's result that are compared between models and data sets."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from explainlab.analyses.records import Directed, Interval
 
 @dataclass(frozen=True)
 class Measure(Directed):
-    """What is measured: ``key`` is its name in files and links, ``spec`` the format of its values in words."""
+    """A measure: ``key`` is its name in files and links, ``spec`` the format of its values in words."""
 
     key: str
     label: str
@@ -18,7 +18,7 @@ class Measure(Directed):
     spec: str = ".3f"
 
     def words(self, value: float | None) -> str:
-        """``value`` as readers see it; of a share under 0.1% two digits."""
+        """Return ``value`` as readers see it, with two digits for a share under 0.1%."""
         if value is None:
             return "–"
         if self.spec.endswith("%") and 0 < value < 1e-3:
@@ -26,11 +26,11 @@ class Measure(Directed):
         return f"{value:{self.spec}}".replace("-", "−")
 
     def between(self, value: Interval) -> str:
-        """``0.790 to 0.833``; empty without an interval."""
+        """Return ``0.790 to 0.833``; empty without an interval."""
         return "" if value.low is None else f"{self.words(value.low)} to {self.words(value.high)}"
 
     def mean_words(self, value: Interval) -> str:
-        """The mean, and its interval in brackets."""
+        """Return the mean, and its interval in brackets."""
         return self.words(value.mean) + (f" ({between})" if (between := self.between(value)) else "")
 
 
@@ -38,9 +38,9 @@ class Measure(Directed):
 class Number:
     """A value of a ``measure`` with its interval, over ``n`` texts.
 
-    ``of`` is the method or the rule that it is about, which readers call ``label``; empty: the model itself. ``values``
-    [n] are those of the texts, in the order of the result; empty where they are not known. ``rows`` [n] are the numbers
-    of the texts in their data set; empty where numbers of several results are not compared text by text.
+    ``of`` is the method or the rule behind it, which readers call ``label``; empty: the model itself. ``values`` [n]
+    are by text, in the order of the result; empty where they are not known. ``rows`` [n] are the numbers of the texts
+    in their data set; empty where numbers of several results are not compared text by text.
     """
 
     measure: Measure

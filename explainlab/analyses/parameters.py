@@ -33,25 +33,27 @@ MOST_STEPS = 10_000
 _MOST_COUNTS = 1_000
 PAPER_GRID = "10:1000:10"
 Names = Annotated[list[str], Field(max_length=100)]
-"""A list of names, not longer than anybody could read."""
+"""A list of names, short enough to read."""
 
 Rows = Annotated[int, Field(ge=1, le=MOST_ROWS, description="Texts of a data set.")]
-"""How many rows of a data set are studied, unless ``sample`` is ``"all"``."""
+"""The number of rows studied of a data set, unless ``sample`` is ``"all"``."""
 
 Sample = Annotated[
     Literal["random", "first", "all"],
     Field(description="Which rows of a data set: random (in proportion to its labels), the first, or all."),
 ]
-"""Which rows of a data set are studied; a parameter beside ``rows``, whose default is always ``"first"``.
+"""The choice of rows from a data set: a parameter beside ``rows``, whose default is always ``"first"``.
 
-A request that does not say means the first rows; :func:`explainlab.analyses.registry.new_request` asks for random ones.
+A request without it means the first rows; :func:`explainlab.analyses.registry.new_request` asks for random ones.
 """
 
 Outputs = Annotated[
     Literal["own", "all"],
-    Field(description="Whether methods that are defined on the logit explain it (own), or the output of all (all)."),
+    Field(
+        description="own: methods defined on the logit explain the logit; all: every method explains the same output."
+    ),
 ]
-"""Whose output methods explain; a parameter whose default is always ``"own"``.
+"""The output that methods explain: a parameter whose default is always ``"own"``.
 
 With ``own``, a method defined on the logit explains it where the request's output is the probability.
 :func:`explainlab.analyses.registry.new_request` says ``all`` where a reader has set the probability.
@@ -59,7 +61,7 @@ With ``own``, a method defined on the logit explains it where the request's outp
 
 
 def split(value: Any) -> Any:
-    """``10,20,50`` as a list; ``10:1000:10`` as 10, 20, ..., 1000."""
+    """Split ``10,20,50`` into a list; ``10:1000:10`` into 10, 20, ..., 1000."""
     if not isinstance(value, str):
         return value
     if ":" in value:
@@ -104,12 +106,12 @@ Rules = Annotated[Annotated[list[Rule], Field(max_length=100)], BeforeValidator(
 
 
 def listed(value: Any) -> Any:
-    """Names separated by commas as a list; colons stay: they begin options."""
+    """Split names at commas into a list; colons stay: they begin options."""
     return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
 
 
 def _metrics(names: list[str]) -> list[str]:
-    """The names in canonical form."""
+    """Return the names in canonical form."""
     metrics = [as_validation_error(partial(parse_metric, name)).name for name in names]
     if not metrics or len(set(metrics)) < len(metrics):
         raise PydanticCustomError("metrics", "Give one or more metrics, each once")
@@ -121,7 +123,7 @@ Metrics = Annotated[Names, BeforeValidator(listed), AfterValidator(_metrics)]
 
 
 def _perturbing(names: list[str]) -> list[str]:
-    """The same names; a metric that needs more than perturbed texts is refused."""
+    """Return the same names; refuse a metric that needs more than perturbed texts."""
     for metric in metric_requests(names):
         if not isinstance(chosen := get_metric(metric.metric), FaithfulnessMetric):
             does = (
@@ -147,7 +149,7 @@ PerturbingMetric = Annotated[str, AfterValidator(_perturbing_alone)]
 
 
 def metric_requests(names: Sequence[str]) -> list[MetricSpec]:
-    """The metrics of these ``names``; raises as :func:`explainlab.metrics.registry.parse_metric`."""
+    """Return the metrics of these ``names``; raises as :func:`explainlab.metrics.registry.parse_metric`."""
     return [parse_metric(name) for name in names]
 
 
@@ -160,12 +162,12 @@ def _methods(names: list[str]) -> list[str]:
 
 
 def _settings(settings: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """The settings with defaults filled in, so that equal requests have equal keys."""
+    """Return the settings with defaults filled in, so that equal requests have equal keys."""
     return {name: completed(name, values) for name, values in settings.items()}
 
 
 def completed(method_id: str, settings: dict[str, Any]) -> dict[str, Any]:
-    """All parameters of a method; raises :class:`PydanticCustomError` for what is not accepted."""
+    """Return all parameters of a method; raises :class:`PydanticCustomError` for a value that is not accepted."""
     return as_validation_error(lambda: parse(get_method(method_id), settings)).model_dump(mode="json")
 
 
@@ -177,17 +179,17 @@ Settings = Annotated[dict[str, dict[str, Any]], AfterValidator(_settings)]
 
 
 def method_requests(names: Sequence[str], settings: Mapping[str, Mapping[str, Any]]) -> list[MethodSpec]:
-    """The methods of these ``names``, ids or specs; ``settings`` by id hold for what a name does not say."""
+    """Return the methods of these ``names``, ids or specs; ``settings`` by id hold where a name is silent."""
     return [parse_spec(name, settings) for name in names]
 
 
 def method_spec(name: str) -> str:
-    """A method with its options in canonical form; raises :class:`PydanticCustomError` for what is not accepted."""
+    """Return a method with its options in canonical form; raises :class:`PydanticCustomError` for a bad one."""
     return as_validation_error(lambda: parse_spec(name)).name
 
 
 def _joined(name: str) -> list[str]:
-    """The methods of ``name``: itself or what it sweeps, or else several joined by plus."""
+    """Return the methods of ``name``: itself, the methods that it sweeps, or several joined by plus."""
     try:
         return [parse_spec(spec).name for spec in swept(name)]
     except RequestError:
@@ -195,7 +197,7 @@ def _joined(name: str) -> list[str]:
 
 
 def _joined_methods(names: list[str]) -> list[str]:
-    """The methods in canonical form."""
+    """Return the methods in canonical form."""
     specs = [spec for name in names for spec in as_validation_error(partial(_joined, name))]
     if len(specs) > MOST_SWEPT:
         raise PydanticCustomError("methods", "Give at most {most} methods", {"most": MOST_SWEPT})

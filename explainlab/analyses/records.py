@@ -27,7 +27,7 @@ class Interval(Record):
     high: float | None
 
     def __str__(self) -> str:
-        """The mean, and the interval in brackets where there is one."""
+        """Return the mean, and the interval in brackets where there is one."""
         if self.mean is None:
             return "none"
         around = "" if self.low is None else f" [{self.low:.4f}, {self.high:.4f}]"
@@ -41,7 +41,7 @@ class KnownInterval(Interval):
 
 
 def as_interval(value: float | Interval | None) -> Interval:
-    """``value`` as an interval, without what else it may say; a plain number has no ends."""
+    """Return ``value`` as an interval, without its other fields; a plain number has no ends."""
     if isinstance(value, Interval):
         return Interval(mean=value.mean, low=value.low, high=value.high)
     return Interval(mean=value, low=None, high=None)
@@ -56,7 +56,7 @@ class Quartiles(Record):
 
 
 class Directed:
-    """What has a ``label``, and values of which the higher ones are better, or the lower ones."""
+    """A base of records with a ``label``, and values of which either the higher or the lower ones are better."""
 
     if TYPE_CHECKING:
 
@@ -73,12 +73,12 @@ class Directed:
 
     @property
     def sign(self) -> int:
-        """1 if higher values are better, -1 if lower ones are."""
+        """The sign of better: 1 if higher values are better, -1 if lower ones are."""
         return 1 if self.higher_is_better else -1
 
 
 class MetricFacts(Directed, Record):
-    """What a result says of a metric with its options.
+    """The facts of a metric with its options, in a result.
 
     ``key`` names the metric in the result's values, without default options; ``asked`` is the name with its preset;
     ``preset`` is empty for a metric without presets.
@@ -94,14 +94,14 @@ class MetricFacts(Directed, Record):
 
 
 def metric_of(metrics: Sequence[MetricFacts], key: str) -> MetricFacts:
-    """The metric with this ``key``; raises :class:`StopIteration` if there is none."""
+    """Return the metric with this ``key``; raises :class:`StopIteration` if there is none."""
     return next(metric for metric in metrics if metric.key == key)
 
 
 class PerturbedText(Record):
     """A text behind a metric's value: at ``level`` per cent, without the features ``removed`` (their texts).
 
-    ``text`` is what the model read; ``probability`` is that of the target.
+    ``text`` is the text that the model read; ``probability`` is that of the target.
     """
 
     level: int
@@ -111,7 +111,7 @@ class PerturbedText(Record):
 
 
 def perturbed_texts(features: Sequence[Feature], result: MetricResult) -> list[PerturbedText]:
-    """The texts behind ``result``, by level; ``features`` are those of the text."""
+    """Return the texts behind ``result``, by level; ``features`` are those of the text."""
     return [
         PerturbedText(
             level=step.level,
@@ -131,7 +131,7 @@ class Passes(Record, Generic[N]):
 
     @property
     def total(self) -> N:
-        """All of them."""
+        """The passes of both kinds."""
         return self.forward + self.backward
 
 
@@ -160,7 +160,7 @@ class TextBody(Record):
         signed: bool = True,
         completeness: Completeness | None = None,
     ) -> Attribution:
-        """``scores`` [n_features] as an attribution of ``request``, to be drawn."""
+        """Return ``scores`` [n_features] as an attribution of ``request``, to be drawn."""
         return Attribution(
             request=request,
             prediction=self.prediction,
@@ -176,7 +176,7 @@ class TextBody(Record):
 
 
 def text_fields(subject: Subject) -> TextFields:
-    """The fields of :class:`TextBody` for ``subject``."""
+    """Return the fields of :class:`TextBody` for ``subject``."""
     return {
         "prediction": subject.prediction,
         "target": subject.target,

@@ -1,4 +1,4 @@
-"""All analyses, found by importing the folders beside this file; and what is done with requests and results."""
+"""All analyses, found by importing the folders beside this file; and the requests and results of each."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _SETS = "sets"
 
 @cache
 def analyses() -> dict[str, Analysis]:
-    """Every analysis by id: the methods, each as a question, then the studies, by id, also those installed."""
+    """Return every analysis by id: the methods, each as a question, then the studies, also those installed."""
     for module in pkgutil.iter_modules(package.__path__):
         if module.ispkg and module.name != _SETS:
             importlib.import_module(f"{package.__name__}.{module.name}.analysis")
@@ -50,24 +50,24 @@ def analyses() -> dict[str, Analysis]:
 
 
 def studies() -> dict[str, Analysis]:
-    """Every analysis but the methods, by id."""
+    """Return every analysis but the methods, by id."""
     return {name: analysis for name, analysis in analyses().items() if not isinstance(analysis, Explain)}
 
 
 def get_analysis(question: str) -> Analysis:
-    """The analysis with this id; raises :class:`RequestError` with the nearest names."""
+    """Return the analysis with this id; raises :class:`RequestError` with the nearest names."""
     return lookup("method or study", question, analyses())
 
 
 def get_study(study_id: str) -> Analysis:
-    """The study with this id; raises :class:`RequestError` with the nearest names."""
+    """Return the study with this id; raises :class:`RequestError` with the nearest names."""
     return lookup("study", study_id, studies())
 
 
 def named_base(
     question: str, model: str | None, parameters: Mapping[str, Any], remedy: str = "Name one."
 ) -> tuple[str, dict[str, Any]]:
-    """The model of a request for ``question``, and its parameters but for ``base``, which names what a study trains.
+    """Return the model of a request for ``question``, and its parameters without ``base``, the model to train.
 
     The model is empty for a self-contained study. Raises :class:`RequestError` where both ``model`` and ``base`` name
     one, or none does and one is needed; ``remedy`` says how to name it.
@@ -93,10 +93,10 @@ def kind_of(request: Request) -> Kind:
 
 
 def new_request(*, output: str | None = None, **fields: Any) -> Request:
-    """A request with these ``fields``, as it is made today: of a data set a random sample, unless it says which rows.
+    """Make a request with these ``fields`` and today's defaults: a random sample of a data set, if it names no rows.
 
-    ``output`` is what all methods explain (None: the question's own, and each method's own). Requests that are read,
-    from the store, a link or a file, do not come through here: they say what they ask. Raises as
+    ``output`` is the output that all methods explain (None: the question's, and each method's own). Requests read
+    from the store, a link or a file do not pass here, as they are explicit. Raises as
     :func:`explainlab.request.validated`.
     """
     request = validated(Request, **fields, **({} if output is None else {"output": output}))
@@ -114,7 +114,7 @@ def new_request(*, output: str | None = None, **fields: Any) -> Request:
 
 
 def complete(request: Request) -> CompleteRequest:
-    """The same request with every parameter of its question filled in; raises :class:`RequestError`."""
+    """Return the same request with every parameter of its question filled in; raises :class:`RequestError`."""
     return get_analysis(request.question).complete(request)
 
 
@@ -124,12 +124,12 @@ def identity(request: CompleteRequest, reader: Reader = ANYBODY) -> str:
 
 
 def request_key(request: CompleteRequest, model_digest: str, reader: Reader = ANYBODY) -> str:
-    """The store's key of a complete request, whose data are read as ``reader``."""
+    """Return the store's key of a complete request, whose data are read as ``reader``."""
     return get_analysis(request.question).key(request, model_digest, reader)
 
 
 class Answers(Relay):
-    """Does what ``context`` does, and knows under which keys its results answer the questions to ``classifier``.
+    """A relay of ``context`` that knows the keys under which its results answer the questions to ``classifier``.
 
     Where torch rounds the classifier's products of matrices, the keys are others than those of exact results.
     """
@@ -162,15 +162,15 @@ class Answers(Relay):
         return {own[key]: body for key, body in recall(own).items()}
 
     def _key(self, key: str) -> str:
-        """``key``, or that of the same where products are rounded."""
+        """Return ``key``, or the key of the same request where products are rounded."""
         rounded = self._classifier.rounds_to
         return digest([key, rounded]) if rounded else key
 
 
 def answer(classifier: Classifier, request: Request, context: RunContext | None = None) -> Result:
-    """The result of ``request`` by its loaded ``classifier``; raises the errors of :mod:`explainlab.errors`.
+    """Return the result of ``request`` by its loaded ``classifier``; raises the errors of :mod:`explainlab.errors`.
 
-    A ``context`` may be given again to another run, which then finds what this one has kept; it grows with the texts.
+    A ``context`` may serve another run, which then finds the results stored by this one; it grows with the texts.
     """
     return answer_targets(classifier, [complete(request)], context or Momentary())[0]
 
@@ -198,7 +198,7 @@ def answer_targets(classifier: Classifier, requests: Sequence[CompleteRequest], 
     """Answer ``requests`` that differ in their target alone, as :func:`answer` does."""
     require_bounded(requests[0], classifier.limits)
     if requests[0].data is not None:
-        importlib.import_module("scipy.stats")  # takes as long as many passes, and is no part of the job's pace
+        importlib.import_module("scipy.stats")  # takes as long as many passes: before the job's pace is measured
     known = Answers(context, classifier)
     if targets_together(requests[0]):
         return [*explain.answer_targets(classifier, requests, known)]
@@ -212,7 +212,7 @@ def targets_together(request: Request) -> bool:
 
 
 def read_result(record: Mapping[str, Any]) -> Result:
-    """The result whose JSON is ``record``.
+    """Return the result whose JSON is ``record``.
 
     Raises :class:`RequestError` for an unknown question, :class:`ValueError` or :class:`KeyError` for another form.
     """
@@ -222,12 +222,12 @@ def read_result(record: Mapping[str, Any]) -> Result:
 
 
 def evaluations(request: Request) -> int:
-    """About how many gradients one text of ``request`` costs, known before anything has run."""
+    """Estimate the number of gradients that one text of ``request`` costs, before anything has run."""
     return requirements(request).gradients
 
 
 def requirements(request: Request) -> Requirements:
-    """Return what the answer to ``request`` needs."""
+    """Return the needs of the answer to ``request``."""
     analysis = get_analysis(request.question)
     return analysis.requirements(analysis.parameters(request))
 

@@ -1,4 +1,4 @@
-"""Running an analysis from Python: of one text, or of a data set."""
+"""Functions that run an analysis from Python: of one text, or of a data set."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def study(
     :class:`explainlab.analyses.cells.Cell`, in the order of the models, then of the data sets: each has its own result,
     or the reason why there is none. Raises :class:`RequestError` for several models and a text.
 
-    ``models`` are None for a study that needs no loaded classifier: of those that train, ``base`` names what they begin
-    with, an architecture or the id of a model.
+    ``models`` are None for a study that needs no loaded classifier: of those that train, ``base`` names the start: an
+    architecture or the id of a model.
     """
     with as_named(data) as every:
         if (every is None or isinstance(every, str)) and (models is None or isinstance(models, Classifier)):
@@ -87,7 +87,7 @@ def study_one(
     random sample is studied, as large as the study's parameter ``rows``; its parameter ``sample`` asks for the first
     rows or for all. The other arguments are those of :func:`explainlab.explain`. ``result.body`` is a typed record.
     Without a ``classifier`` it runs on the best device here, within the limits of the reader of the ``context``.
-    Raises the errors of :mod:`explainlab.errors`, each with what to do about it.
+    Raises the errors of :mod:`explainlab.errors`, each with advice.
     """
     named = None if classifier is None else classifier.id
     model, parameters = named_base(study, named, parameters, "Give one of explainlab.load_model.")
@@ -156,7 +156,7 @@ def evaluate_one(
     """Evaluate ``methods`` by ``metrics`` on the data set ``data``, always beside ``random`` and every method reversed.
 
     ``limit`` is the number of rows (default: :data:`MOST_ROWS`), drawn as ``sample`` says: random, first or all.
-    Methods have their options after colons (``"lime:samples=500"``); ``settings`` by id hold for what these do not say.
+    Methods have their options after colons (``"lime:samples=500"``); ``settings`` by id fill in the rest.
     ``attributions`` were made elsewhere: JSON files, or attributions in memory, one for every text that is drawn.
     ``columns``, ``classes``, ``context`` and ``common``
     (target, output, unit, seed) are as in :func:`study_one`.
@@ -182,7 +182,7 @@ def evaluate_one(
 
 @contextmanager
 def _as_files(attributions: Attributions) -> Iterator[list[str]]:
-    """The files of ``attributions``; those in memory are written for the time of a run, a file a method."""
+    """Yield the files of ``attributions``; those in memory are written for the time of a run, a file per method."""
     attributions = [attributions] if isinstance(attributions, str | Path | Attribution) else attributions
     in_memory: dict[str, list[Attribution]] = {}
     for one in attributions:
@@ -217,7 +217,7 @@ def evaluation_parameters(
     settings: Mapping[str, Any],
     attributions: Sequence[str],
 ) -> dict[str, Any]:
-    """The parameters of the study behind :func:`evaluate`; without a ``limit`` as many rows as a study may have."""
+    """Return the parameters of the study behind :func:`evaluate`; without a ``limit``, it has the most rows allowed."""
     return {
         "methods": listed(methods),
         "metrics": listed(metrics),

@@ -31,13 +31,13 @@ class Groups:
         return self.first[0] if len(self.first) == 1 and self.worse else ""
 
     def words(self, label: Callable[[str], str] = str) -> str:
-        """``A and B cannot be distinguished; C is worse``; ``label`` says how readers call a name."""
+        """Return ``A and B cannot be distinguished; C is worse``; ``label`` gives the readers' name of each."""
         first = joined([label(name) for name in self.first])
         said = "is best" if self.winner else "cannot be distinguished" if len(self.first) > 1 else "stands alone"
         return f"{first} {said}{self.others(label)}"
 
     def others(self, label: Callable[[str], str] = str) -> str:
-        """``; C is worse``; empty where all names are in the first group."""
+        """Return ``; C is worse``; empty where all names are in the first group."""
         told = ((self.between, "worse than some of them only"), (self.worse, "worse"))
         return "".join(
             f"; {joined([label(name) for name in names])} {'is' if len(names) == 1 else 'are'} {what}"
@@ -49,7 +49,7 @@ class Groups:
 def grouped(
     means: Mapping[str, float], p: np.ndarray, ranks: Sequence[float] | None = None, higher: bool = True, of: int = 1
 ) -> Groups:
-    """Groups the N names of ``means``, and leaves out a name whose mean is NaN.
+    """Group the N names of ``means``; leave out a name whose mean is NaN.
 
     ``p`` float64 [N, N] has a correction for all pairs, and NaN where a pair has no test. The test separates two names
     where p is below 0.05 / ``of`` and the average ``ranks`` [N], 1 the best, do not contradict the means. ``of``: the
@@ -72,7 +72,7 @@ def grouped(
 
 
 def groups_of(values: Mapping[str, Sequence[float] | np.ndarray], higher: bool = True, of: int = 1) -> Groups:
-    """Groups names by paired tests (:func:`explainlab.metrics.comparison.critical_differences`).
+    """Group names by paired tests (:func:`explainlab.metrics.comparison.critical_differences`).
 
     ``values`` [T] by name are of the same T texts; NaN: not known. Where all are 0 or 1, McNemar's exact test takes the
     place of signed ranks, which most of such texts tie. ``of`` as for :func:`grouped`.
@@ -98,7 +98,7 @@ def _mcnemar(rows: np.ndarray) -> np.ndarray:
 
 
 def groups_of_intervals(values: Mapping[str, tuple[Interval, int]], higher: bool = True, of: int = 1) -> Groups:
-    """Groups means that share no texts, each with its interval and the number n of its values.
+    """Group means that share no texts, each with its interval and the number n of its values.
 
     Welch's t tests the pairs, and Holm corrects for their number. The standard error is the width of the 95% interval
     over 3.92, times √(n / (n − 1)): resamples are too narrow by that. No test separates a mean without an interval.

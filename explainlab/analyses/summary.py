@@ -12,13 +12,13 @@ from explainlab.metrics.summary import bootstrap
 
 
 def interval(values: Sequence[float]) -> Interval:
-    """The mean with its interval by :func:`explainlab.metrics.summary.bootstrap`."""
+    """Return the mean with its interval by :func:`explainlab.metrics.summary.bootstrap`."""
     mean, low, high = bootstrap(list(values))
     return Interval(mean=mean, low=low, high=high)
 
 
 def quartiles(values: Sequence[float]) -> Quartiles:
-    """The quartiles of ``values``; None for no values."""
+    """Return the quartiles of ``values``; None for no values."""
     if not values:
         return Quartiles(q1=None, median=None, q3=None)
     q1, median, q3 = np.percentile(values, [25, 50, 75]).tolist()
@@ -26,12 +26,12 @@ def quartiles(values: Sequence[float]) -> Quartiles:
 
 
 def spelled(value: float | Interval) -> str:
-    """A number, or a mean with its interval in brackets, with four decimal places."""
+    """Return a number, or a mean with its interval in brackets, with four decimal places."""
     return str(value) if isinstance(value, Interval) else f"{value:.4f}"
 
 
 def table(rows: Sequence[Mapping[str, Any]]) -> str:
-    """``rows`` in columns, for a command line."""
+    """Return ``rows`` in columns, for a command line."""
     import pandas as pd  # half a second
 
     text: str = pd.DataFrame(rows).to_string(index=False)

@@ -33,21 +33,21 @@ D = TypeVar("D", bound=Record)
 _FIELDS = {"rationale": ("rationale", "rationale_pair"), "paraphrase": ("paraphrases",)}
 """The fields of rows, and of requests, for the roles of :data:`explainlab.data.files.OPTIONAL_COLUMNS`."""
 GROUP_EVALUATIONS = 20_000
-"""Texts run together until they need about so many gradients: full batches, and little lost by a cancel."""
+"""Gradients of a group of texts that run together: full batches, and little lost by a cancel."""
 MOST_TOGETHER = 256
 _FIRST_TOGETHER = 4
 _SHARES, _LEAST_TOGETHER = 6, 500
-"""Where several workers run the texts, each has about so many groups, of at least so many gradients."""
+"""Groups for each of several workers that run the texts, and the least gradients of a group."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Texts:
-    """The ``rows`` of a data set that a model can read, with what is known of each, by its place.
+    """The ``rows`` of a data set that a model can read, with the facts of each, by its place.
 
     ``lengths`` int64 [n] in tokens, ``keys`` bytes [n] of their requests, and ``same`` int64 [n]: the place of the
-    first row that asks the same. There what the result needs of a text is written: ``finished`` [n], whether it is
-    ``done``, its cost, and whether it was ``warned`` of, and what is ``kept`` of its body. ``known`` are the warnings
-    of the model, which all texts have.
+    first row with the same request, where the facts of its text are written. ``finished`` [n] has ``done``, its cost,
+    and ``warned``; ``kept`` the part of its body that the result needs. ``known`` are the warnings of the model, which
+    all texts have.
     """
 
     rows: Sequence[Row]
@@ -64,7 +64,7 @@ class TextAnalysis(Analysis, Generic[T, D]):
 
     @abstractmethod
     def of_texts(self, subjects: Sequence[Subject], parameters: Any) -> list[T]:
-        """The body of every subject; their model passes are batched together."""
+        """Return the body of every subject; their model passes are batched together."""
 
     @abstractmethod
     def of_rows(self, rows: Sequence[Row], bodies: Any, parameters: Any) -> D:
@@ -90,7 +90,7 @@ class TextAnalysis(Analysis, Generic[T, D]):
     def _of_group(
         self, classifier: Classifier, requests: Sequence[CompleteRequest], context: RunContext
     ) -> list[AnalysisResult[T]]:
-        """The results of single texts, their passes batched together."""
+        """Return the results of single texts, their passes batched together."""
         batcher = Batcher(classifier, context)
         since = batcher.mark()
         subjects = [_subject(classifier, request, batcher) for request in requests]
@@ -133,7 +133,7 @@ class TextAnalysis(Analysis, Generic[T, D]):
         texts = _Texts(rows, lengths, keys, same, finished, kept, tuple(model_warnings(classifier)))
 
         def result() -> AnalysisResult[D]:
-            """The result of the texts that are finished now."""
+            """Return the result over the texts that are finished now."""
             places = np.flatnonzero(finished["done"][same])
             own = finished[same[places]]
             forward, backward = own["passes"].sum(axis=0).tolist()
@@ -161,9 +161,9 @@ class TextAnalysis(Analysis, Generic[T, D]):
         asked: Callable[[Row], CompleteRequest],
         context: RunContext,
     ) -> Iterator[None]:
-        """Finish all ``texts``: from the context's memory, or run in groups of like length; yields after each.
+        """Finish all ``texts``: from the context's memory, or run in groups of similar length; yield after each.
 
-        The first group is small, so that what a text takes is soon known. Others may run some of the groups. Nothing
+        The first group is small, so that the time of a text is soon known. Others may run some of the groups. Nothing
         else of a text stays in memory.
         """
         distinct = np.unique(texts.same)
@@ -190,7 +190,7 @@ class TextAnalysis(Analysis, Generic[T, D]):
             together = min(together, max(_LEAST_TOGETHER, gradients.sum() / (_SHARES * context.workers)))
         groups = list(_groups(ordered, gradients, together))
         if context.workers > 1:
-            groups[1:] = groups[:0:-1]  # what takes longest is not begun last
+            groups[1:] = groups[:0:-1]  # the slowest groups do not begin last
         for group in context.hand_out(digest([*map(bytes.decode, texts.keys.tolist())]), groups):
             run(group)
             yield
@@ -201,7 +201,7 @@ class TextAnalysis(Analysis, Generic[T, D]):
                 yield
 
     def _recall(self, texts: _Texts, places: np.ndarray, context: RunContext) -> int:
-        """Take those at ``places`` that the context's memory has; how many these were."""
+        """Take the texts at ``places`` that the context remembers, and return their number."""
         known = 0
         for start in range(0, len(places), MOST_TOGETHER):
             by_key = {texts.keys[place].decode(): place for place in places[start : start + MOST_TOGETHER]}
@@ -254,14 +254,14 @@ def _marks_of(row: Row, role: str) -> bool:
 
 
 def _typical_first(ordered: np.ndarray) -> np.ndarray:
-    """The middle ones of ``ordered`` before the others."""
+    """Return the middle ones of ``ordered`` before the others."""
     start = max(0, (len(ordered) - _FIRST_TOGETHER) // 2)
     end = start + _FIRST_TOGETHER
     return np.concatenate([ordered[start:end], ordered[:start], ordered[end:]])
 
 
 def _groups(places: np.ndarray, gradients: np.ndarray, together: float) -> Iterator[list[int]]:
-    """The ``places`` of texts in groups that run ``together``; each text takes its ``gradients`` float64 [n]."""
+    """Yield the ``places`` of texts in groups that run ``together``; each text takes its ``gradients`` float64 [n]."""
     group: list[int] = []
     most, sum_of_group = _FIRST_TOGETHER, 0.0
     for place in map(int, places):
@@ -276,7 +276,7 @@ def _groups(places: np.ndarray, gradients: np.ndarray, together: float) -> Itera
 
 
 class _Progress(Relay):
-    """Reports progress in finished texts while a group of them runs; cancels and remembers as ``context`` does."""
+    """A relay of ``context`` that reports progress in finished texts while a group of them runs."""
 
     def __init__(self, context: RunContext, finished: int, total: int) -> None:
         super().__init__(context)
@@ -307,7 +307,7 @@ def _subject(classifier: Classifier, request: CompleteRequest, batcher: Batcher)
 
 
 def _readable(classifier: Classifier, rows: Sequence[Row]) -> tuple[Sequence[Row], np.ndarray, list[tuple[int, str]]]:
-    """The rows that this model can encode, their tokens int64 [n], and the other rows with the reason."""
+    """Return the rows that this model can encode, their tokens int64 [n], and the other rows with the reason."""
     good, lengths, bad = array("q"), array("q"), []
     for place, row in enumerate(rows):
         try:

@@ -25,10 +25,10 @@ def too_short(metric: MetricSpec) -> str:
 
 
 def left_out(metrics: Iterable[tuple[str, str, int]], n: int) -> list[str]:
-    """Say how many of ``n`` texts are too short for each of the ``metrics``; nothing where there are none.
+    """Count the ones of ``n`` texts that are too short for each of the ``metrics``; nothing where there are none.
 
     A metric comes with its name ``asked``, its label, and the number of texts that are long enough for it. Metrics that
-    leave out as many stand together.
+    leave out the same number stand together.
     """
     alike: dict[str, list[str]] = {}
     for asked, label, long_enough in metrics:

@@ -28,7 +28,7 @@ Fields = dict[str, Any]
 
 
 def features(words: list[str]) -> list[Fields]:
-    """The words between two special tokens."""
+    """Return the words between two special tokens."""
     spans, end = [], 0
     for word in words:
         spans.append((end, end + len(word)))
@@ -43,7 +43,7 @@ def features(words: list[str]) -> list[Fields]:
 
 
 def derivatives(alphas: np.ndarray, words: list[str], scale: float = 1.0) -> np.ndarray:
-    """[features, points]: a bump a word somewhere on the path, none for the special tokens."""
+    """Return [features, points]: for each word a bump somewhere on the path, none for the special tokens."""
     rng = np.random.default_rng(7)
     heights, centres = rng.normal(size=len(words)) * scale, rng.uniform(0.05, 0.95, len(words))
     widths = rng.uniform(0.01, 0.2, len(words))
@@ -71,7 +71,7 @@ def _exact(words: list[str], scale: float) -> np.ndarray:
 def integration_body(
     words: list[str] = WORDS, cancels: bool = False, scale: float = 1.0, steps: Sequence[int] = STEPS
 ) -> IntegrationErrorText:
-    """``integration_error`` of one text."""
+    """Return ``integration_error`` of one text."""
     exact = _exact(words, scale)
     expected = float(exact.sum())
 
@@ -119,7 +119,7 @@ def integration_body(
 def path_body(
     steps: tuple[int, ...] = (27, 270), rule: str = "right", words: list[str] = WORDS, cancels: bool = False
 ) -> PathGradientsText:
-    """``path_gradients`` of one text."""
+    """Return ``path_gradients`` of one text."""
     paths = []
     for n in steps:
         alphas, _ = nodes(rule, n)
@@ -138,7 +138,7 @@ def path_body(
 
 
 def data_body(n: int = 40, steps: Sequence[int] = STEPS) -> IntegrationErrorData:
-    """``integration_error`` of a data set: errors that fall with the step count, each text at its own pace."""
+    """Return ``integration_error`` of a data set: errors that fall with the step count, at a pace of each text."""
     rng = np.random.default_rng(3)
     texts = []
     for i in range(n):
@@ -194,7 +194,7 @@ def _ideal(errors: dict[int, float | None], tolerance: float = 0.05) -> int | No
 
 
 def randomisation_body(words: list[str] = WORDS) -> RandomisationText:
-    """Two methods on three units, three draws; the second has no map where everything is random."""
+    """Return two methods on three units, three draws; the second has no map where everything is random."""
     rng = np.random.default_rng(3)
     units, methods, modes = ["head", "block 1", "embeddings"], ("gradient", "lime"), ("cascading", "independent")
     scores = {method: rng.normal(size=len(words) + 2).tolist() for method in methods}

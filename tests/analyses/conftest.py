@@ -1,4 +1,4 @@
-"""What tests of analyses share with those of methods and figures."""
+"""Fixtures that tests of analyses share with tests of methods and figures."""
 
 from tests.attribution.conftest import model, toys
 from tests.figures.conftest import attribution

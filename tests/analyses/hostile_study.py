@@ -1,4 +1,4 @@
-"""Every study asked about texts, class names and words that try to break out of a page, before tiny models."""
+"""Requests of every study on texts, classes and words that try to break out of a page, before tiny models."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ Found = Callable[[str, str], AnalysisResult[Any]]
 
 
 def models(directory: Path, labels: Sequence[str] = LABELS) -> dict[str, Classifier]:
-    """An encoder and a decoder with these classes, by name."""
+    """Build an encoder and a decoder with these classes, by name."""
     classes = {"id2label": dict(enumerate(labels)), "label2id": {label: i for i, label in enumerate(labels)}}
     found = {}
     for name in ("bert", "gpt2"):
@@ -73,7 +73,7 @@ def models(directory: Path, labels: Sequence[str] = LABELS) -> dict[str, Classif
 
 
 def write_data(path: Path, times: int = 1) -> str:
-    """A file of :data:`TEXTS`, each with every label, so many ``times``."""
+    """Write a file of :data:`TEXTS`, each with every label, repeated ``times``."""
     with path.open("w", newline="", encoding="utf-8") as file:
         rows = [(text, i, "[[0, 2]]") for text in TEXTS for i in range(len(LABELS))]
         csv.writer(file).writerows([("text", "label", "rationale"), *(times * rows)])
@@ -81,7 +81,7 @@ def write_data(path: Path, times: int = 1) -> str:
 
 
 def answer(model: Classifier, data: str, name: str, kind: str, text: str = TEXT) -> AnalysisResult[Any]:
-    """The result of the study ``name`` of ``text``, or of the file ``data``; or of neither (``nothing``)."""
+    """Return the result of the study ``name`` of ``text``, or of the file ``data``; or of neither (``nothing``)."""
     parameters = dict(PARAMETERS[name])
     if name == "judged_map":
         n = len(model.encode(text))

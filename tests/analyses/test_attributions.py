@@ -1,4 +1,4 @@
-"""Attributions inside the results of studies: what is said of each is what was computed."""
+"""Attributions inside the results of studies: each names the output that it explains and its origin."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which rows of a data set an analysis studies: random ones by default, the first or all on request, and it says so."""
+"""The rows that an analysis of a data set studies: random by default, first or all on request; the result says so."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SIZE = 20
 
 @pytest.fixture
 def ordered(encoder: Classifier, tmp_path: Path) -> str:
-    """A file sorted by class: half of its rows are of each of the model's first two classes."""
+    """Write a file sorted by class: half of its rows are of each of the model's first two classes."""
     path = tmp_path / "sorted.csv"
     labels = [label for label in encoder.labels[:2] for _ in range(SIZE // 2)]
     path.write_text("text,label\n" + "".join(f"good film {i},{label}\n" for i, label in enumerate(labels, start=1)))
@@ -78,7 +78,7 @@ def test_the_json_says_which_rows(encoder: Classifier, ordered: str) -> None:
 
 
 def test_every_analysis_with_rows_to_choose_lets_choose_which() -> None:
-    """All but the given scores of one text, which are those of the first row, and what learns from all rows."""
+    """The exceptions are the given scores of one text, which belong to the first row, and studies that train models."""
     for name, analysis in studies().items():
         fields = analysis.Parameters.model_fields
         assert ("sample" in fields) == (name != "judged_map" and not isinstance(analysis, TrainsModels)), name
@@ -95,7 +95,7 @@ def test_a_file_beyond_the_limit_is_refused(encoder: Classifier, ordered: str) -
 
 
 class MakingWay(RunContext):
-    """Others run for a while before every batch."""
+    """A context that lets others run for a while before every batch."""
 
     paused = 0.0
 

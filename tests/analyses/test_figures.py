@@ -45,7 +45,7 @@ every_case = pytest.mark.parametrize(
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> Found:
-    """``found(study, kind)``: its result, computed once."""
+    """Return ``found(study, kind)``: its result, computed once."""
     directory = tmp_path_factory.mktemp("hostile")
     models, data = hostile_study.models(directory), hostile_study.write_data(directory / "rows.csv")
 
@@ -58,12 +58,12 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Found:
 
 @pytest.fixture(scope="module")
 def drawn(found: Found) -> Drawn:
-    """``drawn(study, kind)``: the figures of what is read from the JSON of that result, drawn once."""
+    """Return ``drawn(study, kind)``: the figures of the result that is read from its JSON, drawn once."""
     return cache(lambda name, kind: figures_of(read_result(json.loads(json.dumps(found(name, kind).to_json())))))
 
 
 class Parsed(HTMLParser):
-    """The tags of a document, and what stands in its scripts."""
+    """The tags of a document, and the content of its scripts."""
 
     def __init__(self, document: str) -> None:
         super().__init__(convert_charrefs=True)
@@ -144,7 +144,7 @@ def test_a_bundle_shows_all_of_it_and_text_stays_text(found: Found, drawn: Drawn
 
 @every_case
 def test_what_plotly_reads_as_html_is_escaped(drawn: Drawn, name: str, kind: str) -> None:
-    """Labels, titles and hover texts; data that is no text (``customdata``) is never drawn by itself."""
+    """Labels, titles and hover texts; data that is no text (``customdata``) is never drawn."""
     for chart in drawn(name, kind).charts.values():
         told = json.loads(chart.figure.to_json())
         del told["layout"]["template"]

@@ -28,7 +28,7 @@ MOST_BYTES, MOST_SECONDS, MOST_CHARACTERS = 500 * 2**20, 2, 2_000
 
 
 def attack(name: str, value: Any, read: Callable[[], Any]) -> list[str]:
-    """What is wrong with how ``value`` is read or refused."""
+    """Return the problems with the reading or the refusal of ``value``."""
     begun, problems = time.thread_time(), []
     try:
         read()
@@ -47,7 +47,7 @@ def ask(question: str, about: dict[str, str], name: str, value: Any) -> None:
 
 
 def attack_all(pipe: Connection) -> None:
-    """Attack every parameter with little memory; tells how many attacks there were, and the problems."""
+    """Attack every parameter with little memory; send the number of attacks and the problems."""
     with open("/proc/self/statm") as sizes:
         used = int(sizes.read().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (used + MOST_BYTES,) * 2)

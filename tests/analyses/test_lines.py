@@ -1,4 +1,4 @@
-"""What the command line prints of every study for a reader: its numbers, of one text and of a data set."""
+"""The lines that the command line prints of every study: its numbers, of one text and of a data set."""
 
 from __future__ import annotations
 

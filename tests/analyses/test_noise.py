@@ -1,4 +1,4 @@
-"""Noise names no winner, and a planted winner is named: draws of scores go through whatever writes each headline.
+"""Noise names no winner, and a planted winner is named: random scores pass through the writer of each headline.
 
 A headline may put names in an order in 5 of 100 draws of noise; 16 of 200 are more than chance gives it in 1 of 25 sets
 of draws. The first tier has a part of the draws.
@@ -49,14 +49,14 @@ TEXTS, DRAWS = 40, 200
 METHODS = ["lime", "kernel_shap", "integrated_gradients", "occlusion", "input_x_gradient", "random"]
 METRICS = ["comprehensiveness", "sufficiency", "log_odds"]
 PLANTED = 1.5
-"""How much better the planted winner is, in standard deviations of a text's noise."""
+"""The lead of the planted winner, in standard deviations of a text's noise."""
 Headline = Callable[[np.random.Generator, float], str]
 ORDERS = re.compile(r" (is|are) (best|worse)| soonest| sooner| better than|some of it is|“w|frequent mistake|takes “")
 """Words by which headlines put one name before another."""
 
 
 def noise(random: np.random.Generator, gain: float, *shape: int) -> np.ndarray:
-    """Float64 [*shape, methods, texts]: noise on what all methods share of a text; the first has ``gain`` more."""
+    """Return noise float64 [*shape, methods, texts], in part shared on a text; the first method has ``gain`` more."""
     values = random.normal(size=(*shape, len(METHODS), TEXTS)) + 3 * random.normal(size=(*shape, 1, TEXTS))
     values[..., 0, :] += gain
     return values
@@ -105,7 +105,7 @@ FACTS = [
 
 
 def candidates(random: np.random.Generator, gain: float) -> str:
-    """Eight maps of every text; what other metrics choose has ``gain`` more than any map, in noise of its own."""
+    """Return the verdict on eight maps of every text; the choices of other metrics have ``gain`` more."""
     maps = random.normal(size=(TEXTS, 8))
     others = random.normal(size=(TEXTS, 2)) + gain
     selections = [
@@ -145,7 +145,7 @@ def ablation(random: np.random.Generator, gain: float) -> str:
 
 
 def drivers(random: np.random.Generator, gain: float) -> str:
-    """Forty misclassified rows of ten of 30 words; the first is in every other row, and pushes."""
+    """Return the verdict on forty misclassified rows, ten of 30 words each; the first is in half, and pushes."""
     attributions = []
     for number in range(TEXTS):
         words = [f"w{i}" for i in random.choice(np.arange(1, 30), 9, replace=False)]
@@ -164,7 +164,7 @@ def result(question: str, body: object, model: str = "m", data: str = "d:a") -> 
 
 
 def cells(make: Callable[[], object], question: str) -> tuple[SetCell, ...]:
-    """Three models on two data sets."""
+    """Return the cells of three models on two data sets."""
     models = [SetModel(f"m{i}", f"m{i}", "BERT", 1, f"m{i}") for i in range(3)]
     return tuple(
         SetCell(model, data, data, result(question, make(), model.id, data)) for model in models for data in ("a", "b")
@@ -176,7 +176,7 @@ def methods_in_sets(random: np.random.Generator, gain: float) -> str:
 
 
 def models_in_sets(random: np.random.Generator, gain: float) -> str:
-    """The accuracies of three models on two data sets of 200 rows, by the first model 15 points higher."""
+    """Return the verdict on three models on two data sets of 200 rows; the first is 15 points more accurate."""
     shares = iter([0.7 + gain / 10, 0.7 + gain / 10, 0.7, 0.7, 0.7, 0.7])
 
     def predicted() -> PredictionsData:
@@ -200,7 +200,7 @@ def benchmarks_in_sets(random: np.random.Generator, gain: float) -> str:
 
 
 def mistakes(random: np.random.Generator, gain: float) -> str:
-    """Ninety mistakes among three classes, of which one kind is up to four times as frequent."""
+    """Return the verdict on ninety mistakes among three classes; one kind is up to four times as frequent."""
     shares = np.array([1 + 2 * gain, 1, 1, 1, 1, 1])
     counts = random.multinomial(90, shares / shares.sum())
     confusion = np.diag([100, 100, 100])
@@ -231,13 +231,13 @@ HEADLINES: dict[str, tuple[Headline, str]] = {
     "mistakes": (mistakes, "most frequent mistake is to take “a” for “b”"),
 }
 MOST = {20: 2, DRAWS: 16}
-"""Of so many draws of noise at most these may name somebody."""
+"""Draws of noise, with the most of them that may name a winner."""
 REASON = "2 to 25 s: 200 draws where the first tier has 20"
 
 
 @pytest.fixture(autouse=True)
 def few_resamples(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No headline goes by the ends of an interval alone."""
+    """Draw fewer resamples, as no headline goes by the ends of an interval alone."""
     monkeypatch.setattr(summary, "RESAMPLES", 100)
 
 

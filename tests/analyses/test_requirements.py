@@ -1,4 +1,4 @@
-"""The declarations of analyses: few hooks, and requirements of which each part decides the key of an answer."""
+"""The declarations of analyses: few hooks, and requirements, each part of which changes the key of an answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Studies through the service and on the command line: stored once, found again, one object printed, bad input told."""
+"""Studies through the service and on the command line: stored once, found again, one object printed, errors shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nothing twice: analyses share attributions of texts and predictions for their versions, whatever asks for them."""
+"""Nothing twice: analyses share attributions of texts and predictions for their versions."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def classifier(service: Service, zoo_path: Callable[[str], Path]) -> Classifier:
 
 @pytest.fixture
 def ask(service: Service, classifier: Classifier) -> Iterator[Ask]:
-    """The result of a request and the passes that the model made for it."""
+    """Return a function that answers a request and counts the passes that the model made for it."""
     with runs(classifier) as seen:
 
         def result(question: str, user: User = LOCAL, **fields: Any) -> tuple[Result, int]:

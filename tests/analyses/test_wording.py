@@ -1,4 +1,4 @@
-"""How sentences spell numbers and names."""
+"""The wording of numbers and names in sentences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Methods with the same number of attributions: what choosing among many is worth to each of them."""
+"""Methods with the same number of attributions: the value of choosing among many, method by method."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ TABLE_6 = ["rpi", "rpi_g", "rpi_ig", "rpi_sig", "integrated_gradients", "sequent
 
 
 class Ablation(TextAnalysis[AblationText, AblationData]):
-    """Every method with the same number of attributions of a text; with its only one where a seed changes nothing.
+    """All methods with the same number of attributions of a text; a method that no seed changes has only one.
 
     Each metric is reported as in :class:`explainlab.analyses.candidates.result.Selection`. A family of RPI has no more
     attributions for several layers: the first draws of each layer. The seeds are the text's own, as in
@@ -206,7 +206,7 @@ def _numbers(result: AnalysisResult[AblationData]) -> list[Number]:
 
 
 def _measure(metric: MetricFacts, choice: Choice) -> Measure:
-    """A metric of the ``first`` map or of the ``best``."""
+    """Return the measure of a metric of the ``first`` or the ``best`` map."""
     return Measure(f"{metric.key}:{choice}", f"{metric.label} of the {choice} map", metric.higher_is_better)
 
 
@@ -220,7 +220,7 @@ class _Drawn:
 
 
 def _drawn(subjects: Sequence[Subject], method_id: str, parameters: Ablation.Parameters) -> list[_Drawn]:
-    """The method's attributions of every text."""
+    """Return the method's attributions of every text."""
     before = [(subject.forward, subject.backward) for subject in subjects]
     scores = _scores(subjects, method_id, parameters)
     return [
@@ -253,7 +253,7 @@ def _body(subject: Subject, drawn: Sequence[_Drawn], parameters: Ablation.Parame
 
 
 def _scores(subjects: Sequence[Subject], method_id: str, parameters: Ablation.Parameters) -> list[np.ndarray]:
-    """float64 [C, n_features] of every text: the method's first ``samples`` attributions, or its only one."""
+    """Return float64 [C, n_features] for every text: the method's first ``samples`` attributions, or its only one."""
     method, settings = get_method(method_id), parameters.settings.get(method_id, {})
     own = parse(method, settings)
     counts = [parameters.samples if method.is_random(subject, own) else 1 for subject in subjects]
@@ -276,12 +276,12 @@ def _scores(subjects: Sequence[Subject], method_id: str, parameters: Ablation.Pa
 
 
 def _warn(subject: Subject, method: Method, warnings: Sequence[str]) -> None:
-    """Add what ``method`` warns of to the warnings of the text."""
+    """Add the warnings of ``method`` to those of the text."""
     subject.warnings += [f"{method.label}: {warning}" for warning in own_warnings(subject, warnings)]
 
 
 def _samples(method: Method, samples: int) -> dict[str, int]:
-    """The parameter of a ``method`` that draws so many maps by itself."""
+    """Return the parameter that makes a ``method`` draw ``samples`` maps itself; empty for other methods."""
     return {"samples": samples} if isinstance(method, BestOfMany) else {}
 
 
@@ -290,7 +290,7 @@ def _seeds(first: int, count: int) -> list[int]:
 
 
 def _first_draws(subject: Subject, method: BestOfMany, settings: Mapping[str, Any], output: Output) -> np.ndarray:
-    """float64 [samples, n_features]: the first draws of every layer, from the top layer down, then the second."""
+    """Return float64 [samples, n_features]: the first draw of every layer from the top down, then each second one."""
     parameters = parse(method, settings)
     assert isinstance(parameters, EmbeddingParameters)
     own = subject.again(output=output, seed=text_seed(subject), baseline_data="")
@@ -303,7 +303,7 @@ def _first_draws(subject: Subject, method: BestOfMany, settings: Mapping[str, An
 
 
 def _selection(values: np.ndarray, metrics: Sequence[MetricSpec]) -> dict[str, Selection]:
-    """The selection by every metric, from ``values`` float64 [C, metrics]."""
+    """Return the selection by every metric, from ``values`` float64 [C, metrics]."""
     columns = {request.key: values[:, i] for i, request in enumerate(metrics)}
     signs = {request.key: 1 if request.higher_is_better else -1 for request in metrics}
     merits = {key: sign * columns[key] for key, sign in signs.items()}
@@ -312,7 +312,7 @@ def _selection(values: np.ndarray, metrics: Sequence[MetricSpec]) -> dict[str, S
 
 
 def _mean(texts: Sequence[MethodChoices], features: Sequence[Mapping[str, int]]) -> MeanMethodChoices:
-    """Return one method over all ``texts``; ``features`` are how many each metric (its key) selects of each text."""
+    """Return one method over all ``texts``; ``features`` are the counts of its features by metric (its key)."""
     first = texts[0]
     return MeanMethodChoices(
         method=first.method,

@@ -18,7 +18,7 @@ CHOICES: tuple[Choice, ...] = ("first", "best")
 
 
 class MethodChoices(Record):
-    """One method on one text: what a choice among its ``maps`` attributions is worth, by metric."""
+    """One method on one text: the value of choosing among its ``maps`` attributions, by metric."""
 
     method: str
     label: str
@@ -38,7 +38,7 @@ class MeanMethodChoices(Record):
 
 
 class AblationText(TextBody):
-    """All methods on one text; ``counted`` are the features that each metric (its key) selects at most."""
+    """All methods on one text; ``counted`` is the largest number of features that each metric (its key) selects."""
 
     metrics: list[MetricFacts]
     methods: list[MethodChoices]
@@ -70,7 +70,7 @@ class AblationData(Record):
     texts: list[AblationRow]
 
     def values(self, method: str, metric: str, choice: Choice) -> list[float]:
-        """[n]: of every text that is long enough the value by the ``metric`` (its key) of a map of ``method``."""
+        """Return [n]: the value by ``metric`` (its key) of a map of ``method``, for every text that is long enough."""
         place = [own.method for own in self.methods].index(method)
         return [getattr(text.methods[place].selection[metric], choice) for text in self.long_enough(metric)]
 

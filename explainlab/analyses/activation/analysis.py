@@ -1,4 +1,4 @@
-"""Activation curves: what a classifier says as methods reveal the features of a text one at a time, at what cost."""
+"""Activation curves: a classifier's predictions as methods reveal a text's features one at a time, and the cost."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from explainlab.metrics.summary import bands
 from explainlab.models.context import PassCount
 
 EVALUATIONS = 500
-"""About how many gradients a method with both curves costs for a text, before its length is known."""
+"""An estimate of the gradients that a method with both curves costs for a text, before its length is known."""
 DECIMALS = 7
 """Decimal places of stored probabilities: the precision of float32."""
 DIRECTIONS: dict[Direction, str] = {"activation": "activation_auc", "inverse_activation": "inverse_activation_auc"}
@@ -167,7 +167,7 @@ def _numbers(result: AnalysisResult[ActivationData]) -> list[Number]:
 
 
 def _computed(parameters: Activation.Parameters) -> list[str]:
-    """Every method that is run, the reference last unless it is among those compared."""
+    """Return every method to run; the reference comes last unless it is among those compared."""
     return list(dict.fromkeys([*parameters.methods, *filter(None, [parameters.reference])]))
 
 
@@ -199,7 +199,7 @@ def _text_body(
 
 
 def _scores(name: str, attribution: Attribution) -> MethodScores:
-    """A method under its ``name`` with its options, its scores and what they cost."""
+    """Return the scores of a method and their cost, under its ``name`` with its options."""
     cost = attribution.cost
     passes = cost.forward + cost.backward
     return MethodScores(
@@ -228,9 +228,9 @@ def _curve(subject: Subject, name: str, scores: np.ndarray, direction: Direction
 
 
 def flip(probabilities: np.ndarray, target: int) -> int | None:
-    """The first k from which on ``target`` has the highest of ``probabilities`` float64 [n + 1, classes].
+    """Return the first k from which on ``target`` has the highest of ``probabilities`` float64 [n + 1, classes].
 
-    None where it has not at the end; of equal probabilities that of the first class counts as the highest.
+    None where another class is highest at the end; among equal probabilities the first class counts as the highest.
     """
     other = np.flatnonzero(probabilities.argmax(axis=1) != target)
     first = int(other[-1]) + 1 if len(other) else 0
@@ -238,7 +238,7 @@ def flip(probabilities: np.ndarray, target: int) -> int | None:
 
 
 def _cosine(subject: Subject, scores: np.ndarray, reference: np.ndarray) -> float | None:
-    """Of the scores of the content features; None where all of either are zero."""
+    """Return the cosine of the content features' scores; None where either map is 0 on all of them."""
     x, y = scores[subject.units.content], reference[subject.units.content]
     size = float(np.linalg.norm(x) * np.linalg.norm(y))
     return float(x @ y) / size if size else None
@@ -248,7 +248,7 @@ def _cosine(subject: Subject, scores: np.ndarray, reference: np.ndarray) -> floa
 
 
 def _mean_curve(i: int, bodies: Sequence[ActivationText]) -> MeanCurve:
-    """The ``i``-th curve of every text, of the target's probability, averaged; no interval for a single text."""
+    """Return the ``i``-th curve averaged over texts, of the target's probability; no interval for a single text."""
     values = np.array([_on_grid(body.curves[i], body.target.index) for body in bodies])
     mean, low, high = (band.tolist() for band in bands(values))
     several, first = len(values) > 1, bodies[0].curves[i]
@@ -268,7 +268,7 @@ def _on_grid(curve: Curve, target: int) -> np.ndarray:
 
 
 def _areas(row: Row, body: ActivationText) -> TextAreas:
-    """What a text contributes."""
+    """Return the areas, flips and costs of one text."""
     auc: dict[str, dict[Direction, float]] = {}
     flips: dict[str, dict[Direction, int | None]] = {}
     for curve in body.curves:
@@ -291,7 +291,7 @@ def _areas(row: Row, body: ActivationText) -> TextAreas:
 
 
 def _means(i: int, bodies: Sequence[ActivationText], texts: Sequence[TextAreas]) -> MethodMeans:
-    """The ``i``-th method of the table: mean areas with intervals, and the mean cost of a text."""
+    """Return the ``i``-th method of the table: mean areas with intervals, and the mean cost of a text."""
     first = bodies[0].methods[i]
     costs = [body.methods[i].cost for body in bodies]
     areas = {way: _area([text.auc[first.method][way] for text in texts]) for way in DIRECTIONS}
@@ -304,7 +304,7 @@ def _area(values: Sequence[float]) -> KnownInterval:
 
 
 def _similarity(values: Sequence[float | None]) -> Similarity:
-    """The mean over the texts whose cosine is defined."""
+    """Return the mean over the texts whose cosine is defined."""
     known = [value for value in values if value is not None]
     return Similarity(**interval(known).model_dump(), n=len(known))
 

@@ -222,7 +222,7 @@ def method_attribution(request: Request, body: ActivationText, method: MethodSco
 
 
 def _component(result: AnalysisResult[ActivationText | ActivationData], palette: str) -> str:
-    from explainlab.analyses.activation.scrubber import activation_scrubber  # it draws with what is above
+    from explainlab.analyses.activation.scrubber import activation_scrubber  # it draws with the functions above
 
     if not isinstance(result.body, ActivationText):
         return ""

@@ -11,7 +11,7 @@ Direction = Literal["activation", "inverse_activation"]
 
 
 class MethodCost(Record):
-    """What a method's scores of one text cost: ``passes`` of both kinds, ``relative`` to the one of any prediction."""
+    """The cost of a method's scores of one text: ``passes`` of both kinds; ``relative`` leaves out the prediction."""
 
     forward: int
     backward: int
@@ -21,7 +21,7 @@ class MethodCost(Record):
 
 
 class MethodScores(Record):
-    """The scores [n_features] of the method ``method`` (its id with its options), and what they cost."""
+    """The scores [n_features] of the method ``method`` (its id with its options), and their cost."""
 
     method: str
     id: str
@@ -33,10 +33,10 @@ class MethodScores(Record):
 
 
 class Curve(Record):
-    """What the model says after ``k`` features, in the ``order`` (indices [n]) of one method and direction.
+    """The predictions after ``k`` revealed features, in the ``order`` (indices [n]) of one method and direction.
 
-    ``probabilities`` [n + 1, classes]; ``auc`` the area under the target's; ``flip`` the first k from which on the
-    target is predicted (None: not at the end).
+    ``probabilities`` [n + 1, classes]; ``auc``: the area under the target's curve; ``flip``: the first k from which on
+    the target is predicted (None: not at the end).
     """
 
     method: str
@@ -49,7 +49,7 @@ class Curve(Record):
 
     @property
     def features(self) -> int:
-        """How many features there are to reveal."""
+        """The number of features to reveal."""
         return self.k[-1]
 
 
@@ -65,11 +65,11 @@ class ActivationText(TextBody):
 
     @property
     def features_revealed(self) -> int:
-        """How many features there are to reveal."""
+        """The number of features to reveal."""
         return self.curves[0].features
 
     def curve(self, method: str, direction: Direction) -> Curve:
-        """The curve of ``method`` in ``direction``."""
+        """Return the curve of ``method`` in ``direction``."""
         return next(curve for curve in self.curves if (curve.method, curve.direction) == (method, direction))
 
 
@@ -99,7 +99,7 @@ class MethodMeans(Record):
     n: int
 
     def area(self, direction: Direction) -> KnownInterval:
-        """The mean area in ``direction``."""
+        """Return the mean area in ``direction``."""
         return self.activation if direction == "activation" else self.inverse_activation
 
 
@@ -110,7 +110,7 @@ class Similarity(Interval):
 
 
 class TextAreas(Record):
-    """What one text contributes: ``auc`` and ``flip`` by method and direction, ``passes`` and cosines by method."""
+    """The results of one text: ``auc`` and ``flip`` by method and direction, ``passes`` and cosines by method."""
 
     row: int
     text: str
@@ -127,7 +127,7 @@ class TextAreas(Record):
 
 
 class ActivationData(Record):
-    """Mean curves on the ``grid`` of shares [51], the table of methods, and what every text contributes."""
+    """Mean curves on the ``grid`` of shares [51], the table of methods, and the areas of every text."""
 
     n: int
     baseline: str
@@ -139,5 +139,5 @@ class ActivationData(Record):
     texts: list[TextAreas]
 
     def areas(self, method: str, direction: Direction) -> list[float]:
-        """[n]: the area of every text."""
+        """Return [n]: the area of every text."""
         return [text.auc[method][direction] for text in self.texts]

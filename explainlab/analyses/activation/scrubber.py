@@ -1,4 +1,4 @@
-"""One text that fills in feature by feature: all that the activation scrubber draws, in one payload.
+"""The activation scrubber's payload: one text that fills in feature by feature.
 
 Every method has its heatmap and both its orders: the page moves, plays and switches without another request.
 """
@@ -72,7 +72,7 @@ class ActivationScrubber(Record):
     verdict: str
 
     def to_csv(self) -> str:
-        """One row for every k of every order: the feature just revealed, its score, and the class probabilities."""
+        """Return a row for each k of every order: the feature just revealed, its score, and the class probabilities."""
         rows = [
             {
                 "method": inert(method.name),
@@ -91,11 +91,11 @@ class ActivationScrubber(Record):
         return text
 
     def to_json(self) -> str:
-        """The record itself."""
+        """Return the record itself."""
         return self.model_dump_json(indent=2)
 
     def to_html(self) -> str:
-        """A standalone page with the scrubber; it needs no network."""
+        """Return a standalone page with the scrubber; it needs no network."""
         script = "\n".join(component_file(name) for name in ("tokens.js", "activation_scrubber.js"))
         styles = ["token_heatmap", "step_morph", "steering", "activation_scrubber"]
         payload = self.model_dump(mode="json")
@@ -103,7 +103,7 @@ class ActivationScrubber(Record):
 
 
 def activation_scrubber(request: Request, body: ActivationText, palette: str = DEFAULT) -> ActivationScrubber:
-    """The scrubber of the study ``activation`` on one text, from its ``body``.
+    """Return the scrubber of the study ``activation`` on one text, from its ``body``.
 
     ``request`` is that of the study. Each heatmap has a scale of its own: scores of different methods have no
     common unit.
@@ -126,7 +126,7 @@ def activation_scrubber(request: Request, body: ActivationText, palette: str = D
 
 
 def _classes(body: ActivationText) -> tuple[list[str], list[list[int]]]:
-    """The classes drawn, the likeliest of the whole text first, and the columns of the study that each one sums."""
+    """Return the drawn classes, the likeliest of the whole text first, and the study's columns that each one sums."""
     likely = body.prediction.probabilities
     labels, target = list(likely), body.target.label
     ranked = sorted(labels, key=lambda label: -likely[label])

@@ -1,4 +1,4 @@
-"""Whether a method's map can be driven away by a change of the word embeddings that the prediction does not notice."""
+"""Attacks on a method's map: small changes of the word embeddings that drive the map away and keep the prediction."""
 
 from __future__ import annotations
 
@@ -68,35 +68,41 @@ BROKEN = (
 
 
 class Attack(TextAnalysis[AttackText, AttackData]):
-    """The smallest share of a map that its top features can be brought to by moving word embeddings a little.
+    """The smallest share of a map to which small changes of the word embeddings can bring its top features.
 
-    Gradients of the map are true: it is differentiated a second time. An iterate is feasible if the predicted class is
-    the same and, ``constrained``, its probability nearly so; of these the one with the lowest share is the result.
+    The map is differentiated a second time, so its gradients are exact. An iterate is feasible if the predicted class
+    is the same and, if ``constrained``, its probability nearly so. The result is the feasible iterate with the lowest
+    share.
     """
 
     class Parameters(declared.Parameters):
         method: Method = Field("gradient", description="The method whose map is attacked.")
         preset: Literal["ours", "reference"] = Field(
-            "ours", description="reference: as the thesis' code attacks, within 2 unless told, for comparison only."
+            "ours", description="reference: the attack of the thesis' code, by default within 2, for comparison only."
         )
         objective: Objectives = Field(
             "both", description="Whether the probability of the predicted class must stay as well as the class."
         )
         epsilon: Radii = Field(
             ["0.03s", "0.1s", "0.3s", "1s"],
-            description="How far each number of an embedding may move; s: standard deviations of the word table.",
+            description="Largest change of each number of an embedding; s: standard deviations of the word table.",
         )
         k: int = Field(15, ge=1, le=100, description="The top features, in per cent of the content features.")
         steps: Evaluations = Field(500, le=10_000, description="Most steps of an attack.")
-        learning_rate: float = Field(0.1, gt=0, le=10, description="Adam's, at a radius of 2, to which it is relative.")
+        learning_rate: float = Field(
+            0.1, gt=0, le=10, description="Adam's learning rate at a radius of 2; it scales with the radius."
+        )
         beta: float = Field(1.0, ge=0, le=1000, description="Weight of the change of the probability (constrained).")
         nodes: int = Field(10, ge=1, le=300, description="Gauss-Legendre nodes of integrated gradients.")
         positions: Positions = Field(
-            "content", description="Whose embeddings move: those of the text's tokens, or of special ones too."
+            "content", description="Embeddings that move: those of the text's tokens, or of special ones too."
         )
         tolerance: float = Field(0.01, ge=0, le=1, description="Most change of the probability (constrained).")
         surrogate: float = Field(
-            0.0, ge=0, le=1000, description="Above 0: ReLUs are softplus with this beta where the attack looks ahead."
+            0.0,
+            ge=0,
+            le=1000,
+            description="Above 0: the beta of softplus, in place of ReLUs for the attack's gradient.",
         )
         rows: Rows = 16
         sample: Sample = "first"
@@ -203,7 +209,7 @@ def _headline(result: AnalysisResult[AttackText] | AnalysisResult[AttackData]) -
 
 
 def _lines(result: AnalysisResult[AttackText] | AnalysisResult[AttackData]) -> list[str]:
-    """Return a line an objective and radius: the measures with their intervals, and how many attacks failed."""
+    """Return a line for each objective and radius: the measures with their intervals, and the failed attacks."""
     body = result.body
     head = f"{body.label}; 1s is {body.deviation:.4f}, the standard deviation of the word table"
     told = body.caveats if isinstance(body, AttackData) else []  # those of a text are its warnings
@@ -225,7 +231,7 @@ def _search(subjects: Sequence[Subject], parameters: Attack.Parameters) -> Searc
 
 
 def _ranked(subject: Subject, parameters: Attack.Parameters) -> np.ndarray:
-    """int64: the places of the features that a map's shares are of."""
+    """Return int64: the places of the features over which a map's shares are computed."""
     return np.arange(len(subject.units.features)) if parameters.preset == "reference" else subject.units.content
 
 
@@ -233,7 +239,7 @@ def _ranked(subject: Subject, parameters: Attack.Parameters) -> np.ndarray:
 
 
 def _finite(subject: Subject, point: Point, parameters: Attack.Parameters) -> np.ndarray:
-    """The scores of the map; raises :class:`ModelError` if one is not finite."""
+    """Return the scores of the map; raises :class:`ModelError` if one is not finite."""
     if not np.isfinite(point.scores).all():
         raise ModelError(
             f"{get_method(parameters.method).label} on {subject.classifier.id} gave scores that are not finite.",
@@ -243,7 +249,7 @@ def _finite(subject: Subject, point: Point, parameters: Attack.Parameters) -> np
 
 
 def _text(attacked: Attacked, run: Run) -> AttackedText:
-    """What an attack did; ``row`` is that of a single text."""
+    """Return the outcome of an attack on a single text, whose ``row`` is 1."""
     return AttackedText(
         row=1,
         objective=run.goal.objective,
@@ -270,7 +276,7 @@ def _course(run: Run) -> Course:
 
 
 def _caveats(classifier: Classifier, goals: Sequence[Goal], deviation: float) -> list[str]:
-    """What a reader must know of the radii, and of a model that rounds more coarsely."""
+    """Return the caveats of the radii, and of a model of less than 32 bits."""
     radii = {goal.written: goal.radius for goal in goals}
     told = [ZERO] if 0.0 in radii.values() else []
     if classifier.dtype.itemsize < 4:
@@ -300,7 +306,7 @@ def _broken(runs: Sequence[Run]) -> list[str]:
 
 
 def _mean(goal: Goal, texts: Sequence[AttackedText]) -> AttackRow:
-    """The means over the texts that were attacked so."""
+    """Return the means over the texts attacked with this ``goal``."""
     own = [text for text in texts if (text.objective, text.epsilon) == (goal.objective, goal.written)]
     broken = sum(text.stopped == "not_finite" for text in own)
     facts = means(own, Measures)

@@ -1,4 +1,4 @@
-"""What results of attacks say of a text before them, and of what they changed."""
+"""A text before its attacks, and the changes that they made to its map and its prediction."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from explainlab.data import Row
 
 
 def original_of(subject: Subject, scores: np.ndarray, k: int, among: np.ndarray) -> Original:
-    """The map ``scores`` [n_features] before the attacks, and why the text is left out, if it is.
+    """Return the map ``scores`` [n_features] before the attacks, with the reason if the text is left out.
 
-    The listed features are the ``k`` per cent of the features ``among`` that rank first, rounded down.
+    The listed features are the top ``k`` per cent of the features ``among``, rounded down.
     """
     n = len(among)
     size, shares = k * n // 100, normalised(scores, among)
@@ -37,7 +37,7 @@ def original_of(subject: Subject, scores: np.ndarray, k: int, among: np.ndarray)
 
 
 def changes(among: np.ndarray, listed: np.ndarray, before: Point, after: Point) -> dict[str, float]:
-    """The fields of :class:`.result.Measures`, of maps of the features ``among``."""
+    """Return the fields of :class:`.result.Measures` for maps of the features ``among``."""
     first, last = (normalised(point.scores, among) for point in (before, after))
     change = before.probability - after.probability
     return {
@@ -49,7 +49,7 @@ def changes(among: np.ndarray, listed: np.ndarray, before: Point, after: Point) 
 
 
 def attacked_row(row: Row, original: Original, body: TextBody) -> AttackedRow:
-    """A text of a data set before its attacks."""
+    """Return a text of a data set before its attacks."""
     own: dict[str, Any] = original.model_dump()
     return AttackedRow(
         **own,

@@ -1,7 +1,7 @@
-"""Passes whose gradients have gradients: attention written out, and ReLUs made smooth if that is asked for.
+"""Passes whose gradients have gradients: attention is written out, and ReLUs are made smooth on request.
 
-torch's fused attention has no second derivative. Everything happens inside a context of the thread that runs the model:
-torch passes it every function call. Nothing of the model changes, so that no other thread can meet it.
+torch's fused attention has no second derivative. All replacements live in a context of the thread that runs the model:
+torch passes every function call to it. The model itself does not change, so other threads see none of this.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _RELUS = {functional.relu, functional.relu_, torch.relu, torch.relu_, Tensor.rel
 
 
 class Smooth(TorchFunctionMode):
-    """Intercepts every torch function of a thread. ``met_relu``: a ReLU was called, whose second derivative is 0."""
+    """A mode that replaces torch functions of a thread. ``met_relu``: the model called a ReLU (second derivative 0)."""
 
     def __init__(self, surrogate: float = 0.0) -> None:
         super().__init__()
@@ -55,9 +55,9 @@ def written_out(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> Tensor:
-    """torch's scaled dot product attention, of parts that all have second derivatives; without dropout.
+    """Compute torch's scaled dot product attention from parts with second derivatives, without dropout.
 
-    A row that may read nothing reads everything alike; only rows of padding are so.
+    A row that may read nothing reads everything with equal weights; only rows of padding are like that.
     """
     if enable_gqa:
         groups = query.shape[-3] // key.shape[-3]

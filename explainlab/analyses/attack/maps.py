@@ -1,4 +1,4 @@
-"""The maps that are attacked, at texts whose word embeddings are moved: token scores with their gradients."""
+"""Maps under attack, at texts whose word embeddings are moved: token scores with their gradients."""
 
 from __future__ import annotations
 
@@ -41,18 +41,18 @@ class Maps:
 
     @property
     def inputs(self) -> int:
-        """Model inputs that one map takes: integrated gradients read their nodes and the moved text itself."""
+        """The model inputs that one map takes: integrated gradients read their nodes and the moved text itself."""
         return self._points + 1
 
     def backward(self, second: bool) -> int:
-        """Backward passes that one map takes: one an input that is explained, and ``second`` ones of all inputs."""
+        """Return the backward passes of one map: one per explained input, with ``second`` one more per input."""
         return (self._points or 1) + (self.inputs if second else 0)
 
     def read(self, batch: Batch, moved_by: Tensor, *, second: bool, surrogate: float = 0.0) -> Reading:
-        """The maps of the texts of ``batch``, their word embeddings ``moved_by`` [B, N, d].
+        """Return the maps of the texts of ``batch`` with word embeddings ``moved_by`` [B, N, d].
 
-        ``second``: scores and logits have gradients with respect to ``moved_by``. ReLUs are softplus with this
-        ``surrogate`` as its beta, if it is above 0.
+        ``second``: scores and logits have gradients with respect to ``moved_by``. A ``surrogate`` above 0 replaces
+        ReLUs by softplus with this beta.
         """
         texts = batch.texts()
         ends = (texts.float() + moved_by).to(texts.dtype)
@@ -63,7 +63,7 @@ class Maps:
         return Reading(scores, logits, smooth.met_relu)
 
     def _local(self, batch: Batch, ends: Tensor, second: bool) -> tuple[Tensor, Tensor]:
-        """Of the gradient at the texts themselves."""
+        """Return the scores from the gradient at the texts themselves, and the logits there."""
         logits = batch.classifier.logits(batch.inputs, ends)
         wide = self._derivative(self._explained(batch, logits, logits).sum(), ends, second).float()
         if self.method == "gradient":
@@ -87,11 +87,11 @@ class Maps:
         return scores, at_end
 
     def _explained(self, batch: Batch, logits: Tensor, at_end: Tensor) -> Tensor:
-        """[B]: what is explained, of ``logits`` [B, classes]; ``at_end`` [B, classes] are those of the moved texts."""
+        """Return the explained output [B] of ``logits`` [B, classes]; ``at_end`` [B, classes]: logits at the end."""
         return batch.explained(logits)
 
     def _derivative(self, explained: Tensor, at: Tensor, second: bool) -> Tensor:
-        """That of ``explained`` with respect to ``at``; if ``second``, it has a derivative itself."""
+        """Return the derivative of ``explained`` with respect to ``at``; ``second`` makes it differentiable in turn."""
         (gradient,) = torch.autograd.grad(explained, at, create_graph=second)
         return gradient
 
@@ -102,14 +102,14 @@ class Maps:
 
 
 def _lengths(gradient: Tensor) -> Tensor:
-    """Norms over d of [B, N, d]; where one is 0, so is its derivative."""
+    """Return the norms over d of [B, N, d]; the derivative of a norm of 0 is 0."""
     squares = gradient.square().sum(dim=-1)
     some = squares != 0  # also where it is no number
     return torch.where(some, torch.where(some, squares, 1.0).sqrt(), 0.0)
 
 
 def memberships(subjects: Sequence[Subject], device: torch.device) -> dict[Subject, Tensor]:
-    """[n_features, N] of every subject: 1 where a token belongs to a feature, so that its scores are added there."""
+    """Return [n_features, N] for every subject: 1 where a token belongs to a feature; it sums tokens' scores."""
     found = {}
     for subject in subjects:
         features = torch.arange(len(subject.units.features))[:, None]

@@ -82,5 +82,5 @@ class ReferenceSearch(Search):
 
 
 def _radii(like: Tensor, owners: Sequence[tuple[Attacked, list[int]]]) -> Tensor:
-    """[B, 1, 1]: the radius of every run."""
+    """Return [B, 1, 1]: the radius of every run."""
     return like.new_tensor([text.runs[place].goal.radius for text, places in owners for place in places])[:, None, None]

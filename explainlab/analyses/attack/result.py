@@ -9,7 +9,7 @@ from explainlab.models.classifier import Prediction
 
 
 class Measures(Record):
-    """What an attack did: ``rank_change`` and ``top_k_sum_change`` of the map, before minus after of the probability.
+    """The changes by an attack: ``rank_change``, ``top_k_sum_change`` of the map; the probability before minus after.
 
     The probability is that of the class predicted for the original text.
     """
@@ -21,10 +21,10 @@ class Measures(Record):
 
 
 class AttackRow(Record):
-    """The means of one ``objective`` and radius over ``n`` texts; ``epsilon`` is the radius as it was asked for.
+    """The means of one ``objective`` and radius over ``n`` texts; ``epsilon`` is the radius as requested.
 
     ``radius`` is the same in the units of word embeddings. ``failed`` texts withstood (their changes are 0, and in the
-    means); ``not_finite`` ones were stopped by numbers that are not finite.
+    means); numbers that are not finite stopped the ``not_finite`` ones.
     """
 
     objective: Objective
@@ -40,15 +40,15 @@ class AttackRow(Record):
 
     @property
     def label(self) -> str:
-        """Its objective and its radius."""
+        """The objective and the radius."""
         return f"{self.objective}, {self.epsilon}"
 
 
 class AttackedText(Record):
     """One attack on the text of a ``row``: the ``scores`` [n_features] of its best feasible iterate, at ``best_step``.
 
-    It ended after so many ``steps`` because it was ``stopped``: by their number, settled, by numbers that are not
-    finite, or as its radius is 0. ``failed``: no feasible iterate lowered the listed features' share.
+    The attack ended after ``steps``. ``stopped`` is the reason: the limit of steps, a settled search, numbers that are
+    not finite, or a radius of 0. ``failed``: no feasible iterate lowered the listed features' share.
     """
 
     row: int
@@ -65,7 +65,8 @@ class AttackedText(Record):
 class Course(Record):
     """Every tenth iterate of an attack, and its last one, by their ``step``.
 
-    ``loss`` is what it lowers, ``top_k_sum`` the listed features' share, ``probability`` that of the predicted class.
+    ``loss`` is the minimised value, ``top_k_sum`` the listed features' share, ``probability`` that of the predicted
+    class.
     """
 
     objective: Objective
@@ -79,7 +80,8 @@ class Course(Record):
 class Original(Record):
     """A text before the attacks: the ``scores`` [n_features] of its map, and the features ``listed`` [k] by place.
 
-    ``top_k_sum`` is their share of the map. ``left_out``: why it was not attacked (empty: it was).
+    ``top_k_sum`` is their share of the map. ``left_out``: the reason why it was not attacked; empty for an attacked
+    text.
     """
 
     scores: list[float]
@@ -89,9 +91,9 @@ class Original(Record):
 
 
 class AttackText(TextBody):
-    """All attacks on one text. ``deviation`` is the standard deviation of the word table, which ``s`` counts in.
+    """All attacks on one text. ``deviation`` is the standard deviation of the word table, the unit ``s``.
 
-    ``caveats``: what weakens the attacks of this model, or of these radii.
+    ``caveats``: weaknesses of attacks on this model, or with these radii.
     """
 
     method: str
@@ -115,7 +117,7 @@ class AttackedRow(Original):
 
 
 class AttackData(Record):
-    """The same of a data set, and the means; ``left_out`` texts were not attacked."""
+    """The attacks on a data set's texts, and their means; ``left_out`` texts were not attacked."""
 
     method: str
     label: str

@@ -25,7 +25,7 @@ Ending = Literal["steps", "settled", "not_finite", "zero_radius"]
 Positions = Literal["content", "all"]
 
 SECOND = 2
-"""A pass with second derivatives takes about the time and the memory of so many with first ones."""
+"""The cost of a pass with second derivatives, in time and memory, in passes with first ones."""
 KEPT_EVERY = 10
 """Steps between two points of a trajectory."""
 THESIS_RADIUS = 2.0
@@ -39,10 +39,10 @@ _ROUNDING = 1e-6
 
 @dataclass(frozen=True)
 class Settings:
-    """How runs search: ``steps`` at most, by a ``learning_rate`` at a radius of 2; the weight ``beta`` of the penalty.
+    """Settings of the search: ``steps`` at most, the ``learning_rate`` at a radius of 2, the penalty's weight ``beta``.
 
-    ``tolerance``: how far the probability of the predicted class may change under ``constrained``. ``surrogate``: see
-    :meth:`.maps.Maps.read`. ``positions``: whose word embeddings are moved; padding never.
+    ``tolerance``: the largest change of the predicted class's probability under ``constrained``. ``surrogate``: see
+    :meth:`.maps.Maps.read`. ``positions``: the tokens whose word embeddings move; never padding.
     """
 
     steps: int
@@ -54,7 +54,7 @@ class Settings:
 
 
 class Goal(NamedTuple):
-    """What a run wants: its ``objective``, and its ``radius`` as it was ``written``."""
+    """The goal of a run: its ``objective``, and its ``radius`` as it was ``written``."""
 
     objective: Objective
     written: str
@@ -65,8 +65,8 @@ class Goal(NamedTuple):
 class Point:
     """A map at one iterate of a run: ``scores`` float64 [n_features], and the ``share`` of the listed features in it.
 
-    ``probability`` is that of the class predicted for the original text; ``step`` 0 is the original itself, whose share
-    is known once features are listed.
+    ``probability`` is that of the class predicted for the original text. ``step`` 0 is the original itself; its share
+    is known after the features are listed.
     """
 
     step: int
@@ -87,7 +87,7 @@ class Trajectory:
 
 @dataclass(eq=False)
 class Run:
-    """One attack: the ``best`` feasible iterate so far, and how it ended after so many ``steps``."""
+    """One attack: the ``best`` feasible iterate up to now, the ``steps`` done, and the reason of its ``ending``."""
 
     goal: Goal
     best: Point
@@ -98,7 +98,7 @@ class Run:
 
     @property
     def failed(self) -> bool:
-        """Whether no feasible iterate lowered the share of the listed features."""
+        """True if no feasible iterate lowered the share of the listed features."""
         return self.best.step == 0
 
 
@@ -142,7 +142,7 @@ class Values:
 
 
 class Search:
-    """All runs of ``subjects``, whose predictions are known, by one way to explain."""
+    """The search: all runs of ``subjects``, whose predictions are known, by one way to explain."""
 
     def __init__(self, subjects: Sequence[Subject], maps: Maps, settings: Settings) -> None:
         self._maps = maps
@@ -153,7 +153,7 @@ class Search:
         self.met_relu = False
 
     def originals(self, subjects: Sequence[Subject]) -> list[Point]:
-        """The map of every text as it is, and what the model says of it."""
+        """Compute the map and the prediction of every text as it is."""
         points: dict[int, Point] = {}
 
         def run(batch: Batch) -> None:
@@ -206,9 +206,9 @@ class Search:
     def evaluate(
         self, batch: Batch, owners: Sequence[tuple[Attacked, list[int]]], moved_by: Tensor, last: bool
     ) -> tuple[Values, Tensor, Tensor | None]:
-        """The maps of the model itself at ``moved_by`` [B, N, d], the losses [B], and their gradient [B, N, d].
+        """Compute the maps of the model itself at ``moved_by`` [B, N, d], the losses [B], and their gradient [B, N, d].
 
-        The gradient is that of the surrogate, if there is one; there is none after the ``last`` step.
+        With a surrogate, the gradient is the surrogate's; after the ``last`` step there is none.
         """
         surrogate, inputs = self._settings.surrogate, self._maps.inputs
         if last or surrogate:
@@ -227,20 +227,20 @@ class Search:
         return (values, self._losses(owners, values), gradient) if surrogate else (smooth, losses, gradient)
 
     def _movable(self, text: Attacked) -> np.ndarray:
-        """bool [N]: whose word embeddings move."""
+        """Return bool [N]: True for the tokens whose word embeddings move."""
         encoding = text.subject.encoding
         return encoding.content if self._settings.positions == "content" else encoding.attention
 
     def _within(self, owners: Sequence[tuple[Attacked, list[int]]], moved_by: Tensor) -> Tensor:
-        """How far the texts are moved by ``moved_by`` [B, N, d]: just so, as every step is projected."""
+        """Return the shifts of the texts at ``moved_by`` [B, N, d]: the same here, as every step is projected."""
         return moved_by
 
     def _projected(self, moved_by: Tensor, radii: Tensor) -> Tensor:
-        """``moved_by`` [k, N, d] within ``radii`` [k, 1, 1]."""
+        """Return ``moved_by`` [k, N, d] projected into ``radii`` [k, 1, 1]."""
         return moved_by.clamp(-radii, radii)
 
     def _lowered(self, losses: Tensor, values: Values) -> Tensor:
-        """What a step lowers: the sum of the ``losses`` [B]."""
+        """Return the value that a step minimises: the sum of the ``losses`` [B]."""
         return losses.sum()
 
     def _values(self, batch: Batch, owners: Sequence[tuple[Attacked, list[int]]], reading: Reading) -> Values:
@@ -254,7 +254,7 @@ class Search:
         return Values(scores, (shares * listed).sum(dim=1), reading.logits)
 
     def _scores(self, batch: Batch, reading: Reading) -> Tensor:
-        """[B, most features]: the tokens' scores summed into features."""
+        """Return [B, most features]: the tokens' scores summed into features."""
         most = max(len(part.subject.units.features) for part in batch.parts)
         rows = []
         for part in batch.parts:
@@ -264,7 +264,7 @@ class Search:
         return torch.cat(rows)
 
     def _losses(self, owners: Sequence[tuple[Attacked, list[int]]], values: Values) -> Tensor:
-        """[B]: the listed features' share, and for constrained runs the penalty."""
+        """Return [B]: the listed features' share, with the penalty for constrained runs."""
         runs = [(text, text.runs[place]) for text, places in owners for place in places]
         classes = torch.tensor([text.subject.prediction.index for text, _ in runs], device=self._device)
         now = _probabilities(values.logits).gather(1, classes[:, None])[:, 0]
@@ -275,7 +275,7 @@ class Search:
     def _compare(
         self, text: Attacked, places: Sequence[int], step: int, values: Values, losses: Tensor, first: int
     ) -> None:
-        """Keep the iterates that are the best feasible ones so far; rows of ``values`` from ``first`` on are theirs."""
+        """Compare an iterate with each run's best feasible one; their rows of ``values`` begin at ``first``."""
         rows = slice(first, first + len(places))
         n, predicted = len(text.subject.units.features), text.subject.prediction.index
         scores, probabilities = _numbers(values.scores[rows, :n]), _numbers(_probabilities(values.logits[rows]))
@@ -302,14 +302,14 @@ class Search:
                 kept.probability.append(probability)
 
     def _better(self, text: Attacked, run: Run, point: Point, predicted: int) -> bool:
-        """Whether a later ``point``, where the class ``predicted`` is, is feasible and has a lower share."""
+        """Tell if a later ``point``, with the class ``predicted``, is feasible and has a lower share."""
         if point.share >= run.best.share - (_ROUNDING if run.failed else 0):
             return False
         close = abs(text.original.probability - point.probability) <= self._settings.tolerance
         return predicted == text.subject.prediction.index and (close or run.goal.objective == "unconstrained")
 
     def _move(self, text: Attacked, places: Sequence[int], step: int, gradient: Tensor) -> None:
-        """One step of Adam for these runs, projected onto their radii; ``gradient`` [k, N, d]."""
+        """Take one step of Adam for these runs, projected onto their radii; ``gradient`` [k, N, d]."""
         movable = torch.as_tensor(self._movable(text), device=gradient.device)[:, None]
         radii = gradient.new_tensor([text.runs[place].goal.radius for place in places])[:, None, None]
         sound = gradient.isfinite().flatten(1).all(dim=1)
@@ -338,6 +338,6 @@ def _probabilities(logits: Tensor) -> Tensor:
 
 
 def _numbers(tensor: Tensor) -> np.ndarray:
-    """float64, on the CPU."""
+    """Return the numbers as float64 on the CPU."""
     numbers: np.ndarray = tensor.detach().cpu().double().numpy()
     return numbers

@@ -1,4 +1,4 @@
-"""What attacks of embeddings and of words tell alike: means over texts, the texts of a data set, numbers and lines."""
+"""Summaries that attacks on embeddings and on words share: means over texts, texts of a data set, numbers, lines."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ MEASURES = {
 
 
 def objectives(asked: Objectives) -> list[Objective]:
-    """The objectives that are ``asked`` for, the unconstrained first."""
+    """Return the objectives that ``asked`` stands for, the unconstrained first."""
     return ["unconstrained", "constrained"] if asked == "both" else [asked]
 
 
 def means(texts: Sequence[Any], measures: type[Measures]) -> dict[str, Any]:
-    """What a row says of the attacked ``texts``: the mean of all ``measures``, how many ``failed``, and ``n``."""
+    """Return the fields of a row over the attacked ``texts``: the means of all ``measures``, ``failed``, and ``n``."""
     found = {key: interval([getattr(text.measures, key) for text in texts]) for key in measures.model_fields}
     return {**found, "failed": sum(text.failed for text in texts), "n": len(texts)}
 
 
 def data_fields(rows: Sequence[Row], bodies: Sequence[Any]) -> dict[str, Any]:
-    """What the body of a data set has of those of its texts, but for the means."""
+    """Return the fields of a data set's body that come from its texts, all but the means."""
     pairs = list(zip(rows, bodies, strict=True))
     return {
         "method": bodies[0].method,
@@ -48,9 +48,9 @@ def data_fields(rows: Sequence[Row], bodies: Sequence[Any]) -> dict[str, Any]:
 def numbers_of(
     body: Any, measures: Mapping[str, str], name: Callable[[Any], str], label: Callable[[Any], str]
 ) -> list[Number]:
-    """The headline numbers of a data set's ``body``: every one of its ``measures`` in every row with a text.
+    """Return the headline numbers of a data set's ``body``: each of its ``measures`` in every row with a text.
 
-    ``name`` and ``label`` tell the rows, and the attacks on the texts of each, apart: in files and for readers.
+    ``name`` and ``label`` distinguish rows, and the attacks on each text: in files and for readers.
     """
     texts: dict[str, list[Any]] = {}
     for text in body.texts:
@@ -72,7 +72,7 @@ def numbers_of(
 
 
 def lines_of(body: Any, measures: Mapping[str, str], columns: Mapping[str, str]) -> list[str]:
-    """A table with a line a row of ``body``, and how many texts were left out.
+    """Return a table with a line for each row of ``body``, and the number of texts left out.
 
     ``columns`` name fields of the rows that stand before the ``measures``.
     """

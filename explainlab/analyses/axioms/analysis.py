@@ -1,4 +1,4 @@
-"""Whether methods keep the axioms that they promise, on the user's own model: where the right answer is known."""
+"""Tests of the axioms that methods promise, on the user's own model, where the right answer is known."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from explainlab.data import Row
 class Axioms(TextAnalysis[AxiomsText, AxiomsData]):
     """Six axioms by every method: passed, failed or not promised, each with its number and its definition.
 
-    The model is wrapped, or written in another way, so that what a method must say is known: the model that disregards
-    a word, that treats two equal words alike, a sum of its logits, the same function by other weights. The model itself
-    is never changed. A method that looks inside a model cannot be asked of a function around it.
+    The model is wrapped, or written in another way, so that the right map is known: a model that disregards a word, a
+    model that treats two equal words alike, a sum of its logits, the same function by other weights. The model itself
+    never changes. A method that looks inside a model cannot explain a function around it.
     """
 
     class Parameters(declared.Parameters):
@@ -36,7 +36,7 @@ class Axioms(TextAnalysis[AxiomsText, AxiomsData]):
             description="Methods, with options after colons; random is always included.",
         )
         tolerance: float = Field(
-            0.01, gt=0, le=1, description="How far off a score may be, as a share of the largest, or of the sum."
+            0.01, gt=0, le=1, description="Largest error of a score, as a share of the largest score, or of the sum."
         )
         positions: int = Field(5, ge=1, le=100, description="Random words that are tried in a text.")
         rows: Rows = 10
@@ -126,7 +126,7 @@ def _measure(axiom: Axiom | None) -> Measure:
 
 
 def _passed_shares(body: AxiomsData, method: str, axiom: Axiom | None) -> list[float]:
-    """Of every text with an answer the share of the axioms (None: all) that the ``method`` passes there."""
+    """Return the share of the axioms (None: all) that the ``method`` passes, for every text with an answer."""
     each = [
         [row.passed for row in text.rows if row.method == method and axiom in (None, row.axiom)] for text in body.texts
     ]
@@ -135,7 +135,7 @@ def _passed_shares(body: AxiomsData, method: str, axiom: Axiom | None) -> list[f
 
 
 def passes(rows: Sequence[Checked]) -> str:
-    """What the ``rows`` of a method say of it: ``passes 2 of 3 axioms, not dummy``."""
+    """Summarise the ``rows`` of a method: ``passes 2 of 3 axioms, not dummy``."""
     known = [row for row in rows if row.passed is not None]
     failed = [row.axiom.replace("_", " ") for row in known if not row.passed]
     told = f"passes {len(known) - len(failed)} of {counted(len(known), 'axiom')}"
@@ -153,7 +153,7 @@ def _line(row: Checked) -> dict[str, str]:
 
 
 def answer_words(row: Checked) -> str:
-    """``passed``, ``failed``, or that there is no answer; over texts in how many it fails."""
+    """Return ``passed``, ``failed`` or ``no answer``; over texts, the number that fail."""
     if row.passed is None:
         return "no answer"
     if isinstance(row, CheckedTexts) and not row.passed:
@@ -162,7 +162,7 @@ def answer_words(row: Checked) -> str:
 
 
 def _over_texts(cells: Sequence[Checked]) -> CheckedTexts:
-    """One method by one axiom, over the texts."""
+    """Return one method by one axiom, over the texts."""
     known = [cell for cell in cells if cell.passed is not None]
     worst = max(known, key=_badness) if known else cells[0]
     failures = sum(not cell.passed for cell in known)
@@ -172,6 +172,6 @@ def _over_texts(cells: Sequence[Checked]) -> CheckedTexts:
 
 
 def _badness(cell: Checked) -> float:
-    """How bad an answer is: of sensitivity a small value is."""
+    """Return the badness of an answer: its value, negative for sensitivity, where small values are bad."""
     value = cell.value or 0.0
     return -value if cell.axiom == "sensitivity" else value

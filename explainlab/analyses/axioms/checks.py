@@ -1,6 +1,6 @@
-"""The six axioms on one text: the functions of which the right answer is known, and what the methods say of them.
+"""The six axioms on one text: functions whose right maps are known, compared with the maps by the methods.
 
-Maps are explained together by all methods that may be asked. Only features that are not special count.
+All methods that support a function explain it together. Only features that are not special count.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ _INSIDE = "not promised: the method looks inside the model, of which a function 
 _SHORT = "not known: the text has too few words of a single token"
 
 Maps = dict[str, Attribution]
-"""By the names of the methods that can be asked."""
+"""Attributions by the names of the methods that support the function."""
 
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """A text whose target is known, its ``methods``, and what decides the checks; ``count`` random places are tried."""
+    """A text with a known target, its ``methods``, and the settings of the checks; ``count`` random places."""
 
     subject: Subject
     methods: Sequence[MethodSpec]
@@ -47,25 +47,25 @@ class Question:
     count: int
 
     def checked(self, axiom: Axiom, method: str, passed: bool | None, value: float | None, why: str) -> Checked:
-        """A row of the result."""
+        """Return a row of the result."""
         return Checked(axiom=axiom, method=method, passed=passed, value=value, tolerance=self.tolerance, why=why)
 
     def silent(self, axiom: Axiom, why: str) -> list[Checked]:
-        """That no method has an answer."""
+        """Return a row without an answer for every method."""
         return [self.checked(axiom, method.name, None, None, why) for method in self.methods]
 
     @property
     def content(self) -> np.ndarray:
-        """int64 [n]: the features that count."""
+        """The features that count, int64 [n]."""
         return self.subject.units.content
 
     @property
     def generator(self) -> np.random.Generator:
-        """Draws for this text: the same in every axiom."""
+        """The random draws for this text: the same in every axiom."""
         return np.random.default_rng(text_seed(self.subject))
 
     def positions(self, feature: int) -> np.ndarray:
-        """int64: where the tokens of a feature stand."""
+        """Return int64: the positions of a feature's tokens."""
         return np.flatnonzero(self.subject.units.membership == feature)
 
     def maps(
@@ -76,7 +76,7 @@ class Question:
         target: int | None = None,
         output: Output | None = None,
     ) -> Maps:
-        """The maps of all methods that may be asked, under ``classifier``; the passes are counted with the text.
+        """Return the maps under ``classifier`` by all methods that support it; the passes count with the text.
 
         ``ids`` int64 [N] are read in place of the text's, ``target`` is explained in place of its target.
         """
@@ -105,13 +105,13 @@ class Question:
         return dict(zip([method.name for method in chosen], made, strict=True))
 
     def wrapped(self, model: Function) -> Classifier:
-        """The classifier with ``model`` around its own."""
+        """Return the classifier with ``model`` around its own."""
         classifier = self.subject.classifier
         return around(classifier, model, digest([classifier.digest, type(model).__name__]))
 
 
 def looks_inside(method: MethodSpec) -> bool:
-    """Whether a method asks more of a model than outputs and gradients, or runs one that does."""
+    """Tell if a method needs more of a model than outputs and gradients, or runs a method that does."""
     chosen = get_method(method.method)
     return (
         chosen.uses_internals
@@ -121,7 +121,7 @@ def looks_inside(method: MethodSpec) -> bool:
 
 
 def check_all(question: Question) -> list[Checked]:
-    """Every axiom by every method, in the order of :data:`CHECKS`."""
+    """Check every axiom by every method, in the order of :data:`CHECKS`."""
     batcher, rows = question.subject.batcher, []
     passes.read_originals([question.subject])
     for i, check in enumerate(CHECKS.values()):
@@ -131,7 +131,7 @@ def check_all(question: Question) -> list[Checked]:
 
 
 def completeness(question: Question) -> list[Checked]:
-    """The scores add up to what the method says that they do."""
+    """Check that the scores add up to the sum that the method promises."""
     maps, rows = question.maps(question.subject.classifier), []
     for method in question.methods:
         made = maps.get(method.name)
@@ -148,7 +148,7 @@ def completeness(question: Question) -> list[Checked]:
 
 
 def dummy(question: Question) -> list[Checked]:
-    """A place that the function disregards has no score."""
+    """Check that a place that the function disregards has no score."""
     subject, worst = question.subject, dict[str, tuple[float, str]]()
     filler = subject.baseline("mask")
     chosen = question.generator.permutation(question.content)[: question.count].tolist()
@@ -163,7 +163,7 @@ def dummy(question: Question) -> list[Checked]:
 
 
 def symmetry(question: Question) -> list[Checked]:
-    """Two equal tokens that the function treats alike have equal scores."""
+    """Check that two equal tokens that the function treats alike have equal scores."""
     subject, single = question.subject, [f for f in question.content.tolist() if len(question.positions(f)) == 1]
     if len(single) < 2:
         return question.silent("symmetry", _SHORT)
@@ -180,7 +180,7 @@ def symmetry(question: Question) -> list[Checked]:
 
 
 def linearity(question: Question) -> list[Checked]:
-    """The map of a sum of logits is the sum of their maps."""
+    """Check that the map of a sum of logits is the sum of their maps."""
     subject = question.subject
     a, classes = subject.target.index, len(subject.classifier.labels)
     if classes < 2:
@@ -204,7 +204,7 @@ def linearity(question: Question) -> list[Checked]:
 
 
 def implementation_invariance(question: Question) -> list[Checked]:
-    """The same function by other weights has the same map."""
+    """Check that the same function by other weights has the same map."""
     axiom: Axiom = "implementation_invariance"
     classifier = question.subject.classifier
     if reason := classifier.architecture.capabilities["post-norm blocks"]:
@@ -228,7 +228,7 @@ def implementation_invariance(question: Question) -> list[Checked]:
 
 
 def sensitivity(question: Question) -> list[Checked]:
-    """The only word that differs from the baseline, with another output, has a score."""
+    """Check that the only word that differs from the baseline, and changes the output, has a score."""
     axiom: Axiom = "sensitivity"
     subject, classifier = question.subject, question.subject.classifier
     mask = subject.encoding.ids.copy()
@@ -279,7 +279,7 @@ def _rows(
     words: str,
     excused: Mapping[str, str] | None = None,
 ) -> list[Checked]:
-    """A row a method: what was ``found`` of it, a number and a word for ``words``, or why nothing was."""
+    """Return a row for each method: the finding (a number and a word for ``words``), or the reason for none."""
     rows = []
     for method in question.methods:
         if method.name not in found:
@@ -293,5 +293,5 @@ def _rows(
 
 
 def _share(value: float, scores: np.ndarray) -> float:
-    """``value`` as a share of the largest of the ``scores``; of scores that are all 0 the value itself."""
+    """Return ``value`` as a share of the largest of the ``scores``; if all of them are 0, the value itself."""
     return float(value) / (float(np.abs(scores).max(initial=0)) or 1.0)

@@ -1,4 +1,4 @@
-"""Functions around a model of which one thing is known: what a method must say of them."""
+"""Functions around a model with one known property each, which a correct map must show."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class Function(Wrapped):
 
     @abstractmethod
     def of(self, inputs: Inputs, rows: Tensor, prefix: Prefix | None) -> Tensor:
-        """[B, classes] of ``rows`` [B, N, d]."""
+        """Return [B, classes] for ``rows`` [B, N, d]."""
 
 
 class Disregards(Function):
-    """The model, which reads ``filler`` [P, d] at the ``positions`` whatever stands there."""
+    """The model, reading ``filler`` [P, d] at the ``positions`` whatever stands there."""
 
     def __init__(self, inner: Model, positions: Sequence[int], filler: Tensor) -> None:
         super().__init__(inner)
@@ -52,7 +52,7 @@ class Symmetric(Function):
 
 
 class Combined(Function):
-    """The model, but for the logit of the class ``first``: twice that less the logit of ``second``."""
+    """The model with another logit for the class ``first``: twice its own less the logit of ``second``."""
 
     def __init__(self, inner: Model, first: int, second: int) -> None:
         super().__init__(inner)

@@ -11,7 +11,7 @@ Axiom = Literal["completeness", "dummy", "symmetry", "linearity", "implementatio
 
 
 class Checked(Record):
-    """An ``axiom`` and a ``method`` with its options: whether it ``passed``, and by which number.
+    """The check of one ``axiom`` on one ``method`` with its options: ``passed``, and the number behind it.
 
     ``passed`` is None where the method does not promise the axiom, or nothing can be known; ``why`` tells. ``value`` is
     held against ``tolerance``: it must not be above it, of sensitivity not below. None: nothing was computed.
@@ -32,7 +32,7 @@ class AxiomsText(TextBody):
 
 
 class CheckedTexts(Checked):
-    """The same over texts: the worst ``value``; ``passed`` in all of the ``n`` texts where there is an answer.
+    """The check over texts: the worst ``value``; ``passed`` in all of the ``n`` texts where there is an answer.
 
     In ``failures`` of them the axiom fails.
     """

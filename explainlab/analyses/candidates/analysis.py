@@ -1,4 +1,4 @@
-"""Every candidate of randomized path-integration by every metric, and what choosing among them is worth."""
+"""Every candidate of randomized path-integration by every metric, and the value of choosing among them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ USUAL_LAYERS, USUAL_TOKENS = 12, 32
 
 
 def _fits(family: Family, info: ValidationInfo) -> Family:
-    """The family, if it supports the requested layers and preset; raises :class:`PydanticCustomError` if not."""
+    """Return the family if it supports the requested layers and preset; else raise :class:`PydanticCustomError`."""
     if not issubclass(get_method(family).Parameters, AttentionParameters):
         for name in ("preset", "layers"):
             if info.data.get(name) != AttentionParameters.model_fields[name].default:
@@ -50,7 +50,7 @@ def _fits(family: Family, info: ValidationInfo) -> Family:
 
 
 class RpiCandidates(TextAnalysis[CandidatesText, CandidatesData]):
-    """All attributions of randomized path-integration by all metrics, the winners, and what a choice is worth.
+    """All attributions of randomized path-integration by all metrics, the winners, and the value of a choice.
 
     Candidates are in draw order: the first draw of every layer, from the top layer down, then the second; those of an
     adaptive search in the order of the search. Of equal values that of the lowest layer wins, and there the first draw,
@@ -116,7 +116,7 @@ class RpiCandidates(TextAnalysis[CandidatesText, CandidatesData]):
 
 
 def _gradients(parameters: RpiCandidates.Parameters) -> int:
-    """Return about how many gradients a usual text takes."""
+    """Estimate the gradients that a usual text takes."""
     layers = USUAL_LAYERS if parameters.layers == "all" else len(parameters.layers.split(","))
     paths = USUAL_TOKENS if parameters.family == "rpi_sig" else 1
     metrics = _metrics(parameters).values()
@@ -133,13 +133,13 @@ def _passes(parameters: RpiCandidates.Parameters, text: TextSize, depth: int) ->
 
 
 def _headline(result: AnalysisResult[CandidatesText | CandidatesData]) -> str:
-    """Say the worth of a choice by the first metric, and how much the choices of other metrics leave of it."""
+    """Say the gain of a choice by the first metric, and the part of it that the choices of other metrics keep."""
     body = result.body
     return text_verdict(body) if isinstance(body, CandidatesText) else data_verdict(body)
 
 
 def _lines(result: AnalysisResult[CandidatesText | CandidatesData]) -> list[str]:
-    """Return by metric: the first candidate, the mean of all, the best, and what other metrics choose."""
+    """Return by metric: the first candidate, the mean of all, the best, and the choices of other metrics."""
     body = result.body
     rows = [
         {"reported": key, "choice": choice, "value": spelled(value)}
@@ -155,26 +155,26 @@ def _lines(result: AnalysisResult[CandidatesText | CandidatesData]) -> list[str]
 
 
 def _reported(parameters: RpiCandidates.Parameters) -> dict[str, MetricSpec]:
-    """The metrics that were requested, by their keys."""
+    """Return the requested metrics, by their keys."""
     return {request.key: request for request in map(parse_metric, parameters.metrics)}
 
 
 def _metrics(parameters: RpiCandidates.Parameters) -> dict[str, MetricSpec]:
-    """The metrics that were requested, and those that choose for them at another k."""
+    """Return the requested metrics, and those that choose for them at another k."""
     reported = _reported(parameters)
     others = [other for request in reported.values() for other in _at_other_k(request)]
     return reported | {other.key: other for other in others}
 
 
 def _at_other_k(request: MetricSpec) -> list[MetricSpec]:
-    """The same metric at another k; a mean over several k has none."""
+    """Return the same metric at another k; a mean over several k has none."""
     own = getattr(request.parameters, "k", None)
     others = [k for k in OTHER_K if own is not None and k != own]
     return [replace(request, parameters=request.parameters.model_copy(update={"k": k})) for k in others]
 
 
 def _candidates(subject: Subject, parameters: RpiCandidates.Parameters) -> tuple[list[int], list[Candidate]]:
-    """The layers that may be drawn, and all candidates in the order of the result."""
+    """Return the layers that may be drawn, and all candidates in the order of the result."""
     method = get_method(parameters.family)
     assert isinstance(method, BestOfMany)
     maps = method.maps(subject, parameters)
@@ -201,6 +201,6 @@ def _body(subject: Subject, layers: list[int], table: Table, parameters: RpiCand
 
 
 def _choosers(table: Table, key: str) -> list[str]:
-    """The other metrics that were requested, and the same metric at another k."""
+    """Return the other requested metrics, and the same metric at another k."""
     others = [*table.reported, *(other.key for other in _at_other_k(table.metrics[key]))]
     return [other for other in dict.fromkeys(others) if other != key]

@@ -1,4 +1,4 @@
-"""What choosing among many attributions is worth: by the reported metric, by another metric, or without a choice."""
+"""The value of choosing among many attributions: by the reported metric, by another metric, or without a choice."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from explainlab.metrics.evaluate import TIE
 def selection(
     values: Mapping[str, np.ndarray], choices: Mapping[str, int | None], key: str, choosers: Sequence[str]
 ) -> Selection:
-    """The metric ``key`` of the first attribution, of all on average, of its own winner, and of other metrics' winners.
+    """Return the metric ``key`` of the first attribution, of all on average, of its own winner and of other winners.
 
     By metric, ``values`` float64 [C] are of C attributions, and ``choices`` is the index of the best; None for a metric
     that cannot tell them apart, which leaves the mean of all. ``choosers`` are the metrics whose winners are held out.
@@ -35,9 +35,9 @@ def selection(
 def mean_selection(
     selections: Sequence[Mapping[str, Selection]], features: Sequence[Mapping[str, int]]
 ) -> dict[str, MeanSelection]:
-    """The selections of many texts, each by metric, as means with intervals.
+    """Return the selections of many texts, each by metric, as means with intervals.
 
-    ``features``: how many a metric selects of each text. Texts without any are left out.
+    ``features``: the number that a metric selects of each text. Texts without any are left out.
     """
     return {
         key: _mean([own[key] for own in long_enough(selections, features, key)], first.held_out)

@@ -16,7 +16,7 @@ PORTION = 8
 
 
 def drawn(subject: Subject, maps: Maps, samples: int, decided: Mapping[str, Any]) -> list[Candidate]:
-    """``samples`` draws in every layer of ``maps``, as :func:`explainlab.attribution.selection.at_random` makes them.
+    """Draw ``samples`` in every layer of ``maps``, as :func:`explainlab.attribution.selection.at_random` makes them.
 
     ``decided`` holds the parameters on which a single candidate depends. Draws in the context's memory are not run
     again: those of a cancelled run, or of a run with fewer draws, other layers or other metrics.

@@ -1,4 +1,4 @@
-"""Charts of many candidates: metric against metric, against draws, against layers, and what a choice is worth.
+"""Charts of many candidates: metric against metric, against draws, against layers, and the value of a choice.
 
 All are pure functions of the body of ``rpi_candidates``, of a text or of a data set. A text's numbers are drawn like a
 data set's means with their intervals.

@@ -36,7 +36,7 @@ class SmallMaps(Record):
 
 @dataclass(frozen=True)
 class Winner:
-    """The best candidate by the metrics ``keys``; ``drawn`` marks what no other winner ranks in its top 3."""
+    """The best candidate by the metrics ``keys``; ``drawn`` marks features that no other winner ranks in its top 3."""
 
     candidate: int
     keys: tuple[str, ...]
@@ -44,21 +44,21 @@ class Winner:
 
 
 def candidate_attribution(request: Request, body: CandidatesText, candidate: int) -> Attribution:
-    """One candidate as an attribution that can be drawn and exported."""
+    """Return one candidate as an attribution that can be drawn and exported."""
     best = [metric_of(body.metrics, key).label for key, winner in body.chosen.items() if winner == candidate]
     notes = [body.candidates[candidate].name, *([f"best by {', '.join(best)}"] if best else [])]
     return replace(body.attribution(request, body.candidates[candidate].scores), notes=tuple(notes))
 
 
 def open_map(request: Request, body: CandidatesText, candidate: int, palette: str) -> Heatmap:
-    """The heatmap of one candidate on its own scale."""
+    """Draw the heatmap of one candidate on its own scale."""
     return _named(heatmap(candidate_attribution(request, body, candidate), palette), body.candidates[candidate])
 
 
 def small_maps(
     request: Request, body: CandidatesText, candidates: Sequence[int], key: str, palette: str, shared: bool
 ) -> SmallMaps:
-    """``candidates`` with their values of the metric ``key``; ``shared``: one scale for all candidates of the text."""
+    """Draw ``candidates`` with their values of the metric ``key``; ``shared``: on one scale for the text."""
     top = limit([candidate_attribution(request, body, i) for i in range(len(body.candidates))]) if shared else None
     small = [
         SmallMap(
@@ -73,7 +73,7 @@ def small_maps(
 
 
 def winner_maps(request: Request, body: CandidatesText, palette: str) -> list[Winner]:
-    """One heatmap for every candidate that is chosen by some metric, all on one scale."""
+    """Draw one heatmap for every candidate that some metric chooses, all on one scale."""
     groups: dict[int, list[str]] = {}
     for key, candidate in body.chosen.items():
         groups.setdefault(candidate, []).append(key)
@@ -90,19 +90,19 @@ def winner_maps(request: Request, body: CandidatesText, palette: str) -> list[Wi
 
 
 def _top(attribution: Attribution) -> list[int]:
-    """The content features ranked highest, ties in the order of the text."""
+    """Return the content features ranked highest, ties in the order of the text."""
     content = np.flatnonzero(attribution.content)
     top: list[int] = content[np.argsort(-attribution.scores[content], kind="stable")[:TOP]].tolist()
     return top
 
 
 def _named(drawn: Heatmap, candidate: CandidateAttribution) -> Heatmap:
-    """With a file name of its own."""
+    """Give the heatmap a file name of its own."""
     return drawn.model_copy(update={"file_name": f"{drawn.file_name}-layer-{candidate.layer}-draw-{candidate.draw}"})
 
 
 def scores_csv(request: Request, body: CandidatesText) -> str:
-    """One row a feature of every candidate, in full precision."""
+    """Return one row for each feature of every candidate, in full precision."""
     tables = []
     for i, candidate in enumerate(body.candidates):
         frame = candidate_attribution(request, body, i).to_frame()

@@ -29,7 +29,7 @@ MOST_BUDGETS = 32
 
 
 def means(rows: Sequence[Row], texts: Sequence[CandidatesText]) -> CandidatesData:
-    """The result of a data set from those of the ``texts`` of its ``rows``."""
+    """Return the result of a data set from the results ``texts`` of its ``rows``."""
     first, features = texts[0], [text.counted for text in texts]
     budgets = _budgets(len(first.candidates))
     return CandidatesData(
@@ -75,7 +75,7 @@ def _agreement(pairs: Sequence[Agreement]) -> MeanAgreement:
 
 
 def _budgets(count: int) -> list[int]:
-    """Numbers of draws up to ``count``: all, or at most 32, evenly spread on a logarithmic scale."""
+    """Return numbers of draws up to ``count``: all, or at most 32, evenly spread on a logarithmic scale."""
     if count <= MOST_BUDGETS:
         return list(range(1, count + 1))
     budgets: list[int] = np.unique(np.geomspace(1, count, MOST_BUDGETS).round().astype(int)).tolist()

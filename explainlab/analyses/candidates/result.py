@@ -20,7 +20,7 @@ LayerSets = Literal["alone", "top_down", "bottom_up"]
 
 
 TOP = 3
-"""Winners are compared by what they rank so high (Barkan et al. 2024, Table 1)."""
+"""The number of top features by which winners are compared (Barkan et al. 2024, Table 1)."""
 
 
 class CandidateAttribution(Record):
@@ -37,17 +37,17 @@ class CandidateAttribution(Record):
 
     @property
     def name(self) -> str:
-        """Where it comes from, in words."""
+        """The layer, draw and timestep, in words."""
         layer = f"layer {self.layer}, " if self.layer else ""
         return f"{layer}draw {self.draw}, t = {self.timestep}"
 
 
 class Agreement(Record):
-    """How far the winners by the metrics ``first`` and ``second`` agree.
+    """The agreement between the winners by the metrics ``first`` and ``second``.
 
     ``rank_correlation`` is Spearman's over the content features, None where a candidate's scores are constant or a
-    metric cannot tell the candidates apart;
-    ``only_first`` and ``only_second`` are the features (indices) that only one of them ranks in its top 3.
+    metric cannot tell the candidates apart; ``only_first`` and ``only_second`` are the features (indices) that only one
+    of them ranks in its top 3.
     """
 
     first: str
@@ -71,7 +71,7 @@ class Selection(Record):
 
     @property
     def decided(self) -> bool:
-        """Whether the metric tells the candidates apart; if not, its winner is no choice."""
+        """True if the metric tells the candidates apart; else its winner is no choice."""
         return abs(self.best - self.mean) > TIE
 
 
@@ -92,7 +92,7 @@ class BestOfDraws(Record, Generic[V]):
 
 
 class LayerSet(Record):
-    """The ``best`` by every metric of the ``maps`` candidates in ``layers``; None where there are none."""
+    """The ``best`` by every metric of the ``maps`` candidates in ``layers``; None without a candidate."""
 
     layers: list[int]
     maps: int
@@ -142,7 +142,7 @@ class Winner(Record):
 
 
 class TextWinners(Record):
-    """What a data set's result keeps of one text; ``row`` is its number."""
+    """The record of one text in a data set's result; ``row`` is its number."""
 
     row: int
     text: str
@@ -212,6 +212,6 @@ class CandidatesData(Record):
         return self.summary.selection
 
     def undecided(self, key: str) -> int:
-        """In how many texts that are long enough the metric ``key`` cannot tell the candidates apart."""
+        """Count the texts that are long enough for the metric ``key`` but whose candidates it cannot tell apart."""
         texts = long_enough(self.texts, [text.counted for text in self.texts], key)
         return sum(self.draws[-1] > 1 and not text.selection[key].decided for text in texts)

@@ -32,12 +32,12 @@ class Table:
 
     @cached_property
     def values(self) -> dict[str, np.ndarray]:
-        """float64 [C] by metric."""
+        """The values by metric, float64 [C]."""
         return {key: np.array([row[i].value for row in self.results]) for i, key in enumerate(self.metrics)}
 
     @cached_property
     def counted(self) -> dict[str, int]:
-        """How many features a metric selects at most."""
+        """The largest number of features that a metric selects."""
         return {key: max(row[i].counted for row in self.results) for i, key in enumerate(self.metrics)}
 
     @cached_property
@@ -51,15 +51,15 @@ class Table:
         return {key: winner if tells_apart(self.merits(key)) else None for key, winner in self.winners.items()}
 
     def sign(self, key: str) -> int:
-        """1 if higher values are better, -1 if lower ones are."""
+        """Return 1 if higher values are better, -1 if lower ones are."""
         return 1 if self.metrics[key].higher_is_better else -1
 
     def merits(self, key: str) -> np.ndarray:
-        """float64 [C]: the values of a metric, with a sign so that higher is better."""
+        """Return float64 [C]: the values of a metric, with a sign so that higher is better."""
         return self.sign(key) * self.values[key]
 
     def records(self) -> list[CandidateAttribution]:
-        """Every candidate with its values of the reported metrics."""
+        """Return every candidate with its values of the reported metrics."""
         return [
             CandidateAttribution(
                 layer=candidate.layer,
@@ -72,7 +72,7 @@ class Table:
         ]
 
     def agreement(self, content: np.ndarray) -> list[Agreement]:
-        """How far the winners agree, two by two; ``content`` int64 are the indices of the content features."""
+        """Return the agreement of every two winners; ``content`` int64 are the indices of the content features."""
         return [self._agreement(first, second, content) for first, second in combinations(self.reported, 2)]
 
     def _agreement(self, first: str, second: str, content: np.ndarray) -> Agreement:
@@ -90,7 +90,7 @@ class Table:
         )
 
     def by_draws(self, key: str, exchangeable: bool) -> BestOfDraws[float]:
-        """The best of r candidates by a metric; ``exchangeable``: later draws do not depend on the first."""
+        """Return the best of r candidates by a metric; ``exchangeable``: later draws do not depend on the first."""
         sign, merits = self.sign(key), self.merits(key)
         return BestOfDraws[float](
             nested=(sign * np.maximum.accumulate(merits)).tolist(),
@@ -98,7 +98,7 @@ class Table:
         )
 
     def by_layer(self, layers: Sequence[int]) -> dict[LayerSets, list[LayerSet]]:
-        """The best of every layer alone and of growing sets of the ``layers``; empty for one layer."""
+        """Return the best of every layer alone and of growing sets of the ``layers``; empty for one layer."""
         if len(layers) < 2:
             return {}
         sizes = range(1, len(layers) + 1)
@@ -109,7 +109,7 @@ class Table:
         }
 
     def _of_layers(self, layers: Sequence[int]) -> LayerSet:
-        """The best of their candidates; an adaptive search may have drawn none of them."""
+        """Return the best of the layers' candidates; an adaptive search may have drawn none of them."""
         inside = np.array([candidate.layer in layers for candidate in self.candidates])
         best = {
             key: self.sign(key) * float(self.merits(key)[inside].max()) if inside.any() else None
@@ -119,7 +119,7 @@ class Table:
 
 
 def expected_best(merits: np.ndarray) -> np.ndarray:
-    """float64 [C]: the expected largest of r of ``merits`` [C] drawn without replacement, for r = 1..C.
+    """Return float64 [C]: the expected largest of r of ``merits`` [C] drawn without replacement, for r = 1..C.
 
     With the order statistics m₍₁₎ ≤ ... ≤ m₍C₎ that is Σᵢ m₍ᵢ₎ · binom(i - 1, r - 1) / binom(C, r).
     """

@@ -82,7 +82,7 @@ def _chosen_by(metrics: int) -> str:
 
 
 def _mean_left(left: Sequence[float], gain: float) -> str:
-    """Say what is left of a gain, as far as a paired test tells it from zero."""
+    """Say the part of a gain that remains, if a paired test distinguishes it from zero."""
     mean = interval(left)
     if mean.mean is None or mean.low is None:
         return _left((mean.mean or 0.0) / gain)

@@ -1,4 +1,4 @@
-"""The predictions of every row of a data set: how often they are right, how sure, and where they are wrong."""
+"""The predictions of every row of a data set: their accuracy, their confidence, and their errors."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ MOST_ROWS = 1_000_000
 TOGETHER = 512
 """Rows that are tokenised, run and stored together: full batches, and a cancel loses little."""
 CHARACTERS = 4.5
-"""About how many characters a token has."""
+"""An estimate of the characters of a token."""
 _ACCURACY = Measure("accuracy", "Accuracy", True, ".1%")
 _MACRO_F1 = Measure("macro_f1", "Macro F1", True)
 _CALIBRATION = Measure("calibration_error", "Calibration error", False, ".1%")
@@ -51,8 +51,8 @@ _STORED = "predictions/2"  # part of the storage key: rises when the stored form
 class Predicted:
     """The n rows that the model could read, in their order.
 
-    ``logits`` float64 [n, classes]; ``tokens`` and ``cut`` int64 [n]: how many tokens of the text the model read, and
-    how many it did not.
+    ``logits`` float64 [n, classes]; ``tokens`` and ``cut`` int64 [n]: the number of tokens of the text that the model
+    read, and of those that it did not.
     """
 
     rows: Sequence[Row]
@@ -62,12 +62,12 @@ class Predicted:
 
     @property
     def best(self) -> np.ndarray:
-        """int64 [n]: the predicted class."""
+        """The predicted class, int64 [n]."""
         best: np.ndarray = self.logits.argmax(axis=1)
         return best
 
     def gold(self, labels: Sequence[str]) -> np.ndarray:
-        """int64 [n]: the true class among ``labels``."""
+        """Return int64 [n]: the true class among ``labels``."""
         place: dict[str | None, int] = {label: i for i, label in enumerate(labels)}
         return np.array([place[row.label] for row in self.rows], dtype=np.int64)
 
@@ -144,20 +144,20 @@ def _numbers(result: AnalysisResult[PredictionsData]) -> list[Number]:
 
 
 def tokens_of(row: Row) -> float:
-    """About how many tokens ``row`` has, from its characters."""
+    """Estimate the number of tokens of ``row`` from its characters."""
     return (len(row.text) + len(row.text_pair or "")) / CHARACTERS + 2
 
 
 def reading_work(rows: Iterable[Row]) -> float:
-    """The expected work of predicting ``rows``: see :meth:`explainlab.models.context.RunContext.expect`."""
+    """Return the expected work of predicting ``rows``: see :meth:`explainlab.models.context.RunContext.expect`."""
     return FORWARD * sum(map(tokens_of, rows))
 
 
 def predicted(subject: DataSubject, following: float = 0.0) -> Predicted:
-    """What the model says of every row, the longest texts first; what the subject's context remembers is not run.
+    """Predict every row, the longest texts first; parts that the subject's context remembers do not run again.
 
-    ``following`` is about the work that the caller does afterwards, 0 if there is none.
-    Rows that the model cannot read are added to ``subject.skipped``. Raises :class:`RequestError` if none is left.
+    ``following`` estimates the caller's work afterwards, 0 for none. Rows that the model cannot read are added to
+    ``subject.skipped``. Raises :class:`RequestError` if none is left.
     """
     rows = subject.rows
     lengths = np.array([len(row.text) + len(row.text_pair or "") for row in rows])
@@ -200,7 +200,7 @@ def predicted(subject: DataSubject, following: float = 0.0) -> Predicted:
 
 
 def _known(subject: DataSubject, parts: Iterable[np.ndarray]) -> tuple[list[tuple[str, bool]], float]:
-    """The key of each of ``parts`` and whether the subject's context remembers it; the expected work of the others."""
+    """Return each part's key, with True if the subject's context remembers it; and the expected work of the others."""
     known, left = [], 0.0
     for part in parts:
         rows = [subject.rows[i] for i in part]
@@ -213,8 +213,10 @@ def _known(subject: DataSubject, parts: Iterable[np.ndarray]) -> tuple[list[tupl
 
 @dataclass(frozen=True, eq=False)
 class _Read:
-    """What the model said of n rows, in their order: ``logits`` [n, classes], label ``shares`` [n], ``tokens`` and
-    ``cut`` int64 [n], -1 where it could not read a row; these are ``refused``, with the reason.
+    """The predictions of n rows, in their order: ``logits`` [n, classes], label ``shares`` [n], ``tokens`` and ``cut``.
+
+    ``tokens`` and ``cut`` are int64 [n], -1 for a row that the model could not read; ``refused`` has these rows with
+    the reason.
     """
 
     logits: np.ndarray
@@ -226,17 +228,17 @@ class _Read:
 
     @classmethod
     def of(cls, n: int, classes: int) -> _Read:
-        """Nothing yet."""
+        """Return a record of ``n`` rows, none of them read."""
         nothing = np.full(n, -1, dtype=np.int64)
         return cls(np.empty((n, classes)), np.full(n, np.nan), nothing, nothing.copy())
 
     @property
     def unreadable(self) -> int:
-        """How many rows have too many unknown tokens."""
+        """The number of rows with too many unknown tokens."""
         return sum(self.counts)
 
     def add(self, places: np.ndarray, part: _Part) -> None:
-        """Take what a ``part`` says of the rows at these ``places``."""
+        """Take the predictions in ``part`` for the rows at these ``places``."""
         refused = dict(part.refused)
         self.refused.update((int(places[i]), reason) for i, reason in refused.items())
         good = np.delete(places, [*refused])
@@ -248,8 +250,10 @@ class _Read:
 
 
 class _Part(Record):
-    """``logits``, label ``shares``, ``tokens`` and ``cut`` of the rows that could be read; how many of these are
-    ``unreadable`` for their unknown tokens; of the other rows their places and the reason.
+    """``logits``, label ``shares``, ``tokens`` and ``cut`` of the readable rows.
+
+    ``unreadable`` counts those with too many unknown tokens; ``refused`` has the places of the other rows with the
+    reason.
     """
 
     logits: list[list[float]]
@@ -261,13 +265,13 @@ class _Part(Record):
 
 
 def _key(subject: DataSubject, rows: Sequence[Row]) -> str:
-    """The key under which the context remembers these rows."""
+    """Return the key under which the context remembers these rows."""
     model = [subject.classifier.digest, str(subject.classifier.dtype)]
     return digest([_STORED, model, [(row.text, row.text_pair) for row in rows]])
 
 
 def _part(subject: DataSubject, batcher: Batcher, rows: Sequence[Row], key: str, done: int) -> _Part:
-    """The part of these rows, computed and kept under ``key``; ``done`` rows came before."""
+    """Compute the part of these rows and store it under ``key``; ``done`` rows came before."""
     context, total = subject.context, len(subject.rows)
     context.check_cancelled()
     context.part(reading_work(rows))
@@ -289,7 +293,7 @@ def _part(subject: DataSubject, batcher: Batcher, rows: Sequence[Row], key: str,
 
 
 def accuracy_of(right: int, n: int) -> Accuracy:
-    """The share of ``n`` rows with the interval of Wilson, which also holds near 0 and 1."""
+    """Return the share of ``n`` rows with Wilson's interval, which also holds near 0 and 1."""
     interval = scipy.stats.binomtest(right, n).proportion_ci(0.95, method="wilson")
     return Accuracy(mean=right / n, low=float(interval.low), high=float(interval.high))
 
@@ -305,7 +309,7 @@ def _per_class(gold: np.ndarray, best: np.ndarray, labels: Sequence[str]) -> lis
 
 
 def calibration(confidence: np.ndarray, right: np.ndarray, bins: int) -> Calibration:
-    """The expected calibration error and its equal-width bins (low, high]; an empty bin has no means.
+    """Return the expected calibration error and its equal-width bins (low, high]; an empty bin has no means.
 
     ``confidence`` float64 [n] in (0, 1] is the probability of the predicted class, ``right`` bool [n]. Source: Guo et
     al. 2017, Eq. 2 to 5.
@@ -331,7 +335,7 @@ def calibration(confidence: np.ndarray, right: np.ndarray, bins: int) -> Calibra
 
 
 def _columns(predictions: Predicted, gold: np.ndarray, labels: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """The columns of :class:`PredictedRows`, some rows at a time."""
+    """Yield the columns of :class:`PredictedRows`, some rows at a time."""
     best = predictions.best
     for start in range(0, len(gold), WRITTEN):
         part = slice(start, start + WRITTEN)

@@ -9,7 +9,7 @@ from explainlab.analyses.errors.rows import PredictedRows
 
 
 class Accuracy(Record):
-    """The share of rows that are predicted right, and Wilson's 95% interval from ``low`` to ``high``."""
+    """The share of rows with a right prediction, and Wilson's 95% interval from ``low`` to ``high``."""
 
     mean: float
     low: float
@@ -17,7 +17,7 @@ class Accuracy(Record):
 
 
 class ClassScores(Record):
-    """How well the class ``label``, which ``n`` rows have, is predicted; 0 / 0 counts 0."""
+    """The scores of the class ``label``, which ``n`` rows have; 0 / 0 counts 0."""
 
     label: str
     precision: float
@@ -44,7 +44,7 @@ class Calibration(Record):
 
 
 class PredictionsData(Record):
-    """How ``n`` rows of a data set are predicted, in ``labels``, the model's classes.
+    """The predictions of ``n`` rows of a data set in ``labels``, the model's classes.
 
     ``confusion`` [classes, classes] counts rows by true class (outer) and predicted class; ``per_class`` is in the
     order of ``labels``; ``macro_f1`` is over the classes that occur; ``rows`` are in the order of the file.
@@ -62,5 +62,5 @@ class PredictionsData(Record):
     rows: PredictedRows
 
     def without_rows(self) -> PredictionsData:
-        """The same but for the rows, which are most of it."""
+        """Return the result without the rows, which are most of it."""
         return self.model_copy(update={"rows": PredictedRows.of([])})

@@ -12,7 +12,7 @@ DIFFERENT = 0.05
 
 
 def verdict(body: PredictionsData) -> str:
-    """Say the accuracy with its interval, whether a constant answer does as well, and the most frequent mistake."""
+    """Say the accuracy with its interval, a comparison with a constant answer, and the most frequent mistake."""
     accuracy = body.accuracy
     rows = counted(body.n, "row")
     between = f"95% interval {100 * accuracy.low:.1f}% to {100 * accuracy.high:.1f}%"

@@ -1,4 +1,4 @@
-"""How far methods agree on the order of a text's features, and on the signs of those that are important to both."""
+"""Figures of the agreement between methods on the order of a text's features, and on the signs of important ones."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NOTE = (
 
 
 def agreement_matrix(body: EvaluationData) -> Chart:
-    """Kendall's tau of every two methods with their sign conflicts; the columns are numbered like the rows."""
+    """Draw Kendall's tau of every two methods with their sign conflicts; the columns are numbered like the rows."""
     title = f"How far the methods agree: Kendall's tau, {counted(body.n, 'text')}"
     rows = [
         {
@@ -34,7 +34,7 @@ def agreement_matrix(body: EvaluationData) -> Chart:
 
 
 def agreement_cells(body: EvaluationData, first: str = "", second: str = "", dark: bool = False) -> dict[str, Any]:
-    """The matrix as cells that can be pressed, a Vega-Lite specification with its data.
+    """Return the matrix as cells that can be pressed, a Vega-Lite specification with its data.
 
     A press selects ``{"first", "second"}`` under :data:`explainlab.figures.matrix.CELL`: the methods of the row and of
     the column, in either order and also the same one twice. The cell of ``first`` and ``second`` is framed. The result
@@ -44,7 +44,7 @@ def agreement_cells(body: EvaluationData, first: str = "", second: str = "", dar
 
 
 def pair_of(body: EvaluationData, first: str, second: str) -> Agreement | None:
-    """The agreement of two methods, in either order; None if there is none."""
+    """Return the agreement of two methods, in either order; None if there is none."""
     return next((pair for pair in body.agreement if {pair.first, pair.second} == {first, second}), None)
 
 

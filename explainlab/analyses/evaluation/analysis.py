@@ -68,21 +68,22 @@ from explainlab.request import CompleteRequest
 from explainlab.text.units import ABSENCES
 
 EVALUATIONS = 2_000
-"""About how many gradients a text costs, before its length is known."""
+"""An estimate of the gradients that a text costs, before its length is known."""
 
 
 class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
     """Every method's attribution of every text by every metric; means with 95% bootstrap intervals over the texts.
 
-    Methods are named with their options; ``settings`` holds by id what these do not say. ``attributions`` are files of
-    attributions made elsewhere (see :class:`explainlab.attribution.given.GivenMap`), evaluated under their files'
-    names. Controls are always there: random, and every other method's scores with the opposite sign. Every text has a
-    seed of its own, made of the request's seed and the text, so that each gets another random attribution.
+    Methods are named with their options; ``settings`` holds by id the parameters that these names leave out.
+    ``attributions`` are files of attributions made elsewhere (see :class:`explainlab.attribution.given.GivenMap`),
+    evaluated under their files' names. Controls are always there: random, and every other method's scores with the
+    opposite sign. Every text has a seed of its own, made of the request's seed and the text, so that each gets another
+    random attribution.
 
-    Of a data set: differences to the best method with corrected tests, ranks, agreement between methods, and slices
-    (:mod:`explainlab.analyses.evaluation.statistics`). The best is chosen on the same texts, so that it looks better
-    than it is. A text of which a metric can select no feature, as k% of it is less than one, has no value by this
-    metric: whatever the map, it would be the same. Where rationales are planted words, the model is checked first
+    A data set also has differences to the best method with corrected tests, ranks, agreement between methods, and
+    slices (:mod:`explainlab.analyses.evaluation.statistics`). The best is chosen on the same texts, so that it looks
+    better than it is. A text too short for a metric has no value by it: k% of its features is less than one, and every
+    map would score the same. Where rationales are planted words, the model is checked first
     (:class:`explainlab.analyses.planted.analysis.Planted`).
     """
 
@@ -104,12 +105,12 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
 
         @property
         def names(self) -> list[str]:
-            """The names of what is evaluated: the methods, then the files."""
+            """The names of all evaluated maps: the methods, then the files."""
             return [*self.methods, *map(given_name, self.attributions)]
 
         @property
         def reversed(self) -> dict[str, str]:
-            """By the name of each control the name of the scores that it turns around."""
+            """The name of each reversed control, with the name of the scores that it turns around."""
             return {f"{REVERSED}{name}": name for name in self.names if name != RANDOM}
 
         @property
@@ -228,7 +229,7 @@ def _passes(parameters: Evaluation.Parameters, text: TextSize, depth: int) -> Pa
 
 
 def _headline(result: AnalysisResult[Any]) -> str:
-    """Name the methods that the first metric tells apart, and say how far a single best one is above random."""
+    """Name the methods that the first metric separates, and say the lead of a single best one over random."""
     body = result.body
     metrics = [parse_metric(name) for name in result.request.parameters["metrics"]]
     if isinstance(body, EvaluationText):
@@ -268,7 +269,7 @@ def _told(apart: bool | None) -> str:
 
 
 def _others(rows: Sequence[Row], texts: Facts, compares: bool) -> Iterator[EvaluatedRow]:
-    """What is said of every text beside its values."""
+    """Yield the record of every text without its values."""
     for place, row in enumerate(rows):
         yield EvaluatedRow.model_construct(
             row=row.number,
@@ -284,19 +285,19 @@ def _others(rows: Sequence[Row], texts: Facts, compares: bool) -> Iterator[Evalu
 
 
 def _signed(parameters: Evaluation.Parameters, texts: Facts) -> list[bool]:
-    """Whether each method's scores have signs: as the method says; of a file, whether any is negative."""
+    """Tell for each method if its scores have signs: as the method declares; for a file, if any score is negative."""
     own = [get_method(method.method).is_signed(method.parameters) for method in parameters.chosen]
     negative: list[bool] = np.any(texts["negative"], axis=0).tolist()
     return [*own, *negative[len(own) :]]
 
 
 def _with_reversed(scores: dict[str, np.ndarray], parameters: Evaluation.Parameters) -> np.ndarray:
-    """float64 [C, n_features]: the ``scores`` by name, then those of the controls."""
+    """Return float64 [C, n_features]: the ``scores`` by name, then those of the controls."""
     return np.stack([*scores.values(), *(-scores[name] for name in parameters.reversed.values())])
 
 
 def _explains(parameters: Evaluation.Parameters) -> list[int | None]:
-    """For each of :func:`_with_reversed` the place of the method that has made it; None of a file."""
+    """Return for each map of :func:`_with_reversed` the place of the method that made it; None for a file's."""
     places = {name: place for place, name in enumerate(parameters.methods)}
     return [places.get(name) for name in (*parameters.names, *parameters.reversed.values())]
 
@@ -317,7 +318,7 @@ def _body(
     parameters: Evaluation.Parameters,
     evaluated: Sequence[list[MetricResult]],
 ) -> EvaluationText:
-    """``attributions`` are our own; ``scores`` float64 [n_features] by name are of all but the controls."""
+    """Return the body; ``attributions`` are our own, ``scores`` float64 [n_features] by name all but controls."""
     for name, own in attributions.items():
         subject.warnings += [f"{shown_name(name)}: {warning}" for warning in own_warnings(subject, own.warnings)]
     names = [metric.name for metric in metric_requests(parameters.metrics)]

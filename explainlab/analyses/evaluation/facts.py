@@ -1,4 +1,4 @@
-"""The facts of each text for the table of a data set: few, since there may be very many texts."""
+"""The facts of each text for the table of a data set: few, so that those of very many texts fit."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Facts(DiskTable):
 def facts_dtype(names: int, methods: int, controls: int, metrics: int, labels: Sequence[str]) -> np.dtype[np.void]:
     """Return the type of the facts of a text, for N ``names``: first the ``methods``, then the files.
 
-    ``values`` are those of the names and controls, NaN where undefined. ``selects``: whether a metric selects anything.
+    ``values`` are those of the names and controls, NaN where undefined. ``selects``: True if a metric selects any.
     ``tau`` and ``conflicts``: Kendall's tau and the share of conflicting signs of every pair of names. ``passes``:
     forward and backward. ``silent`` and ``negative``: whether all scores are 0, or any is below it. ``features``
     counts those that are not special. ``predicted`` is one of the ``labels``; ``undefined``: why there is no rationale,

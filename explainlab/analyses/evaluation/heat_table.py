@@ -20,7 +20,7 @@ _HEADING = 18  # characters of a line
 
 
 def heat_table(body: EvaluationData, kind: Kind = "faithfulness") -> Chart:
-    """The table as a chart to keep: means with intervals, methods by average rank, controls apart at the end."""
+    """Draw the table as a chart to keep: means with intervals, methods by average rank, controls apart at the end."""
     table = table_of(body, kind)
     title = f"{TITLES[kind]}: means of {counted(body.n, 'text')} with 95% intervals"
     notes = [_NOTE, *_absences(table, body)]
@@ -31,7 +31,7 @@ def heat_table(body: EvaluationData, kind: Kind = "faithfulness") -> Chart:
 def heat_cells(
     body: EvaluationData, kind: Kind = "faithfulness", method: str = "", metric: str = "", dark: bool = False
 ) -> dict[str, Any]:
-    """The table as cells that can be pressed, a Vega-Lite specification with its data.
+    """Return the table as cells that can be pressed, a Vega-Lite specification with its data.
 
     A press selects ``{"method", "metric"}`` (the metric's name ``asked``) under :data:`explainlab.figures.matrix.CELL`.
     The cell of ``method`` and ``metric`` is framed.
@@ -59,7 +59,7 @@ def _matrix(table: MetricTable, body: EvaluationData) -> Matrix:
 
 
 def _heading(table: MetricTable, facts: MethodMetric, body: EvaluationData) -> str:
-    """The metric with its preset and its arrow; below, the texts where these are not all."""
+    """Return the metric with its preset and its arrow; below, the number of texts where these are not all."""
     *words, arrow = facts.directed_label.split(" ")
     lines = textwrap.wrap(f"{' '.join(words)}\u00a0{arrow}", _HEADING)
     n = table.shared_n(facts.asked)
@@ -67,7 +67,7 @@ def _heading(table: MetricTable, facts: MethodMetric, body: EvaluationData) -> s
 
 
 def _words(table: MetricTable, row: MethodMetric) -> tuple[str, ...]:
-    """The mean, its interval, and the texts behind it where these are not as many in the whole column."""
+    """Return the mean, its interval, and the number of its texts where the column's differ."""
     worse = f" {WORSE}" if (table.share(row.method, row.asked) or 0.0) < 0 else ""
     n = f"n = {row.n:,}" if table.shared_n(row.asked) is None else ""
     return tuple(filter(None, (table.written(row.mean, row.asked) + worse, table.between(row), n)))
@@ -98,7 +98,7 @@ def _finding(title: str, table: MetricTable) -> str:
 
 
 def _absences(table: MetricTable, body: EvaluationData) -> list[str]:
-    """Why cells stand on fewer texts than the others, or on none."""
+    """Return the reasons why cells stand on fewer texts than the others, or on none."""
     if not any(row.undefined for row in table.cells.values()):
         return []
     reasons = f": {body.rationales}" if body.rationales is not None and str(body.rationales) else ""

@@ -17,7 +17,7 @@ MOST_COLUMNS = 5
 
 
 def latex(result: AnalysisResult[EvaluationData], data: str | None = None) -> str:
-    """A standalone document with ``booktabs``: means with half the width of their 95% intervals.
+    """Return a standalone document with ``booktabs``: means with half the width of their 95% intervals.
 
     ``data`` is the name of the data set (None: as in the request). The best of each metric is bold, and what is not
     told apart from it underlined. Metrics that compare with rationales have tables of their own, and so have more than
@@ -29,7 +29,7 @@ def latex(result: AnalysisResult[EvaluationData], data: str | None = None) -> st
 
 
 def _parts(table: MetricTable) -> Iterator[tuple[MetricTable, list[MethodMetric]]]:
-    """The table for each few of its metrics."""
+    """Yield the table for each few of its metrics."""
     metrics = list(table.metrics.values())
     for start in range(0, len(metrics), MOST_COLUMNS):
         yield table, metrics[start : start + MOST_COLUMNS]
@@ -55,7 +55,7 @@ def _cell(table: MetricTable, row: MethodMetric) -> str:
 
 
 def _heading(facts: MethodMetric) -> str:
-    """The metric over its preset, with the arrow that says which way is better."""
+    """Return the metric over its preset, with the arrow that says which way is better."""
     name, *preset = facts.directed_label.rsplit(" (", 1)
     return stacked([name, *(f"({rest}" for rest in preset)])
 

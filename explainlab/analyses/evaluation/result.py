@@ -20,9 +20,9 @@ REVERSED = "reversed:"
 class EvaluationText(TextBody):
     """The ``scores`` [n_features] of every method and file for one text, and their ``values`` by every metric.
 
-    The ``values`` are also of the reversed scores. ``counted`` is, by metric, how many features are selected at the
-    highest level (0: k% of the text is less than a feature, and no map has a value), or are in the rationale. ``costs``
-    is, by method, what the scores cost. ``undefined``: why there is no rationale to compare with.
+    The ``values`` are also of the reversed scores. ``counted``, by metric, is the number of features selected at the
+    highest level (0: k% of the text is less than a feature, and no map has a value), or in the rationale. ``costs`` has
+    the cost of the scores by method. ``undefined``: the reason why there is no rationale to compare with.
     """
 
     text_seed: int
@@ -34,7 +34,7 @@ class EvaluationText(TextBody):
 
 
 class _OfMethod(Record):
-    """What is said of one method; its name comes first."""
+    """The first field of records on one method: its name."""
 
     method: str
 
@@ -73,14 +73,14 @@ class MethodMetric(MetricFacts, _OfMethod):
 
 
 class NoRationales(Record):
-    """How many texts have no rationale to compare with, by the reason (see :data:`Absence`)."""
+    """The number of texts without a rationale to compare with, by the reason (see :data:`Absence`)."""
 
     missing: int
     empty: int
     cut: int
 
     def __str__(self) -> str:
-        """The reasons that there are, in words."""
+        """Return the reasons that occur, in words."""
         counts = {words: getattr(self, reason) for reason, words in ABSENCES.items()}
         return ", ".join(f"{count:,} {words}" for words, count in counts.items() if count)
 
@@ -99,10 +99,10 @@ class TextAgreement(Record):
 
 
 class Agreement(Record):
-    """How far two methods agree on the content features of a text: Kendall's tau-b.
+    """The agreement of two methods on the content features of a text: Kendall's tau-b.
 
-    ``sign_conflicts``: the share of the features that are important to both whose signs differ (None for a method
-    without signs). ``most_apart``: the texts with the lowest tau, the lowest first.
+    ``sign_conflicts``: the share of features important to both whose signs differ (None for a method without signs).
+    ``most_apart``: the texts with the lowest tau, the lowest first.
     """
 
     first: str
@@ -123,8 +123,8 @@ class Rank(Record):
 class Pair(Record):
     """The ``p`` of the difference between two methods; None where all values are equal.
 
-    That of Wilcoxon's signed-rank test, two-sided, over the texts for which both have a value, corrected by Holm for
-    all pairs of all metrics, and never below that of Friedman's test.
+    It is Wilcoxon's signed-rank test, two-sided, over the texts for which both have a value, corrected by Holm for all
+    pairs of all metrics, and never below the p of Friedman's test.
     """
 
     first: str
@@ -133,11 +133,10 @@ class Pair(Record):
 
 
 class CriticalDifferences(Record):
-    """Which methods a metric (its ``key``) does not tell apart over the ``texts`` for which all have a value.
+    """The methods that a metric (its ``key``) cannot distinguish over the ``texts`` for which all have a value.
 
     ``friedman``: p of Friedman's test; None where all values are equal, and without a diagram. ``groups``: methods
-    none of whose pairs differs, in the order of their ranks.
-    ``none`` says why there is no diagram; else it is empty.
+    without a pair that differs, in the order of their ranks. ``none`` says why there is no diagram; else it is empty.
     """
 
     metric: str
@@ -157,7 +156,7 @@ class SliceMean(Interval):
 
 
 class Slice(Record):
-    """The ``n`` texts of one gold class, of one kind of prediction, or of one length; ``few``: too few to lean on."""
+    """The ``n`` texts of one gold class, one kind of prediction, or one length; ``few``: too few for a conclusion."""
 
     by: Literal["label", "prediction", "length"]
     name: str
@@ -169,10 +168,10 @@ class Slice(Record):
 class EvaluationData(Record):
     """The means over ``n`` texts: ``rows`` by method, then by metric; ``texts`` are in the order of the file.
 
-    ``agreement``, ``ranks`` and ``critical`` are of the methods without the reversed ones.
-    ``rationales`` counts the texts that a comparison left out; None if no metric compares with rationales. ``failed``
-    counts, by method, the texts in which it scored nothing, such as an answer of a language model that names no word.
-    ``planted``: where the rationales are planted words, whether the model reads them and nothing else; else None.
+    ``agreement``, ``ranks`` and ``critical`` leave out the reversed methods. ``rationales`` counts the texts that a
+    comparison left out; None if no metric compares with rationales. ``failed`` counts, by method, the texts in which
+    all scores are 0, such as an answer of a language model that names no word. ``planted``: the checks that the model
+    reads the planted words and nothing else; None for other rationales.
     """
 
     n: int
@@ -188,5 +187,5 @@ class EvaluationData(Record):
     planted: PlantedData | None = None
 
     def texts_by(self, metric: str) -> int:
-        """How many texts have a value of the ``metric``, named with its options."""
+        """Return the number of texts with a value of the ``metric``, named with its options."""
         return next(row.n for row in self.rows if row.asked == metric)

@@ -1,4 +1,4 @@
-"""How well maps find a feature that is weaker: a metric against the share of the texts that have a planted word."""
+"""Figures of a metric against the share of texts with a planted word: how well maps find a weaker feature."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from explainlab.figures.chart import COLORS, GREY, SYMBOLS, Chart, error_bars, l
 
 
 def overlap_by_share(shares: Sequence[float], bodies: Sequence[EvaluationData], metric: str) -> Chart:
-    """The mean of ``metric`` (its name with the preset) by every method, random in grey, with 95% intervals.
+    """Draw the mean of ``metric`` (its name with the preset) by every method, random in grey, with 95% intervals.
 
     ``bodies`` are benchmarks with a known truth, of models that learned words planted in ``shares`` of the texts.
     """
@@ -52,7 +52,7 @@ def overlap_by_share(shares: Sequence[float], bodies: Sequence[EvaluationData], 
 
 
 def share_charts(evaluated: EvaluatedSet) -> Iterator[Chart]:
-    """:func:`overlap_by_share` of every model of a set that has several shares, by every metric of ground truth."""
+    """Yield :func:`overlap_by_share` for every model of a set with several shares, by every metric of ground truth."""
     rows = set_shares(evaluated)
     for number, (model, metric) in enumerate(dict.fromkeys((row.model, row.metric) for row in rows), 1):
         shares = {row.data: row.share for row in rows if (row.model, row.metric) == (model, metric)}

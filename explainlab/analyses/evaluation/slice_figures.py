@@ -1,4 +1,4 @@
-"""The means of a metric over slices of the texts: by class, by right and wrong, by length."""
+"""Figures of a metric's means over slices of the texts: by class, by right and wrong, by length."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ _LONGEST, _DOT, _HEAD = 28, 15, 130
 
 
 def slice_means(body: EvaluationData, metric: str) -> Chart:
-    """Every method's mean with its interval in every slice; slices with few texts are grey. Reversed ones are left out.
+    """Draw every method's mean with its interval in every slice; slices with few texts are grey.
 
-    ``metric`` is its name with the preset (``asked``). Without slices the chart has no rows.
+    Reversed controls are left out. ``metric`` is its name with the preset (``asked``). Without slices the chart has no
+    rows.
     """
     facts = metric_row(body, metric)
     title = f"{facts.label} by slices of the texts"
@@ -48,7 +49,7 @@ def slice_means(body: EvaluationData, metric: str) -> Chart:
 
 
 def _drawn(body: EvaluationData) -> list[Slice]:
-    """All slices but for those of the smaller classes where there are many."""
+    """Return the slices to draw: all, but for the classes only the largest :data:`MOST_CLASSES`."""
     classes = sorted((each for each in body.slices if each.by == "label"), key=lambda each: -each.n)[:MOST_CLASSES]
     return [each for each in body.slices if each.by != "label" or each in classes]
 
@@ -56,7 +57,7 @@ def _drawn(body: EvaluationData) -> list[Slice]:
 def _add_method(
     figure: go.Figure, name: str, points: list[tuple[float, Slice, SliceMean]], color: str, symbol: str
 ) -> None:
-    """The means of a method, those of slices with few texts in grey, and its entry in the legend."""
+    """Add the means of a method, grey for slices with few texts, and its entry in the legend."""
     label = shown(shortened(shown_name(name), 2 * NAME))
     figure.add_scatter(
         x=[None], y=[None], mode="markers", name=label, marker={"color": color, "symbol": symbol}, legendgroup=name

@@ -1,4 +1,4 @@
-"""What a table of methods by metrics is worth: differences to the best, ranks, agreement, and slices of the texts."""
+"""Statistics of a table of methods by metrics: differences to the best, ranks, agreement, and slices of the texts."""
 
 from __future__ import annotations
 
@@ -39,19 +39,19 @@ Columns = Mapping[str, np.ndarray]
 
 
 def columns(metrics: Sequence[MetricSpec], values: np.ndarray) -> Columns:
-    """The ``values`` float64 [texts, names, metrics] of all texts."""
+    """Return the values of all texts by metric, from ``values`` float64 [texts, names, metrics]."""
     return {request.name: column for request, column in zip(metrics, values.T, strict=True)}
 
 
 def compared(candidates: int, metrics: Sequence[MetricSpec], values: Columns) -> list[Comparison]:
-    """The comparison by every metric; the first ``candidates`` are no reversed controls."""
+    """Return the comparison by every metric; the first ``candidates`` are no reversed controls."""
     return compare([*values.values()], [metric.higher_is_better for metric in metrics], candidates)
 
 
 def method_rows(
     names: Sequence[str], metrics: Sequence[MetricSpec], comparisons: Sequence[Comparison], texts: Facts
 ) -> list[MethodMetric]:
-    """The table, by method and then by metric."""
+    """Return the table, by method and then by metric."""
     facts = [metric.facts for metric in metrics]
     counted = texts["selects"].sum(axis=0).tolist()
     return [
@@ -75,7 +75,7 @@ def method_rows(
 def ranked(
     names: Sequence[str], metrics: Sequence[MetricSpec], comparisons: Sequence[Comparison]
 ) -> tuple[list[Rank], list[CriticalDifferences]]:
-    """The average ranks of the methods ``names`` by every metric, and which of them it does not tell apart."""
+    """Return the average ranks of the methods ``names`` by every metric, and the methods that it cannot distinguish."""
     ranks, critical = [], []
     for metric, comparison in zip(metrics, comparisons, strict=True):
         tested = comparison.critical
@@ -100,14 +100,14 @@ def ranked(
 
 
 def agreements(names: Sequence[str], signed: Sequence[bool], rows: Sequence[Row], texts: Facts) -> list[Agreement]:
-    """Every pair of the methods ``names``; ``signed``: whether the scores of each have signs."""
+    """Return every pair of the methods ``names``; ``signed`` is True for those whose scores have signs."""
     first, second = np.triu_indices(len(names), 1)
     if not len(first):
         return []
     pairs = len(first)
 
     def measured() -> Iterator[np.ndarray]:
-        """Kendall's tau of every pair, then the shares of conflicting signs; of some pairs at once, for speed."""
+        """Yield Kendall's tau of every pair, then the shares of conflicting signs; some pairs at once, for speed."""
         for kind in ("tau", "conflicts"):
             for start in range(0, pairs, _PAIRS):
                 yield from np.ascontiguousarray(texts[kind][:, start : start + _PAIRS].T)
@@ -144,7 +144,7 @@ def slices(
     rows: Sequence[Row],
     texts: Facts,
 ) -> list[Slice]:
-    """The table over the texts of each gold class, those predicted right and wrong, and thirds by length."""
+    """Return the table over the texts of each gold class, those predicted right and wrong, and thirds by length."""
     by_label = _grouped(row.label or "" for row in rows)
     right = (predicted == row.label for row, predicted in zip(rows, texts["predicted"], strict=True))
     by_prediction = _grouped("right" if each else "wrong" for each in right)
@@ -163,12 +163,12 @@ def slices(
 
 
 def _chosen(values: Columns, places: np.ndarray) -> Iterator[np.ndarray]:
-    """What is in these ``places`` of every row of the ``values``."""
+    """Yield the values at these ``places`` of every row of the ``values``."""
     return (row[places] for column in values.values() for row in column)
 
 
 def _grouped(kinds: Iterable[str]) -> dict[str, np.ndarray]:
-    """The places of every kind, the kinds in alphabetical order."""
+    """Return the places of every kind, the kinds in alphabetical order."""
     groups: dict[str, array[int]] = {}
     for place, kind in enumerate(kinds):
         groups.setdefault(kind, array("q")).append(place)
@@ -176,7 +176,7 @@ def _grouped(kinds: Iterable[str]) -> dict[str, np.ndarray]:
 
 
 def _thirds(lengths: np.ndarray) -> dict[str, np.ndarray]:
-    """The places of the shortest, the middle and the longest third; equal lengths stay together, no third is empty."""
+    """Return the places of the shortest, middle and longest third; equal lengths stay together, no third is empty."""
     short, long = np.quantile(lengths, [1 / 3, 2 / 3], method="inverted_cdf")
     groups = {}
     for third in (lengths <= short, (short < lengths) & (lengths <= long), lengths > long):

@@ -18,7 +18,7 @@ from explainlab.figures.chart import COLORS, GREY, SYMBOLS, Chart, error_bars, l
 from explainlab.figures.heatmap import number
 
 _WIDE = 20.0
-"""From this ratio of the largest value to the smallest on, the axis is logarithmic."""
+"""The ratio of the largest value to the smallest from which on the axis is logarithmic."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Sweep:
 
 
 def sweeps(names: Sequence[str]) -> list[Sweep]:
-    """Every number in which at least two of the methods ``names`` differ, and in nothing else."""
+    """Return every number in which at least two of the methods ``names`` differ, and in nothing else."""
     lines: dict[tuple[str, str], dict[str, list[tuple[float, str]]]] = defaultdict(lambda: defaultdict(list))
     requests = {name: request for name in names if (request := _read(name)) is not None}
     for name, request in requests.items():
@@ -55,7 +55,7 @@ def sweeps(names: Sequence[str]) -> list[Sweep]:
 
 
 def sweep_charts(body: EvaluationData, metric: str) -> list[Chart]:
-    """A chart for each of :func:`sweeps`: the means of ``metric`` (``asked``) with intervals, beside random's."""
+    """Draw a chart for each of :func:`sweeps`: the means of ``metric`` (``asked``) with intervals, beside random's."""
     rows = {row.method: row for row in body.rows if row.asked == metric and row.mean is not None}
     charts = [_chart(sweep, rows, metric_row(body, metric)) for sweep in sweeps(list(rows))]
     return [chart for chart in charts if chart.rows]
@@ -98,7 +98,7 @@ def _chart(sweep: Sweep, means: dict[str, MethodMetric], facts: MethodMetric) ->
 
 
 def _read(name: str) -> MethodSpec | None:
-    """The method of ``name``; None for a control or a file."""
+    """Return the method of ``name``; None for a control or a file."""
     try:
         return parse_spec(name)
     except RequestError:
@@ -106,7 +106,7 @@ def _read(name: str) -> MethodSpec | None:
 
 
 def _amount(value: Any) -> float | None:
-    """A number, also of a budget that counts features (``16n``); None for anything else."""
+    """Return a number, also from a budget that counts features (``16n``); None for anything else."""
     if isinstance(value, bool):
         return None
     try:
@@ -116,7 +116,7 @@ def _amount(value: Any) -> float | None:
 
 
 def _rest(request: MethodSpec, parameter: str) -> str:
-    """The other options that differ from their defaults, in words; budgets by feature are apart from plain ones."""
+    """Return the other options that differ from their defaults, in words; budgets by feature count as another kind."""
     usual = type(request.parameters)()
     others = {name: value for name, value in request.parameters if name != parameter and value != getattr(usual, name)}
     per_feature = isinstance(value := getattr(request.parameters, parameter), str) and value.endswith("n")

@@ -16,7 +16,7 @@ from explainlab.analyses.parameters import RANDOM
 class MetricTable:
     """The cells of the metrics of one kind.
 
-    ``metrics`` are facts by name (``asked``), in the order that was asked. ``methods`` are by their average rank over
+    ``metrics`` are facts by name (``asked``), in the order of the request. ``methods`` are by their average rank over
     these metrics, the best first; ``controls`` are random and the reversed ones. ``best`` is as by :func:`best_row`.
     """
 
@@ -28,9 +28,9 @@ class MetricTable:
     best: dict[str, MethodMetric | None]
 
     def share(self, method: str, metric: str) -> float | None:
-        """How far a cell is from random (0) towards the best of its metric (1); below 0 it is worse than random.
+        """Return the place of a cell between random (0) and the best of its metric (1); below 0 is worse than random.
 
-        At most 1 and at least -1. Where random is best, the cell farthest from it is at -1. None without a mean.
+        The range is -1 to 1. Where random is best, the cell farthest from it is at -1. None without a mean.
         """
         cell, random, best = self.cells[method, metric], self.cells.get((RANDOM, metric)), self.best[metric]
         if cell.mean is None or random is None or random.mean is None or best is None or best.mean is None:
@@ -40,7 +40,7 @@ class MetricTable:
         return max(-1.0, min(1.0, cell.sign * (cell.mean - random.mean) / span)) if span else 0.0
 
     def written(self, value: float | None, metric: str) -> str:
-        """``value`` with a true minus and as many decimals as give the largest mean of its metric three digits."""
+        """Return ``value`` with a true minus, and decimals that give the largest mean of its metric three digits."""
         if value is None:
             return "–"
         means = [abs(cell.mean) for (_, asked), cell in self.cells.items() if asked == metric and cell.mean]
@@ -48,25 +48,25 @@ class MetricTable:
         return f"{value:z,.{decimals}f}".replace("-", "−")
 
     def between(self, row: MethodMetric) -> str:
-        """The interval of a cell; empty without one."""
+        """Return the interval of a cell; empty without one."""
         if row.low is None:
             return ""
         return f"{self.written(row.low, row.asked)} to {self.written(row.high, row.asked)}"
 
     def shared_n(self, metric: str) -> int | None:
-        """The texts behind every mean of a metric; None if they are not as many for each."""
+        """Return the number of texts behind every mean of a metric; None if it differs."""
         counts = {cell.n for (_, asked), cell in self.cells.items() if asked == metric}
         return counts.pop() if len(counts) == 1 else None
 
 
 def kinds_of(body: EvaluationData) -> list[Kind]:
-    """The tables that there are: metrics that perturb, then metrics that compare with a rationale."""
+    """Return the kinds of tables that occur: metrics that perturb, then metrics that compare with a rationale."""
     kinds = {kind_of(body, row.metric) for row in body.rows}
     return sorted(kinds, key=lambda kind: kind != "faithfulness")
 
 
 def table_of(body: EvaluationData, kind: Kind = "faithfulness") -> MetricTable:
-    """The table of ``kind``; its metrics may be none."""
+    """Return the table of ``kind``; it may have no metrics."""
     chosen = [row for row in body.rows if kind_of(body, row.metric) == kind]
     metrics = {row.asked: row for row in reversed(chosen)}
     names = list(dict.fromkeys(row.method for row in chosen))
@@ -79,18 +79,18 @@ def table_of(body: EvaluationData, kind: Kind = "faithfulness") -> MetricTable:
 
 
 def metric_row(body: EvaluationData, metric: str) -> MethodMetric:
-    """A row of the metric ``metric`` (its name ``asked``): its facts; raises :class:`StopIteration` without any."""
+    """Return a row of ``metric`` (its name ``asked``), for its facts; raises :class:`StopIteration` without any."""
     return next(row for row in body.rows if row.asked == metric)
 
 
 def best_row(body: EvaluationData, metric: str) -> MethodMetric | None:
-    """The row with the best mean that is no reversed control's; of equal ones the first asked. None without a mean."""
+    """Return the row with the best mean, without reversed controls; among equal ones the first. None without a mean."""
     rows = [row for row in body.rows if row.asked == metric and row.mean is not None and _is_candidate(row.method)]
     return max(rows, key=lambda row: row.sign * (row.mean or 0.0), default=None)
 
 
 def average_rank(body: EvaluationData, method: str, keys: Sequence[str]) -> float | None:
-    """The mean over the metrics ``keys`` of a method's average ranks; None where it has none."""
+    """Return the mean over the metrics ``keys`` of a method's average ranks; None where it has none."""
     ranks = [rank.rank for rank in body.ranks if rank.method == method and rank.metric in keys]
     known = [rank for rank in ranks if rank is not None]
     return fmean(known) if known else None

@@ -16,7 +16,7 @@ from explainlab.request import Spans
 from explainlab.text.units import Absence
 
 Values = dict[str, dict[str, float | None]]
-"""By the name of what is evaluated, then by metric with its options; None where the metric is undefined.
+"""Values by the name of the scores, then by metric with its options; None where the metric is undefined.
 
 A name is a method with its options, a file's name, or either after ``reversed:``.
 """
@@ -44,7 +44,7 @@ class EvaluatedRow(Record):
 
 
 class EvaluatedTexts(LazySequence[EvaluatedRow]):
-    """The rows of T texts, each made when it is read; most of very many rows is in files.
+    """The rows of T texts, each made when it is read; large numbers of rows are kept in files.
 
     ``values`` float64 [T, names, metrics] are NaN where a metric is undefined. ``others`` are the same rows without
     values: see :func:`without_values`.
@@ -60,7 +60,7 @@ class EvaluatedTexts(LazySequence[EvaluatedRow]):
     def of(cls, rows: Iterable[EvaluatedRow | Mapping[str, Any]]) -> Self:
         """Return the columns of ``rows``, records or their JSON, which are read one by one.
 
-        Raises :class:`ValueError` for what is no such record, and where two have values of different names.
+        Raises :class:`ValueError` for any other record, and where two have values of different names.
         """
         names: list[str] = []
         metrics: list[str] = []

@@ -1,4 +1,4 @@
-"""What a metric tells apart: paired differences to the best method, and which methods' average ranks do not differ."""
+"""Figures of significance: paired differences to the best method, and average ranks with bars over equal methods."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ROW = 36
 
 
 def differences(body: EvaluationData, metric: str) -> Chart:
-    """Every method's mean difference to the best, text by text, with its 95% interval; positive: the best is better.
+    """Draw every method's mean difference to the best, text by text, with its 95% interval; above 0 the best is better.
 
     Reversed controls are left out. ``metric`` is its name with the preset (``asked``).
     """
@@ -50,7 +50,7 @@ def differences(body: EvaluationData, metric: str) -> Chart:
 
 
 def critical_diagram(body: EvaluationData, metric: str) -> Chart:
-    """The average ranks of all methods, 1 the best; bars join methods none of whose pairs differs.
+    """Draw the average ranks of all methods, 1 the best; bars join methods without a pair that differs.
 
     Without a diagram the chart has no rows, and a note says why. ``metric`` is its name ``asked``.
     """
@@ -79,7 +79,7 @@ def critical_diagram(body: EvaluationData, metric: str) -> Chart:
 
 
 def _add_differences(figure: go.Figure, style: Style, rows: list[MethodMetric], listed: list[MethodMetric]) -> None:
-    """The dots of ``rows``, each in its place among those ``listed``; the best has no difference."""
+    """Add the dots of ``rows``, each in its place among those ``listed``; the best has no difference."""
     drawn = [row.to_best for row in rows if row.to_best]
     figure.add_scatter(
         x=[value.mean for value in drawn] or [0.0] * len(rows),
@@ -95,7 +95,7 @@ def _add_differences(figure: go.Figure, style: Style, rows: list[MethodMetric], 
 
 
 def _add_stems(figure: go.Figure, order: list[str], ranks: dict[str, float], top: float) -> None:
-    """A dot a method at its rank, and a line from it up to the axis."""
+    """Add a dot for each method at its rank, and a line from it up to the axis."""
     for i, method in enumerate(order):
         figure.add_scatter(
             x=[ranks[method]] * 2,
@@ -122,7 +122,7 @@ def _add_stems(figure: go.Figure, order: list[str], ranks: dict[str, float], top
 
 
 def _add_bar(figure: go.Figure, group: list[str], ranks: dict[str, float], height: float) -> None:
-    """A thick line over the ranks of a group."""
+    """Add a thick line over the ranks of a group."""
     ends = [ranks[name] for name in group if name in ranks]
     figure.add_scatter(
         x=[min(ends) - 0.04, max(ends) + 0.04],
@@ -162,6 +162,6 @@ def _difference_row(row: MethodMetric) -> dict[str, Any]:
 
 
 def _groups_of(method: str, tested: CriticalDifferences) -> str:
-    """The numbers of the bars that a method is part of, from 1."""
+    """Return the numbers of the bars that a method is part of, from 1."""
     bars = [group for group in tested.groups if len(group) > 1]
     return " ".join(str(i) for i, group in enumerate(bars, 1) if method in group)

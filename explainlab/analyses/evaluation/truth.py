@@ -1,4 +1,4 @@
-"""What a comparison with rationales is worth: agreement with people, or ground truth, where the model goes by it."""
+"""The meaning of a comparison with rationales: agreement with people, or ground truth where the model goes by them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from explainlab.analyses.planted.verdict import reasons, verdict
 from explainlab.metrics.registry import MetricSpec, metric_ids
 
 Kind = Literal["faithfulness", "plausibility", "ground_truth"]
-"""What a metric tells; the last two compare with rationales, which people have marked or ``plant`` has."""
+"""The evidence of a metric; the last two compare with rationales, marked by people or by ``plant``."""
 
 TITLES: dict[Kind, str] = {
     "faithfulness": "Methods by metrics",
@@ -26,20 +26,20 @@ _OF_PEOPLE = (
 
 
 def kind_of(body: EvaluationData, metric: str) -> Kind:
-    """What the metric with this id tells in ``body``."""
+    """Return the kind of evidence that the metric with this id gives in ``body``."""
     if metric not in metric_ids("Rationale"):
         return "faithfulness"
     return "plausibility" if body.planted is None else "ground_truth"
 
 
 def said_by(body: EvaluationData, metric: MetricSpec | MethodMetric) -> str:
-    """The label of ``metric``, with what it is compared with."""
+    """Return the label of ``metric`` with the rationales that it compares with: people's, or the truth."""
     compared = {"faithfulness": "", "plausibility": ", agreement with people", "ground_truth": ", ground truth"}
     return f"{metric.label}{compared[kind_of(body, metric.metric)]}"
 
 
 def meaning(body: EvaluationData, kind: Kind) -> str:
-    """What the numbers of this ``kind`` say, for a reader; empty where that needs no words."""
+    """Return the meaning of numbers of this ``kind`` for a reader; empty where no words are needed."""
     if kind == "plausibility":
         return _OF_PEOPLE
     if kind == "ground_truth" and body.planted is not None:
@@ -48,14 +48,14 @@ def meaning(body: EvaluationData, kind: Kind) -> str:
 
 
 def withheld(body: EvaluationData) -> str:
-    """Why no ground truth is shown: which check failed, and by how much; empty if there is nothing to withhold."""
+    """Return the reason why no ground truth is shown: the failed check and its number; empty if it is shown."""
     if body.planted is None or body.planted.known:
         return ""
     return " ".join([verdict(body.planted), "No ground truth is shown.", *reasons(body.planted)])
 
 
 def shown(result: AnalysisResult[EvaluationData]) -> AnalysisResult[EvaluationData]:
-    """``result`` as readers see it: without the metrics that compare with planted words which the model disregards.
+    """Return ``result`` as readers see it: without the metrics that compare with planted words the model disregards.
 
     Its rows may be none then. Any other result is returned as it is.
     """

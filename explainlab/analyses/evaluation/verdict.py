@@ -113,9 +113,9 @@ def overview(body: EvaluationData) -> str:
 
 
 def left_out(body: EvaluationData, names: Collection[str] = ()) -> list[str]:
-    """Say of how many texts a metric can select no feature, so that they have no value; nothing where there are none.
+    """Say the number of texts too short for each metric, whose value they lack; empty if there are none.
 
-    ``names``: the metrics (their names ``asked``), all unless given. Metrics that leave out as many stand together.
+    ``names``: the metrics (their names ``asked``), all unless given. Metrics that leave out equally many are joined.
     """
     rows = [metric_row(body, name) for name in names or _metrics(body)]
     return too_short.left_out([(row.asked, row.label, row.counted) for row in rows], body.n)

@@ -44,7 +44,7 @@ class Explain(Analysis):
         )
 
     def run(self, classifier: Classifier, request: CompleteRequest, context: RunContext) -> Attribution:
-        """The attribution; raises :class:`RequestError` for a data set."""
+        """Return the attribution; raises :class:`RequestError` for a data set."""
         return explain.answer_targets(classifier, [request], context)[0]
 
     def targets_together(self, request: Request) -> bool:

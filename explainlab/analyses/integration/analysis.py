@@ -1,4 +1,4 @@
-"""How the error of Integrated Gradients falls with its steps, by rule, and how many steps a text needs."""
+"""The error of Integrated Gradients by rule and number of steps, and the steps that a text needs."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ _WITHIN = Measure("within_1000", f"Texts for which {WITHIN:,} steps are enough",
 class IntegrationError(TextAnalysis[IntegrationErrorText, IntegrationErrorData]):
     """The approximation error of every rule at every step count, from shared gradients.
 
-    The ideal step of a rule is its first step count with an error of at most ``tolerance``. Beside the fixed rules:
-    the adaptive rule's errors as it went on, and the right Riemann sum with its steps doubled until the tolerance is
-    reached, as the paper's discussion proposes; what that schedule costs counts every gradient of every step count.
+    The ideal step of a rule is its first step count with an error of at most ``tolerance``. Beside the fixed rules: the
+    adaptive rule's errors by round, and the right Riemann sum with its steps doubled until the tolerance is reached, as
+    the paper's discussion proposes; the cost of that schedule counts every gradient of every step count.
     """
 
     class Parameters(declared.Parameters):
@@ -98,7 +98,7 @@ class IntegrationError(TextAnalysis[IntegrationErrorText, IntegrationErrorData])
 
 
 def _headline(result: AnalysisResult[IntegrationErrorText | IntegrationErrorData]) -> str:
-    """Say how many steps two rules need, and how many evaluations the adaptive one took."""
+    """Say the steps that two rules need, and the evaluations that the adaptive rule took."""
     body = result.body
     return text_verdict(body) if isinstance(body, IntegrationErrorText) else data_verdict(body)
 
@@ -127,7 +127,7 @@ def _lines(result: AnalysisResult[IntegrationErrorText | IntegrationErrorData]) 
 
 
 def _numbers(result: AnalysisResult[IntegrationErrorData]) -> list[Number]:
-    """Return the mean error of every rule at every step count, and how many texts need at most 1,000 steps."""
+    """Return the mean error of every rule at every step count, and the share of texts within 1,000 steps."""
     summary = result.body.summary
     steps = dict.fromkeys(count for means in summary.mean.values() for count in means)
     errors = [
@@ -144,7 +144,7 @@ def _mean_error(steps: int) -> Measure:
 
 
 def _grid(parameters: IntegrationError.Parameters) -> np.ndarray:
-    """float64: every point that a rule needs at some step count, once."""
+    """Return float64: every point that a rule needs at some step count, once."""
     return _points(list(_settings(parameters)))
 
 
@@ -161,7 +161,7 @@ def _error(total: float, change: float) -> float:
 
 
 def _double(paths: Sequence[Path], tolerance: float) -> list[Doubling]:
-    """The doubling schedule of every path; its points run together, and those already known do not run again."""
+    """Run the doubling schedule of every path; its points run together, and known ones do not run again."""
     schedules: list[list[DoublingStage]] = [[] for _ in paths]
     going, steps = list(range(len(paths))), 1
     while going and steps <= MOST_DOUBLED:
@@ -218,7 +218,7 @@ def _body(
 
 
 def _ideal(rows: Sequence[RuleRow], rule: Rule, tolerance: float) -> int | None:
-    """The first step count of ``rule`` within the tolerance."""
+    """Return the first step count of ``rule`` within the tolerance."""
     enough = (row.steps for row in rows if row.rule == rule and within(row.approximation_error, tolerance))
     return next(enough, None)
 
@@ -241,7 +241,7 @@ def _text(row: Row, body: IntegrationErrorText) -> TextErrors:
 
 
 def _summary(texts: Sequence[TextErrors], parameters: IntegrationError.Parameters) -> ErrorSummary:
-    """Over the texts whose scores do not cancel."""
+    """Return the summary over the texts whose scores do not cancel."""
     relative = [text for text in texts if not text.cancels]
     mean: dict[Rule, dict[str, ErrorMean]] = {rule: {} for rule in parameters.rules}
     for rule, steps in _settings(parameters):

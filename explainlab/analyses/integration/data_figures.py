@@ -29,12 +29,12 @@ NEVER = "none"
 
 
 def drawable(error: float | None) -> TypeGuard[float]:
-    """Whether a logarithmic axis can show this error."""
+    """Tell if a logarithmic axis can show this error."""
     return error is not None and error > 0
 
 
 def error_boxes(body: IntegrationErrorData, rule: Rule, tolerance: float) -> Chart:
-    """Box plot of the errors at every step count of ``rule``: each text a point that can be picked, the mean in red."""
+    """Draw a box plot of the errors at each step count of ``rule``: a point per text, to be picked; the mean in red."""
     figure = go.Figure(layout=layout("Steps n", "Approximation error (% of change)", height=460))
     columns = _columns(body, rule)
     steps = list(columns)
@@ -76,7 +76,7 @@ def error_boxes(body: IntegrationErrorData, rule: Rule, tolerance: float) -> Cha
 
 
 def ideal_histogram(body: IntegrationErrorData, rule: Rule, tolerance: float) -> Chart:
-    """How many texts have their ideal step at each step count of the list, and how many at none."""
+    """Draw the number of texts whose ideal step is each step count of the list, or none."""
     counts = dict(body.summary.ideal_steps[rule])
     never = counts.pop(NEVER, 0)
     names = [f"{int(n):,}" for n in counts] + [NEVER]
@@ -111,7 +111,7 @@ def ideal_histogram(body: IntegrationErrorData, rule: Rule, tolerance: float) ->
 
 
 def mean_by_rule(body: IntegrationErrorData, tolerance: float) -> Chart:
-    """The mean error at each step count, one line a rule, with its 95% interval."""
+    """Draw the mean error at each step count, one line for each rule, with its 95% interval."""
     figure = go.Figure(layout=layout("Steps n", "Mean approximation error (% of change)"))
     rows, values = [], []
     for rule, means in body.summary.mean.items():
@@ -138,7 +138,7 @@ def mean_by_rule(body: IntegrationErrorData, tolerance: float) -> Chart:
 
 
 def within_limit(body: IntegrationErrorData) -> Chart:
-    """How many texts each rule brings within the tolerance in at most 1000 steps."""
+    """Draw the number of texts that each rule brings within the tolerance in at most 1000 steps."""
     counts, n = body.summary.within_1000, body.summary.n
     figure = go.Figure(layout=layout("Texts within 1,000 steps (count)", "", height=280, bargap=0.35))
     figure.add_bar(
@@ -165,14 +165,14 @@ def within_limit(body: IntegrationErrorData) -> Chart:
 
 
 def _columns(body: IntegrationErrorData, rule: Rule) -> dict[int, list[tuple[int, float]]]:
-    """Step count -> (index of the text, error) of every text whose error can be drawn."""
+    """Return step count -> (index of the text, error) of every text whose error can be drawn."""
     counts = sorted({int(n) for text in body.texts for n in text.errors.get(rule, {})})
     errors = [text.errors.get(rule, {}) for text in body.texts]
     return {n: [(i, e) for i, each in enumerate(errors) if drawable(e := each.get(str(n)))] for n in counts}
 
 
 def _five(values: list[float]) -> tuple[float | None, ...]:
-    """Lower fence, quartiles and upper fence; fences end at the last value within 1.5 times the quartiles' distance."""
+    """Return lower fence, quartiles and upper fence; fences are the last values within 1.5 interquartile ranges."""
     if not values:
         return (None,) * 5
     low, middle, high = np.percentile(values, [25, 50, 75])
@@ -182,7 +182,7 @@ def _five(values: list[float]) -> tuple[float | None, ...]:
 
 
 def _add_points(figure: go.Figure, body: IntegrationErrorData, columns: dict[int, list[tuple[int, float]]]) -> None:
-    """Every text as a point, at the same small distance from the middle of each box."""
+    """Add every text as a point, at the same small distance from the middle of each box."""
     texts = body.texts
     aside = [0.22 * ((i * 0.618034) % 1 * 2 - 1) for i in range(len(texts))]
     points = [(place, i, error) for place, column in enumerate(columns.values()) for i, error in column]

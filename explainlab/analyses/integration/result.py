@@ -1,4 +1,4 @@
-"""What the integration error of a text and of a data set consists of."""
+"""The typed result of the integration error: of a text, and of a data set."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from explainlab.attribution.records import Attribution, Completeness
 from explainlab.request import Request
 
 SLACK = 1e-6
-"""The rounding of float32 passes: by so much an error may exceed the tolerance."""
+"""The rounding of float32 passes: the amount by which an error may exceed the tolerance."""
 
 
 def within(error: float | None, tolerance: float) -> bool:
-    """Whether an approximation error is at most ``tolerance``; one that is not defined (None) is not."""
+    """Tell if an approximation error is at most ``tolerance``; an undefined one (None) is not."""
     return error is not None and error <= tolerance + SLACK
 
 
 class IntegralBody(TextBody):
     """A text whose scores are integrals of the gradient along the path from baseline to text.
 
-    ``start`` is the output F at the baseline, ``end`` at the text, ``expected`` their difference: what the scores must
-    add up to. ``cancels``: it is so small beside the scores that an error relative to it means nothing.
+    ``start`` is the output F at the baseline, ``end`` at the text, ``expected`` their difference: the sum that the
+    scores must reach. ``cancels``: it is so small beside the scores that an error relative to it means nothing.
     """
 
     start: float
@@ -34,7 +34,7 @@ class IntegralBody(TextBody):
     cancels: bool
 
     def integral(self, request: Request, scores: Sequence[float], errors: Sequence[float] | None = None) -> Attribution:
-        """``scores`` of the features [n_features] as an attribution with their completeness, to be drawn."""
+        """Return ``scores`` of the features [n_features] as an attribution with their completeness, to be drawn."""
         total = float(np.sum(scores))
         error = None if self.cancels else abs(total - self.expected) / abs(self.expected)
         completeness = Completeness(total, self.expected, error)
@@ -128,14 +128,14 @@ class ErrorMean(Interval):
 
 
 class AdaptiveMeans(Record):
-    """What the adaptive rule spent and reached, over texts."""
+    """The evaluations and the error of the adaptive rule, over texts."""
 
     evaluations: Interval
     approximation_error: Interval
 
 
 class ErrorSummary(Record):
-    """Over the ``n`` texts whose scores do not cancel; ``cancelled`` counts the others.
+    """The means over the ``n`` texts whose scores do not cancel; ``cancelled`` counts the others.
 
     ``mean`` is by rule and step count; ``ideal_steps`` counts texts by rule and ideal step count (or ``none``);
     ``within_1000`` counts texts by rule whose ideal step is at most 1,000.
@@ -150,7 +150,7 @@ class ErrorSummary(Record):
 
 
 class IntegrationErrorData(Record):
-    """The errors of a data set's texts, and over all of them."""
+    """The errors of a data set's texts, and their summary."""
 
     texts: list[TextErrors]
     summary: ErrorSummary

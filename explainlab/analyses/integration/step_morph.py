@@ -1,6 +1,6 @@
 """Heatmaps of one text at many step counts: the payload of the step morph.
 
-The frames share one scale and one set of tokens; a frame holds only what changes with the step count. The page moves
+The frames share one scale and one set of tokens; a frame holds only the values of its step count. The page moves
 between them without another request.
 """
 
@@ -45,7 +45,7 @@ class StepMorph(Record):
     verdict: str
 
     def to_csv(self) -> str:
-        """One row a token of every frame, in full precision."""
+        """Return one row for each token of every frame, in full precision."""
         rows = [
             {
                 "rule": self.rule,
@@ -65,11 +65,11 @@ class StepMorph(Record):
         return table
 
     def to_json(self) -> str:
-        """The record itself, without its pictures."""
+        """Return the record itself, without its pictures."""
         return self.model_dump_json(exclude={"frames": {"__all__": {"svg"}}}, indent=2)
 
     def to_html(self) -> str:
-        """A standalone page with the slider; it needs no network."""
+        """Return a standalone page with the slider; it needs no network."""
         script = "\n".join(component_file(name) for name in ("tokens.js", "step_morph.js"))
         styles = ["token_heatmap", "step_morph"]
         payload = self.model_dump(mode="json")
@@ -79,7 +79,7 @@ class StepMorph(Record):
 def step_morph(
     request: Request, body: IntegrationErrorText, rule: Rule, tolerance: float, palette: str = DEFAULT
 ) -> StepMorph:
-    """The frames of ``rule`` in the order of their step counts, and the adaptive frame last.
+    """Return the frames of ``rule`` in the order of their step counts, and the adaptive frame last.
 
     ``tolerance`` is the error at which a step count is enough.
     """

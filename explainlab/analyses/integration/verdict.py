@@ -28,7 +28,7 @@ def rule_name(rule: Rule) -> str:
 
 
 def text_verdict(body: IntegrationErrorText) -> str:
-    """Say how many steps two rules need, how often the adaptive rule evaluates, and when the colours stop moving."""
+    """Say the steps that two rules need, the adaptive rule's evaluations, and the step at which the colours settle."""
     spent = f"adaptive took {counted(body.adaptive.trace[-1].evaluations, 'evaluation')}"
     if body.cancels:
         few = "The output hardly changes from the baseline to this text, so no step count can be called enough"
@@ -39,7 +39,7 @@ def text_verdict(body: IntegrationErrorText) -> str:
 
 
 def data_verdict(body: IntegrationErrorData) -> str:
-    """Say how many steps two rules need for half of the texts, and how often the adaptive rule evaluates."""
+    """Say the steps that two rules need for half of the texts, and the adaptive rule's evaluations."""
     summary = body.summary
     if not summary.n:
         return "No text of this data set has a relative error."
@@ -66,7 +66,7 @@ def still_from(body: IntegrationErrorText, rule: Rule) -> int | None:
 
 
 def _needs(steps: Mapping[Rule, float], tried: Mapping[Rule, Sequence[int]], whose: str) -> str:
-    """Say how many steps the first rule needs, and beside it Gauss-Legendre, else the rule that needs fewest."""
+    """Say the steps that the first rule needs, beside Gauss-Legendre's, else those of the rule that needs fewest."""
     first, *others = steps
     verb = "needs" if first == "gauss_legendre" else "need"
     words = [f"{capital(_SUMS[first])} {verb} {_count(steps[first], tried[first], ' step')} for {whose}"]

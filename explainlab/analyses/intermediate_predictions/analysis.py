@@ -31,14 +31,15 @@ from explainlab.data import Row
 from explainlab.models.context import PassCount
 
 MASKED_TEXTS = 50
-"""About how many masked texts a text has, before its length is known."""
+"""An estimate of the masked texts of a text, before its length is known."""
 
 
 class IntermediatePredictions(TextAnalysis[IntermediatePredictionsText, IntermediatePredictionsData]):
     """Every class's score after each feature, special ones included: one pass a text, its last one the prediction.
 
-    ``positions`` belong to ``features`` one by one; ``end`` is how many characters of the feature's text were read.
-    With ``masked``, also the predictions that these stand for: of the text with the rest masked, a pass a feature.
+    ``positions`` belong to ``features`` one by one; ``end`` is the number of characters of the feature's text read
+    there. With ``masked``, also the predictions that these stand for: of the text with the rest masked, a pass a
+    feature.
     """
 
     class Parameters(declared.Parameters):
@@ -109,7 +110,7 @@ def _lines(result: AnalysisResult[IntermediatePredictionsText | IntermediatePred
 
 
 def _read(subjects: Sequence[Subject]) -> list[np.ndarray]:
-    """float64 [n_features, classes] of each text: logits after every feature. The passes fix the targets."""
+    """Return float64 [n_features, classes] of each text: logits after every feature. The passes fix the targets."""
     classifier, batcher = subjects[0].classifier, subjects[0].batcher
     order = sorted(range(len(subjects)), key=lambda i: -len(subjects[i].encoding))
     read: dict[int, np.ndarray] = {}
@@ -129,7 +130,7 @@ def _read(subjects: Sequence[Subject]) -> list[np.ndarray]:
 
 
 def apart_words(mean: float | None) -> str:
-    """How far predictions on the way are from those of masked texts, to follow another sentence; empty for None."""
+    """Say how far intermediate predictions are from masked texts', to follow another sentence; empty for None."""
     return "" if mean is None else f" On the way, predictions are on average {mean:.2f} (of at most 1) {WORDS}."
 
 
@@ -162,7 +163,7 @@ def _text(row: Row, body: IntermediatePredictionsText) -> TextPositions:
 
 
 def _settled(positions: Sequence[Position]) -> float:
-    """The share of the features after which the predicted class no longer changes."""
+    """Return the share of the features after which the predicted class no longer changes."""
     classes = [max(position.logits, key=position.logits.__getitem__) for position in positions]
     others = [i for i, name in enumerate(classes) if name != classes[-1]]
     return (others[-1] + 2 if others else 1) / len(classes)

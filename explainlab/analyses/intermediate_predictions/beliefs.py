@@ -1,4 +1,4 @@
-"""What a decoder predicts after every feature of a text, as a heatmap of the probability of the class explained."""
+"""A decoder's predictions after every feature of a text, as a heatmap of the explained class's probability."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LABEL = "Intermediate predictions"
 
 
 def beliefs(request: Request, body: IntermediatePredictionsText, palette: str = DEFAULT) -> Heatmap:
-    """The predictions on the way through the text of ``request``.
+    """Draw the predictions on the way through the text of ``request``.
 
     A feature's colour is the probability of the target after it; full colour is certainty. Its card has the probability
     of every class, the likeliest first.

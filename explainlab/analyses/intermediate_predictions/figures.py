@@ -1,4 +1,4 @@
-"""Charts of what a decoder makes of a text after every feature: class probabilities, and what each feature changed."""
+"""Charts of a decoder's predictions after every feature: class probabilities, and the change by each feature."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far an intermediate prediction is from that of the text whose rest is masked, which it stands for (Eq. 4)."""
+"""The distance of an intermediate prediction from the prediction for the text with its rest masked (Eq. 4)."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ WORDS = "from the prediction of the text whose rest is masked"
 
 
 def read_masked(subjects: Sequence[Subject]) -> list[np.ndarray]:
-    """float64 [n_content, classes] of each text: logits with all content after each content feature masked.
+    """Return float64 [n_content, classes] of each text: logits with all content after each content feature masked.
 
-    The last of them is the text itself, which has been read: one pass for each of the others.
+    The last of them is the text itself, which was read before: one pass for each of the others.
     """
     keep = [np.tri(len(subject.units.content), dtype=bool)[:-1] for subject in subjects]
     points = [subject.versions(rows, "mask") for subject, rows in zip(subjects, keep, strict=True)]
@@ -25,19 +25,19 @@ def read_masked(subjects: Sequence[Subject]) -> list[np.ndarray]:
 
 
 def apart(position: Position) -> float | None:
-    """The total variation distance of both predictions, ½ Σ |p − q| in [0, 1]; None where only one was made."""
+    """Return the total variation distance of both predictions, ½ Σ |p − q| in [0, 1]; None where only one was made."""
     if position.masked is None:
         return None
     return _distance(position.probabilities, position.masked)
 
 
 def distances(positions: Sequence[Position]) -> list[float]:
-    """:func:`apart` of all positions that have one, in order."""
+    """Return :func:`apart` of all positions that have one, in order."""
     return [distance for position in positions if (distance := apart(position)) is not None]
 
 
 def mean_apart(positions: Sequence[Position]) -> float | None:
-    """The mean of :func:`apart`; None without any."""
+    """Return the mean of :func:`apart`; None without any."""
     known = distances(positions)
     return sum(known) / len(known) if known else None
 

@@ -1,4 +1,4 @@
-"""What the intermediate predictions of a text and of a data set consist of."""
+"""The typed result of intermediate predictions: of a text, and of a data set."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from explainlab.analyses.records import Interval, TextBody
 
 
 class Position(Record):
-    """The prediction once ``end`` characters of the feature's text are read: logits and probabilities by class.
+    """The prediction after ``end`` characters of the feature's text: logits and probabilities by class.
 
-    ``masked``: the probabilities for the whole text with everything after the feature masked, where they are asked for;
-    None for special tokens.
+    ``masked``, on request: the probabilities for the whole text with everything after the feature masked; None for
+    special tokens.
     """
 
     end: int
@@ -44,7 +44,7 @@ class TextPositions(Record):
 class SettledSummary(Record):
     """The mean of ``settled`` over ``n`` texts.
 
-    ``apart``: that of the distance to the masked texts' predictions, where they are asked for.
+    ``apart``, on request: the mean distance to the masked texts' predictions.
     """
 
     n: int

@@ -1,4 +1,4 @@
-"""Methods with equal budgets: every number once more by single runs; what has nothing random has one map."""
+"""Methods with equal budgets: every number again by single runs; a method with nothing random has one map."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_where_a_seed_changes_nothing_there_is_one_map(encoder: Classifier) -> N
 
 
 def test_texts_of_a_data_set_may_differ_in_what_a_seed_changes(encoder: Classifier, tmp_path) -> None:
-    """12 samples are 2n of 6 tokens only."""
+    """Twelve samples are 2n for the text of 6 tokens only."""
     path = tmp_path / "rows.csv"
     path.write_text('text\n"a film a film a film"\n"a good film, a good film"\n', encoding="utf-8")
     asked = {"methods": "kernel_shap", "settings": {"kernel_shap": {"samples": 12}}, "metrics": METRICS, "samples": 3}

@@ -1,4 +1,4 @@
-"""The activation study against plain loops: curves, flips, costs, means over a data set, what is kept and refused."""
+"""The activation study against plain loops: curves, flips, costs, means over a data set, storage and refusals."""
 
 from __future__ import annotations
 
@@ -210,7 +210,7 @@ def test_a_data_set_has_the_means_of_its_texts_with_intervals(trained: Classifie
 
 
 def on_grid(curve: Curve, target: int, grid: list[float]) -> list[float]:
-    """Straight lines between neighbouring k/n, segment by segment."""
+    """Interpolate by straight lines between neighbouring k/n, segment by segment."""
     values = [row[target] for row in curve.probabilities]
     n, found = len(values) - 1, []
     for x in grid:
@@ -394,7 +394,7 @@ def test_an_output_that_is_chosen_is_that_of_all_methods(encoder: Classifier, qu
 
 
 def _of_first(body: ActivationText | EvaluationText | AblationText) -> Any:
-    """The scores of the first method; what was chosen by them where they are not kept."""
+    """Return the scores of the first method; for an ablation, which keeps none, its selection."""
     if isinstance(body, EvaluationText):
         return body.scores["lrp"]
     return body.methods[0].scores if isinstance(body, ActivationText) else body.methods[0].selection

@@ -1,4 +1,4 @@
-"""Charts of the activation study, drawn from what the study itself gives: lines, rings, bands, front and boxes."""
+"""Charts of the activation study, drawn from its own results: lines, rings, bands, front and boxes."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_flips_are_rings_where_the_prediction_turns_for_good(body) -> None:
 
 
 def flipped(body: ActivationText, *flips: int | None) -> ActivationText:
-    """The same text with these flips of its curves."""
+    """Return the same text with these flips of its curves."""
     pairs = zip(body.curves, flips, strict=True)
     return body.model_copy(update={"curves": [curve.model_copy(update={"flip": flip}) for curve, flip in pairs]})
 

@@ -1,4 +1,4 @@
-"""The typed results of activation curves: what is written is read again, and nothing else is."""
+"""The typed results of activation curves: a written result is read again, and no other file is."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ASKED = {"methods": ["occlusion"], "unit": "word", "reference": "kernel_shap"}
 
 @pytest.fixture(scope="module")
 def results(encoder: Classifier, tmp_path_factory: pytest.TempPathFactory) -> dict[str, AnalysisResult[Any]]:
-    """One of a text and one of a data set that has a row without a text."""
+    """Return a result of a text, and one of a data set with a row without a text."""
     path: Path = tmp_path_factory.mktemp("activation") / "rows.csv"
     path.write_text('text,label\n"a good film, a great story",0\n"",1\nnot a good film,1\n', encoding="utf-8")
     return {

@@ -1,4 +1,4 @@
-"""The activation scrubber's payload against what the study says: every map, both orders, the classes, and its files."""
+"""The activation scrubber's payload against the study's result: every map, both orders, the classes, and its files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whose order tells the answer soonest, in words: every wording, forced by areas that allow no other."""
+"""Verdicts on the order that reaches the answer soonest: every wording, forced by areas that allow no other."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ COST = {"forward": 1, "backward": 0, "seconds": 0.1, "passes": 1, "relative": 0}
 
 
 def text(areas: dict[str, float], flip: int | None = 3) -> ActivationText:
-    """Fifteen words, and the area of every method."""
+    """Return a result of fifteen words with the area of every method."""
     shared = {"direction": "activation", "order": [], "k": list(range(16)), "probabilities": []}
     return ActivationText(
         prediction={"index": 1, "label": "positive", "probabilities": {"negative": 0.1, "positive": 0.9}},
@@ -77,7 +77,7 @@ def test_every_text_has_its_words(areas: dict[str, float], flip: int | None, sai
 
 
 def data(**areas: Sequence[float]) -> ActivationData:
-    """By method the area of every text; its interval is half as wide on both sides."""
+    """Return a data set's result from the area of every text by method; every interval is 0.05 to both sides."""
     n, rows = len(next(iter(areas.values()))), []
     for method, values in areas.items():
         mean = fmean(values)
@@ -92,7 +92,7 @@ def data(**areas: Sequence[float]) -> ActivationData:
 
 
 EASE = np.linspace(-0.3, 0.05, 12)
-"""How much easier one text is than another, for every method alike: far more than the methods differ."""
+"""The ease of each text, the same for every method: it varies far more than the methods differ."""
 
 
 def test_a_data_set_puts_methods_in_the_groups_of_a_paired_test() -> None:

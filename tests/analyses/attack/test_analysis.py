@@ -1,4 +1,4 @@
-"""The attack study: its contract, its measures against slow loops, what is left out, told or refused."""
+"""The attack study: its contract, its measures against slow loops, its omissions, caveats and refusals."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def data(tmp_path: Path) -> Path:
 
 
 def slowly(body: AttackText, before: list[float], after: list[float], k: int) -> tuple[float, float]:
-    """Rank Change and Top-k Sum Change by loops over the content features."""
+    """Compute Rank Change and Top-k Sum Change by loops over the content features."""
     content = [i for i, feature in enumerate(body.features) if not feature.special]
     shares = [{i: abs(scores[i]) / sum(abs(scores[j]) for j in content) for i in content} for scores in (before, after)]
     lists = []
@@ -135,7 +135,7 @@ def test_a_text_that_is_too_short_says_so(encoder: Classifier) -> None:
     assert get_study("attack").report(result).headline.startswith("Not attacked")
 
 
-# What is told --------------------------------------------------------------------------------------------------------
+# Reports -------------------------------------------------------------------------------------------------------------
 
 
 def test_a_radius_of_zero_changes_nothing_and_is_told(encoder: Classifier) -> None:
@@ -171,7 +171,7 @@ def test_half_precision_is_attacked_and_told(zoo_path: Callable[[str], Path]) ->
 
 
 class Constant(torch.nn.Module):
-    """The same scores for every text."""
+    """A model with the same scores for every text."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return x.sum(dim=(1, 2))[:, None] * 0 + torch.tensor([1.0, 2.0])

@@ -1,4 +1,4 @@
-"""Attention written out equals torch's own, has second derivatives, and is seen by no other thread."""
+"""Attention written out: it equals torch's own, has second derivatives, and no other thread sees it."""
 
 from __future__ import annotations
 

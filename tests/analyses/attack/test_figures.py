@@ -1,4 +1,4 @@
-"""Pictures of attacks: what they draw are the result's own numbers."""
+"""Pictures of attacks draw the result's own numbers."""
 
 from __future__ import annotations
 

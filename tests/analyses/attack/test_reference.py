@@ -1,4 +1,4 @@
-"""The preset of the thesis' code against a plain loop of torch's own optimiser, and what is told of it."""
+"""The preset of the thesis' code against a plain loop of torch's own optimiser, and its caveats."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ STEPS, NODES, RADIUS = 3, 3, 0.5
 
 
 def plain_map(classifier: Classifier, subject: Subject, method: Method, x: Tensor) -> tuple[Tensor, Tensor]:
-    """The token scores [N] of the class predicted at ``x`` [1, N, d], and the logits there; as the thesis' explainers.
+    """Return the token scores [N] of the class predicted at ``x`` [1, N, d], and the logits, as the thesis' explainers.
 
-    A gradient is a constant, and what ``backward`` adds to a leaf stays there.
+    A gradient is a constant, and the sum that ``backward`` adds to a leaf stays there.
     """
     logits = classifier.logits(subject.inputs, x)[0]
     place = logits.argmax()
@@ -45,7 +45,7 @@ def plain_map(classifier: Classifier, subject: Subject, method: Method, x: Tenso
 
 
 def slowly(classifier: Classifier, method: Method, objective: Objective, k: int) -> tuple[np.ndarray, list[int]]:
-    """The scores that the attack ends with, and the features that it lists."""
+    """Return the scores at the end of the attack, and the listed features."""
     subject = Subject(classifier, classifier.encode(TEXT), output="logit")
     text = subject.embeddings[None]
     before, logits = plain_map(classifier, subject, method, text.clone().requires_grad_())

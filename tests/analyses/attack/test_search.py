@@ -33,7 +33,7 @@ SETTINGS = Settings(steps=4, learning_rate=0.1, beta=1.0, tolerance=0.01, surrog
 
 
 class Quadratic(nn.Module):
-    """x'Hx/2 of all numbers of a text, and its negative."""
+    """A model that returns x'Hx/2 of all numbers of a text, and its negative."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -81,7 +81,7 @@ def runs(
 
 
 def batches(subject: Subject) -> Iterator[Batch]:
-    """The text as a batch of one."""
+    """Yield the text as a batch of one."""
     yield from stream([subject], [1], lambda batch: batch, gradients=True, phase="test")
 
 
@@ -101,7 +101,7 @@ def batches(subject: Subject) -> Iterator[Batch]:
     ],
 )
 def test_the_gradient_is_that_of_central_differences(zoo: Zoo, model: str, method: Method, unit: Unit) -> None:
-    """Of the whole loss: the share of the normalised map, and the penalty."""
+    """The differences are of the whole loss: the share of the normalised map, and the penalty."""
     with exact(zoo(model)) as classifier:
         (subject,) = subjects_of(classifier, [TEXT], unit=unit)
         search, (text,) = prepared([subject], method, goals=GOALS[1:2])
@@ -144,7 +144,7 @@ def test_a_linear_model_cannot_be_attacked(toys: Toys) -> None:
         np.testing.assert_array_equal(run.best.scores, text.original.scores)
 
 
-# What is found -------------------------------------------------------------------------------------------------------
+# Results -------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("method", ["gradient", "integrated_gradients"])
@@ -218,7 +218,7 @@ def test_numbers_that_are_not_finite_stop_their_run_alone(encoder: Classifier, m
 
 
 def test_a_surrogate_gives_the_direction_and_the_model_the_measures(zoo: Zoo) -> None:
-    """T5 has ReLUs."""
+    """The model is T5, which has ReLUs."""
     with exact(zoo("t5")) as classifier:
         plain, smooth = (
             prepared(subjects_of(classifier, [TEXT]), "gradient", Settings(3, 0.1, 1.0, 0.01, beta, "content"))

@@ -48,7 +48,7 @@ class Shifted(IntegratedGradients):
 
 
 class Positions(Method):
-    """The place of a token, whatever stands there."""
+    """A method whose scores are the places of the tokens, whatever their words."""
 
     id: ClassVar = "positions"
     label: ClassVar = "Positions"
@@ -61,7 +61,7 @@ class Positions(Method):
 
 
 class WrongHead(Method):
-    """What the first head of the last layer reads at the first token, as if heads had an order."""
+    """A method that reads the first head of the last layer at the first token, as if heads had an order."""
 
     id: ClassVar = "wrong_head"
     label: ClassVar = "First head"
@@ -84,7 +84,7 @@ def _broken_methods(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def checked(classifier: Classifier, *methods: str, **asked) -> dict[tuple[str, str], Checked]:
-    """The rows by axiom and method."""
+    """Return the rows by axiom and method."""
     with unchanged(classifier, "the axioms"):
         body = study(classifier, "axioms", TEXT, methods=list(methods), **asked).body
     assert isinstance(body, AxiomsText)

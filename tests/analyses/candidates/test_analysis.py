@@ -61,7 +61,7 @@ def body(result: AnalysisResult[CandidatesText]) -> CandidatesText:
 
 
 def alone(classifier: Classifier, scores: list[float], metric: str, text: str = TEXT) -> MetricResult:
-    """One map judged by one metric with nothing beside it."""
+    """Evaluate one map by one metric with nothing beside it."""
     subject = Subject(classifier, classifier.encode(text))
     case = Case(subject.encoding, subject.units, subject.original, subject.target.index, np.array([scores]))
     return evaluate([case], [parse_metric(metric)], Batcher(classifier, RunContext()))[0][0][0]
@@ -72,7 +72,7 @@ def best(metric: str, values: list[float]) -> float:
 
 
 def first_of(body: CandidatesText, values: list[float], metric: str) -> int:
-    """The candidate with the best of ``values``; of equal ones that of the lowest layer, and there the first draw."""
+    """Return the candidate with the best of ``values``; among equal ones the lowest layer's first draw."""
     tied = [i for i, value in enumerate(values) if value == pytest.approx(best(metric, values), abs=1e-6)]
     return min(tied, key=lambda i: (body.candidates[i].layer, body.candidates[i].draw))
 
@@ -189,7 +189,7 @@ def test_one_layer_has_no_sets_and_a_word_too_short_is_told(encoder: Classifier)
 
 
 def test_metrics_that_cannot_tell_maps_apart_choose_none(encoder: Classifier) -> None:
-    """20% of 4 tokens is none of them; 50% of them are two."""
+    """20% of 4 tokens is no token; 50% are two."""
     metrics = ["comprehensiveness", "log_odds:k=50"]
     result = study(encoder, "rpi_candidates", "A good film.", metrics=metrics, layers="all", **CHEAP)
     body, (blind, seeing) = result.body, metrics

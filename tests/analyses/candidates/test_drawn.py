@@ -1,4 +1,4 @@
-"""Maps in portions: a cancelled study of one text goes on where it was; who asks for more takes what is there."""
+"""Maps in portions: a cancelled study of one text goes on where it was; a larger request takes the stored ones."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ POINTS = 2 * 3
 
 
 class Stopping(RunContext):
-    """Stops the run when the maps of the second layer begin, once."""
+    """A context that stops the run when the maps of the second layer begin, once."""
 
     stopped = False
 

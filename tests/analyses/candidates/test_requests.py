@@ -1,4 +1,4 @@
-"""Requests of rpi_candidates: what they cost, the command line, and what is refused."""
+"""Requests of rpi_candidates: their cost, the command line, and refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What choosing is worth, in words: every wording, forced by values that allow no other."""
+"""Verdicts on the value of choosing: every wording, forced by values that allow no other."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ METRICS = [facts(key) for key in (COMPREHENSIVENESS, AT_50, LOG_ODDS, SUFFICIENC
 
 
 def text(*reported: str, first: Selection) -> CandidatesText:
-    """Eight candidates; the first metric ``reported`` has this selection."""
+    """Return a result of eight candidates; the first metric ``reported`` has this selection."""
     candidate = CandidateAttribution(layer=1, draw=0, timestep=0, scores=[0.0], metrics={})
     prediction = {"index": 1, "label": "positive", "probabilities": {"negative": 0.1, "positive": 0.9}}
     return CandidatesText(

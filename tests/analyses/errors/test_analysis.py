@@ -39,7 +39,7 @@ def body(bert):
 
 @pytest.fixture(scope="module")
 def slow(bert):
-    """Row by row: its label, what a pass of its own predicts, and the probability of every class."""
+    """Predict row by row: the label, the prediction of a separate pass, and the probability of every class."""
     found = {}
     for row in read_dataset(DATA, bert.labels).rows:
         prediction = bert.predict(bert.encode(row.text))
@@ -53,7 +53,7 @@ def write(path: Path, records: list[dict]) -> str:
 
 
 class Counting(RunContext):
-    """Remembers what it was told; cancels after so many batches."""
+    """A context that records the reported progress and cancels after a number of ``batches``."""
 
     def __init__(self, batches: float = math.inf) -> None:
         super().__init__()

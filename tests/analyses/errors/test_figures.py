@@ -1,4 +1,4 @@
-"""What is mistaken for what: the cells are the counts, whatever the classes are called; differences are differences."""
+"""Figures of mistakes: the cells are the counts, whatever the classes' names; differences are differences."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_cells_can_be_pressed_and_those_let_through_have_a_frame(
 
 @pytest.fixture(scope="module")
 def predictions() -> PredictionsData:
-    """Those of the embedded examples."""
+    """Return the predictions for the embedded examples."""
     return study(load_model("embedded:bert-mini-sst2", device="cpu"), "predictions", data="embedded:sentiment").body
 
 

@@ -1,4 +1,4 @@
-"""The record of predictions is its JSON: nothing is lost, and what is no such record is refused."""
+"""The record of predictions is its JSON: nothing is lost, and any other record is refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How often a model is right, in words: every wording, forced by a matrix that allows no other."""
+"""Verdicts on a model's accuracy: every wording, forced by a matrix that allows no other."""
 
 from __future__ import annotations
 

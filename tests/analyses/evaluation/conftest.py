@@ -32,7 +32,7 @@ def evaluated() -> AnalysisResult:
 
 @pytest.fixture(scope="session")
 def table() -> Callable[..., EvaluationData]:
-    """Makes a result of ``{metric: {method: mean}}`` over ten texts; None is a mean of no text."""
+    """Make a result of ``{metric: {method: mean}}`` over ten texts; None is a mean of no text."""
 
     def make(means: Means, told_apart: tuple[str, ...] = ()) -> EvaluationData:
         rows = []
@@ -65,7 +65,7 @@ def table() -> Callable[..., EvaluationData]:
 
 
 def with_test(body: EvaluationData) -> EvaluationData:
-    """``body`` with the ranks of its means, and with a test that tells the best of a metric from what its rows say."""
+    """Return ``body`` with the ranks of its means, and a test that separates each metric's best as its rows say."""
     ranks, critical = [], []
     for key in dict.fromkeys(row.key for row in body.rows):
         rows = [row for row in body.rows if row.key == key and not row.method.startswith("reversed:")]

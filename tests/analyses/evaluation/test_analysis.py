@@ -1,4 +1,4 @@
-"""The evaluation: methods by metrics on a data set, against a plain loop; what is asked, kept, refused and printed."""
+"""The evaluation: methods by metrics on a data set, against a plain loop; requests, storage, refusals and output."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def write(path, rows) -> str:
 
 
 def plain_values(classifier: Classifier, text: str, method: str, metric: str, **settings) -> float:
-    """One map of one text judged alone, turned around for a control."""
+    """Evaluate one map of one text alone, with the opposite sign for a control."""
     subject = Subject(classifier, classifier.encode(text))
     found = explainlab.explain(
         classifier, text, method.removeprefix("reversed:"), seed=text_seed(subject), **settings
@@ -91,7 +91,7 @@ def test_a_text_too_short_for_k_is_left_out_and_counted_in_words(classifier, dat
 
 
 def test_texts_that_are_all_too_short_have_no_mean(classifier, tmp_path) -> None:
-    """Four words, of which a fifth is none: a mean of zeros would say that nothing was found."""
+    """A fifth of four words is less than one: a mean of zeros would say that the maps find nothing."""
 
     def check(case: tuple[list[str], str, int, str]) -> None:
         texts, metric, read, said = case
@@ -165,7 +165,7 @@ def test_settings_reach_their_method_and_equal_settings_are_one_question(classif
 
 
 def test_two_settings_of_a_method_stand_in_one_table(classifier, data) -> None:
-    """Settings by id hold for what a spec does not say; results name methods by their specs."""
+    """Settings by id fill in the options that a spec leaves out; results name methods by their specs."""
     spec = "integrated_gradients:rule=midpoint:steps=3"
     asked = {"settings": {"integrated_gradients": {"rule": "midpoint", "steps": 5, "baseline": "zero"}}}
     methods = ["integrated_gradients", "integrated_gradients:steps=3:rule=midpoint"]
@@ -327,7 +327,7 @@ def test_maps_made_elsewhere_are_judged_beside_ours(classifier, data, tmp_path, 
 
 
 class Watched(RunContext):
-    """What a run shows of the texts that are finished."""
+    """A context that collects the intermediate results that a run shows."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""What is kept of a text: its values come back, and what takes room is gone."""
+"""Facts of a text: the numbers come back, and take few bytes."""
 
 from __future__ import annotations
 

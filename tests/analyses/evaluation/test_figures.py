@@ -1,4 +1,4 @@
-"""The figures of an evaluation: what is declared, and no lead that the intervals do not allow."""
+"""The figures of an evaluation: their declarations, and no lead that the intervals do not allow."""
 
 from __future__ import annotations
 

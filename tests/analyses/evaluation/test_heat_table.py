@@ -1,4 +1,4 @@
-"""The heat table: where colours begin and end, what stands in which order, what is escaped."""
+"""The heat table: the ends of its colours, the order of its cells, and its escaping."""
 
 from __future__ import annotations
 

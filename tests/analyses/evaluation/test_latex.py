@@ -1,4 +1,4 @@
-"""The LaTeX of a table: what is marked, what stands apart, and that no character of a name is read as a command."""
+"""The LaTeX of a table: marked cells, separate controls, and names of which no character is read as a command."""
 
 from __future__ import annotations
 

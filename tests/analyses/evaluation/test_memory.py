@@ -38,11 +38,11 @@ FEW, MANY = 44, 124
 EVALUATED = 2_000
 """The most bytes that a run needs for a row with a text of 60 characters, beside its result."""
 MOST_BYTES = {"kept": 60, "summarised": 300, "stored": 59, "opened": 59, "printed": 59, "listed": 59}
-"""Of a row of the result: a few numbers, less than its text; where statistics are made a few columns at a time."""
+"""The most bytes of a row of the result: a few numbers, less than its text; for statistics, a few columns at a time."""
 
 
 def _little_at_once() -> None:
-    """Make all that is in memory however many rows there are small, and begin to trace (in a process of its own)."""
+    """Shrink every limit of rows in memory at a time, and begin to trace (in a process of its own)."""
     text_analysis.MOST_TOGETHER = 8
     listing.MOST_LISTED = comparison._RANKED = base.PART = 100
     summary._AT_ONCE, summary.RESAMPLES = 2_000, 20
@@ -53,7 +53,7 @@ def _little_at_once() -> None:
 
 
 class _Tidy(Momentary):
-    """A context that collects garbage before each group of texts, not at a time of Python's choice."""
+    """A context that collects garbage before each group of texts, not when Python chooses."""
 
     def part(self, work: float) -> None:
         super().part(work)
@@ -61,7 +61,7 @@ class _Tidy(Momentary):
 
 
 def _peak(do: Callable[[], Any]) -> tuple[Any, int]:
-    """Return the result of ``do``, and the most bytes in memory meanwhile."""
+    """Return the result of ``do``, and the peak of its memory in bytes."""
     gc.collect()
     tracemalloc.reset_peak()
     before = tracemalloc.get_traced_memory()[0]
@@ -69,7 +69,7 @@ def _peak(do: Callable[[], Any]) -> tuple[Any, int]:
 
 
 def _peaks_of_runs(folder: Path) -> list[int]:
-    """The peaks of evaluations of :data:`FEW` and of :data:`MANY` rows."""
+    """Return the peaks of evaluations of :data:`FEW` and of :data:`MANY` rows."""
     classifier = load_model(str(zoo.build("bert", folder / "bert")), device="cpu")
     _little_at_once()
 
@@ -89,7 +89,7 @@ def test_memory_of_a_run_hardly_grows_with_the_rows(tmp_path: Path) -> None:
 
 
 def _growth_of_a_result(folder: Path) -> dict[str, float]:
-    """By stage of a result's life, the bytes by which its peak grows with each row."""
+    """Return how many bytes a result's peak grows with each row, at every stage of its life."""
     _little_at_once()
     asked = {"methods": ["gradient"], "metrics": ["comprehensiveness", "sufficiency"]}
     question = {"question": "evaluation", "model": "embedded:bert-mini-sst2", "data": "embedded:sentiment"}
@@ -118,21 +118,21 @@ def _growth_of_a_result(folder: Path) -> dict[str, float]:
         assert again.body == body
         return stages
 
-    peaks(190)  # what Python makes once
+    peaks(190)  # Python's own first allocations
     few, many = peaks(200), peaks(1_000)
     return {stage: (many[stage] - few[stage]) / 800 for stage in few}
 
 
 @pytest.mark.full("a process of its own for each number of texts: 7 to 20 s")
 def test_memory_of_a_result_does_not_grow_with_its_texts(tmp_path: Path) -> None:
-    """Its texts alone are 60 bytes each, and their values and facts 170."""
+    """The texts alone are 60 bytes each, and their values and facts 170."""
     grown = forked.answer_of(_growth_of_a_result, tmp_path)
     assert grown.keys() == MOST_BYTES.keys()
     assert all(grown[stage] < most for stage, most in MOST_BYTES.items()), grown
 
 
 def _growth_of_statistics() -> dict[str, float]:
-    """By kind of statistics, the bytes by which the peak grows with each text."""
+    """Return how many bytes the peak grows with each text, for every kind of statistics."""
     summary._AT_ONCE, summary.RESAMPLES, comparison._RANKED = 50_000, 200, 500
     names = [f"method {i}" for i in range(12)]
     table = [*names, *(f"reversed:{name}" for name in names)]
@@ -163,6 +163,6 @@ def _growth_of_statistics() -> dict[str, float]:
 
 @pytest.mark.full("a process of its own for each number of texts: 10 s")
 def test_memory_of_the_statistics_hardly_grows_with_the_texts() -> None:
-    """Of 12 methods and their controls by two metrics, whose values alone are 384 bytes of a text."""
+    """The values of 12 methods and their controls by two metrics alone are 384 bytes of a text."""
     grown = forked.answer_of(_growth_of_statistics)
     assert all(most < 100 for most in grown.values()), grown

@@ -1,4 +1,4 @@
-"""Rationales in an evaluation: part of what is asked, counted where there is none, and refused where they are wrong."""
+"""Rationales in an evaluation: read for the metrics that compare, counted where missing, refused where wrong."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ ROWS = [
 
 @pytest.fixture(scope="module")
 def classifier() -> Classifier:
-    """It reads little of the long text, which would cost most of the time."""
+    """Return a model that reads little of the long text, which would cost most of the time."""
     return replace(explainlab.load_model("embedded:bert-mini-sst2", device="cpu"), max_tokens=32)
 
 
@@ -90,7 +90,7 @@ def test_two_rows_with_one_text_and_two_rationales_are_two_answers(classifier: C
 
 
 def keys(classifier: Classifier, data: str, **parameters: Any) -> list[str]:
-    """The keys of all rows, as the analysis asks about them."""
+    """Return the keys of all rows, as the analysis asks for them."""
     study = get_study("evaluation")
     request = study.complete(Request(question="evaluation", model=classifier.id, data=data, parameters=parameters))
     columns = study.requirements(study.parameters(request)).extra_columns

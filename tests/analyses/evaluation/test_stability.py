@@ -1,4 +1,4 @@
-"""The metrics of stability in an evaluation: which maps have a value, what is told, and who refuses them."""
+"""The metrics of stability in an evaluation: maps with a value, the reported reasons, and refusals."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def data(tmp_path: Path) -> str:
 
 @pytest.fixture
 def given(tmp_path: Path) -> str:
-    """Attributions made elsewhere: the longer a word the higher its score."""
+    """Write attributions made elsewhere: the longer a word the higher its score."""
     records = []
     for text in TEXTS:
         spans = [match.span() for match in re.finditer(r"\w+", text)]

@@ -1,4 +1,4 @@
-"""What the table of an evaluation is worth, against slow loops over its texts."""
+"""The statistics of an evaluation's table, against slow loops over its texts."""
 
 from __future__ import annotations
 

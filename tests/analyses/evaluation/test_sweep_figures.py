@@ -1,4 +1,4 @@
-"""Sweeps: which specs make a line, and that it has their means."""
+"""Sweeps: the specs that make a line, and their means."""
 
 from __future__ import annotations
 

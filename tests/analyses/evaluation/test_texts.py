@@ -1,4 +1,4 @@
-"""Very many texts as columns: each comes back as the record that it was, and their JSON is that of the records."""
+"""Many texts as columns: each comes back as the record that it was, and their JSON is that of the records."""
 
 from __future__ import annotations
 

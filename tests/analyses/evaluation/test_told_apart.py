@@ -1,4 +1,4 @@
-"""What is told apart: differences in their order and shapes, and the diagram of average ranks with its bars."""
+"""Figures of significance: differences in their order and shapes, and the diagram of average ranks with its bars."""
 
 from __future__ import annotations
 

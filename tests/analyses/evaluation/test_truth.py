@@ -1,4 +1,4 @@
-"""Ground truth or agreement with people: what each table is called, what is withheld, and overlap against share."""
+"""Ground truth or agreement with people: the name of each table, withheld tables, and overlap against share."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MEANS = {
 
 
 def checks(accuracy: float, masked: float, **fields) -> PlantedData:
-    """The answer of the checks on 1,000 rows, as it follows from two accuracies."""
+    """Return the answer of the checks on 1,000 rows, as it follows from two accuracies."""
     values = {
         "labels": ["a", HOSTILE],
         "n": 1_000,
@@ -49,7 +49,7 @@ def checks(accuracy: float, masked: float, **fields) -> PlantedData:
 
 @pytest.fixture
 def result(table, evaluated):
-    """A result of these means, on planted words or not."""
+    """Return a function that makes a result of these means, on planted words or not."""
 
     def make(planted: PlantedData | None, means=MEANS):
         request = evaluated.request.model_copy(update={"parameters": {"metrics": [*means][::-1], "rows": 10}})

@@ -1,4 +1,4 @@
-"""The groups of methods that are told apart, and how far a single best one is above random."""
+"""The groups of methods without a clear difference, and the lead of a single best one over random."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ METRIC = parse_metric("comprehensiveness")
 
 
 def body(**rows: tuple[float, float | None, bool | None]) -> EvaluationData:
-    """By method its mean, its difference to the best, and whether it is told apart from that."""
+    """Return a result from each method's mean, its difference to the best, and True if that is beyond chance."""
     table = [
         MethodMetric(
             method=method,
@@ -87,7 +87,7 @@ def test_who_is_first_without_being_chosen_by_the_metric_is_told_once() -> None:
 
 
 def test_the_average_ranks_may_contradict_the_means() -> None:
-    """One text alone may decide a mean: then the two are not told apart, whatever the p of their ranks."""
+    """One text alone may decide a mean: then the test does not separate the two, whatever the p of their ranks."""
     made = body(lime=(0.9, None, None), random=(0.5, 0.4, True))
     assert data_verdict(made, METRIC).startswith("LIME is best")
     ranks = [rank.model_copy(update={"rank": 3 - (rank.rank or 0)}) for rank in made.ranks]
@@ -114,7 +114,7 @@ def test_names_are_labels_with_their_options(name: str, label: str) -> None:
 
 
 def several(**best: str) -> EvaluationData:
-    """By metric the method that is best by it, among two and random; each text costs LIME 9 passes, Occlusion 2."""
+    """Return a result by several metrics, each with its best method; a text costs LIME 9 passes and Occlusion 2."""
     rows = []
     for metric, first in best.items():
         facts = parse_metric(metric).facts

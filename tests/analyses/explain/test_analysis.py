@@ -1,4 +1,4 @@
-"""What the command line and a page print of an attribution."""
+"""The output of an attribution on the command line and on a page."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def result() -> Attribution:
 
 
 def scored(result: Attribution, other: float = 0.0, **scores: float) -> Attribution:
-    """With these ``scores`` of words, ``other`` for all others, and more than any where special."""
+    """Return ``result`` with these ``scores`` of words, ``other`` for all others, and more than any where special."""
     values = [9.0 if f.special else scores.get(f.text, other) for f in result.features]
     return replace(result, scores=np.array(values))
 
@@ -108,7 +108,7 @@ def test_the_answer_is_by_the_map_that_can_be_trusted_most(result: Attribution) 
 
 
 def test_a_map_against_the_predicted_class_says_so(encoder: Classifier) -> None:
-    """Of methods with and without a promised sum, and of any class; the picture of the map says it too."""
+    """This holds for methods with and without a promised sum, and for any class; the picture of the map says it too."""
     seen = {"for": 0, "against": 0, "other": 0}
     for text in ("a good film", "the plot is thin", "I did not like this film at all.", "wonderful acting"):
         predicted = encoder.predict(encoder.encode(text)).label

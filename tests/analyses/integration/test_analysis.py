@@ -164,7 +164,7 @@ def test_a_stopped_study_goes_on_where_it_was(encoder: Classifier, data: Path, m
 
 
 class Constant(torch.nn.Module):
-    """The same scores for every text."""
+    """A model with the same scores for every text."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return x.sum(dim=(1, 2))[:, None] * 0 + torch.tensor([1.0, 2.0])

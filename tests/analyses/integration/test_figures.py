@@ -1,4 +1,4 @@
-"""Charts of the integration studies: what is drawn, what is only said, and the numbers that go along."""
+"""Charts of the integration studies: drawn values, values that are only in words, and their numbers."""
 
 from __future__ import annotations
 

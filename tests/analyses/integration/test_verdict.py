@@ -1,4 +1,4 @@
-"""How many steps are needed, in words: every wording, forced by errors that allow no other."""
+"""Verdicts on the steps that are needed: every wording, forced by errors that allow no other."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MOVING = "the colours of right Riemann sums still move at 70"
 
 
 def body(ideal: dict[str, int | None], still: int | None = None, **fields: Any) -> IntegrationErrorText:
-    """A text tried at 10, 20 and 70 steps, whose colours stand still from ``still`` steps on."""
+    """Return a text tried at 10, 20 and 70 steps, whose colours stand still from ``still`` steps on."""
     whole = integration_body(steps=(10, 20, 70))
     exact = np.array(whole.adaptive.scores)
     rows = [

@@ -27,7 +27,7 @@ def classifier(request: pytest.FixtureRequest, zoo: Zoo) -> Classifier:
 
 
 def logits(body: IntermediatePredictionsText | TextPositions) -> np.ndarray:
-    """[n_features, classes]"""
+    """Return the logits [n_features, classes]."""
     return np.array([list(position.logits.values()) for position in body.positions])
 
 

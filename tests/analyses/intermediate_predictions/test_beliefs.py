@@ -1,4 +1,4 @@
-"""The map of what a decoder believed on the way: colours, cards and pictures against the study's own numbers."""
+"""The map of a decoder's predictions on the way: colours, cards and pictures against the study's own numbers."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ Block = tuple[str, list[tuple[int, PaperRow]]]
 
 
 def beside_published(beside: Beside) -> Chart:
-    """The table as a chart to keep."""
+    """Draw the table as a chart to keep."""
     table, names, drawn = beside.table, list[str](), list[Cell]()
     for data, rows in _blocks(beside):
         names += [data] if data else []
@@ -43,12 +43,12 @@ def beside_published(beside: Beside) -> Chart:
 
 
 def published_rows(beside: Beside) -> list[dict[str, Any]]:
-    """A record for every cell of the table: the paper's number, ours, or what to run."""
+    """Return a record for every cell of the table: the paper's number, and ours or the next step to get it."""
     return [_record(beside, place) for place in beside.places]
 
 
 def published_latex(beside: Beside) -> str:
-    """A standalone document with ``booktabs``: a table for each data set of the rows."""
+    """Return a standalone document with ``booktabs``: a table for each data set of the rows."""
     return document(_block(beside, *block) for block in _blocks(beside))
 
 
@@ -57,7 +57,7 @@ def _blocks(beside: Beside) -> list[Block]:
 
 
 def _cell(beside: Beside, place: Place, row: int) -> Cell:
-    """The cell of a ``place``, drawn in this ``row``: our number or what to run, above the paper's."""
+    """Draw the cell of a ``place`` in this ``row``: our number or the next step, above the paper's number."""
     ours, known = beside.numbers.get(place), beside.table.rows[place[0]]
     published = f"{known.values[place[1]]:.3f}".replace("-", "−")
     heading = beside.table.columns[place[1]].heading.replace("\n", " ")

@@ -13,7 +13,7 @@ from explainlab.models.loading import describe, model_name
 
 
 def published_files(result: AnalysisResult[EvaluationData]) -> dict[str, str]:
-    """CSV and LaTeX by the files' names, of every table with a number of ours; none if the model is not there."""
+    """Return CSV and LaTeX by file name, of every table with a number of ours; none if the model is missing."""
     request = result.request
     try:
         card = describe(request.model)

@@ -1,4 +1,4 @@
-"""Which of our cells stand for what a paper evaluated, and what to run where none does."""
+"""The match between our cells and a paper's evaluation, and the next step where we have no number."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _DATA = {
     "Twitter-Emo": r"(tweet|twitter).*emo",
     "TrueTeacher": r"true[-_ ]?teacher",
 }
-"""How a data set is recognised in its name and the last folder of its path."""
+"""The patterns that recognise a data set by its name and the last folder of its path."""
 
 
 Place = tuple[int, int]
@@ -45,7 +45,7 @@ Place = tuple[int, int]
 
 @dataclass(frozen=True)
 class Ours:
-    """Our number for a cell of a published table, and the cell of ours that it is from."""
+    """Our number for a cell of a published table, and our cell that it comes from."""
 
     cell: SetCell
     row: MethodMetric
@@ -66,7 +66,7 @@ class Beside:
 
     @cached_property
     def numbers(self) -> dict[Place, Ours]:
-        """Our numbers."""
+        """Our number for each place that has one."""
         numbers: dict[Place, Ours] = {}
         for i, row in enumerate(self.table.rows):
             for j, column in enumerate(self.table.columns):
@@ -78,11 +78,11 @@ class Beside:
 
     @property
     def places(self) -> list[Place]:
-        """All of the table, row by row."""
+        """All places of the table, row by row."""
         return [(i, j) for i in range(len(self.table.rows)) for j in range(len(self.table.columns))]
 
     def to_run(self, place: Place) -> tuple[str, str]:
-        """What would give our number where there is none: in a word, and in a sentence."""
+        """Return the step that would give our missing number: in a word, and in a sentence."""
         row, column = self.table.rows[place[0]], self.table.columns[place[1]]
         if row.method not in methods():
             return "none", f"{row.name} is not among the methods here."
@@ -111,7 +111,7 @@ class Beside:
 
     @property
     def differences(self) -> list[str]:
-        """Of each of our cells that stands for one of the paper what differs: model, rows, presets, class, unit."""
+        """A sentence on each of our cells that stand for a paper's: model, rows, presets, class and unit."""
         listed = dict.fromkeys(self._difference(place) for place in self.numbers)
         return [*listed, self.table.setting]
 
@@ -130,13 +130,13 @@ class Beside:
 
 
 def beside_best(cells: Sequence[SetCell]) -> Beside:
-    """The published table with the most numbers of ours; of equal ones the first that models and metrics fit."""
+    """Return the published table with the most numbers of ours; among equal ones the first by models and metrics."""
     tables = [Beside(table, cells) for table in paper_tables().values()]
     return max(tables, key=lambda beside: (len(beside.numbers), _fit(beside.table, cells)))
 
 
 def _stands_for(cell: SetCell, data: str, model: str) -> bool:
-    """Whether our model and data set stand for those of a paper."""
+    """Tell if our cell's model and data set stand for the paper's."""
     about = f"{cell.data_name} {'/'.join(cell.data.split('/')[-2:])}"
     return cell.model.family in _families(model) and bool(re.search(_DATA[data], about, re.IGNORECASE))
 
@@ -146,14 +146,14 @@ def _families(model: str) -> set[str]:
 
 
 def _row_of(body: EvaluationData, method: str, metric: str) -> MethodMetric | None:
-    """The row of a method: of several one whose map is chosen by the very metric, and one with the paper's preset."""
+    """Return a method's row; among several, prefer a map chosen by this metric, then the paper's preset."""
     rows = [row for row in body.rows if row.metric == metric and _id_of(row.method) == method]
     return max(rows, key=lambda row: (f"select_by={metric}" in row.method, row.preset == "rpi"), default=None)
 
 
 @lru_cache(maxsize=256)
 def _id_of(name: str) -> str:
-    """The id of the method that ``name`` asks for; empty for a control or a file's name."""
+    """Return the id of the method that ``name`` asks for; empty for a control or a file's name."""
     try:
         return parse_spec(name).method
     except RequestError:
@@ -161,7 +161,7 @@ def _id_of(name: str) -> str:
 
 
 def _fit(table: PaperTable, cells: Sequence[SetCell]) -> int:
-    """How many cells have a model and a metric of ``table``."""
+    """Count the cells with a model of ``table``, and their rows with one of its metrics."""
     metrics = {column.metric for column in table.columns}
     return sum(
         any(cell.model.family in _families(column.model) for column in table.columns)

@@ -32,7 +32,7 @@ _PI = {
     "MP-PI": "mp_pi",
 }
 _PI_COSTS = {"Random": "0", "A-Last": "0", "SP-PI": "0", "GAE": "1", "Inp × Grad": "1", "LRP": "1"}
-"""What a method costs in passes, by the paper; all others 2n for n features."""
+"""The cost of a method in passes, by the paper; all others 2n for n features."""
 _RPI_METRICS = {
     "Suff ↓": "sufficiency",
     "LO ↓": "log_odds",
@@ -83,7 +83,7 @@ class PaperRow:
 
 @dataclass(frozen=True)
 class PaperTable:
-    """A published table; ``setting`` says what of its setting differs from ours, or is not known."""
+    """A published table; ``setting`` says how its setting differs from ours, or that it is not known."""
 
     id: str
     source: str
@@ -95,7 +95,7 @@ class PaperTable:
 
 @cache
 def paper_tables() -> dict[str, PaperTable]:
-    """Tables 2 and 4 of paper 001, and Tables 2 and 3 of paper 002, by id."""
+    """Return Tables 2 and 4 of paper 001, and Tables 2 and 3 of paper 002, by id."""
     numbers = json.loads((Path(__file__).parent / "numbers.json").read_text(encoding="utf-8"))
     encoders, decoders = ("RoBERTa", "DistilBERT", "BERT"), ("Llama2", "Mistral")
     tables = (

@@ -1,4 +1,4 @@
-"""A set of evaluations: what its cells have beyond their headline numbers."""
+"""A set of evaluations, with numbers of its cells beyond the headline ones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from explainlab.analyses.sets.records import SetCell, StudySet
 
 @dataclass(frozen=True)
 class EvaluatedSet(StudySet):
-    """The evaluations of all models on all data sets; their measures are metrics, by the names they were asked with."""
+    """The evaluations of all models on all data sets; their measures are metrics, by the names in the requests."""
 
     @cached_property
     def bodies(self) -> dict[tuple[str, str], EvaluationData]:
@@ -23,7 +23,7 @@ class EvaluatedSet(StudySet):
 
     @cached_property
     def telling(self) -> list[str]:
-        """The metrics that tell how good a method is: not agreement with people, unless there is nothing else."""
+        """The metrics that measure how good a method is: not agreement with people, unless there is nothing else."""
         kinds = {row.asked: kind_of(body, row.metric) for body in self.bodies.values() for row in body.rows}
         return [name for name, kind in kinds.items() if kind != "plausibility"] or list(kinds)
 
@@ -44,9 +44,9 @@ class EvaluatedSet(StudySet):
 
 
 def set_rows(evaluated: EvaluatedSet) -> list[dict[str, object]]:
-    """Every number of every cell as a flat row; a cell without a result has one row with its reason.
+    """Return every number of every cell as a flat row; a cell without a result has one row with its reason.
 
-    ``share``, only of ground truth: of the rows of the cell's data, those with a planted word, from 0 to 1.
+    ``share``, only of ground truth: the share of rows with a planted word in the cell's data, from 0 to 1.
     """
     return [row for cell in evaluated.cells for row in _rows(cell) or [cell.facts]]
 

@@ -1,4 +1,4 @@
-"""How well maps find a feature that is weaker: ground truth against the share of the rows that have a planted word."""
+"""Ground truth against the share of rows with a planted word: how well maps find a weaker feature."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TITLE = "Ground truth against the share of the rows with a planted word"
 class ShareRow(Record):
     """The mean of a ``metric`` (its name with the preset) for a ``method`` over the ``n`` texts of a cell.
 
-    ``share``, from 0 to 1: of the rows of ``data``, those with a planted word.
+    ``share``, from 0 to 1: the share of rows of ``data`` with a planted word.
     """
 
     model: str
@@ -42,10 +42,10 @@ class ShareRow(Record):
 
 
 def share_rows(cells: Iterable[tuple[str, str, AnalysisResult[EvaluationData] | None]]) -> list[ShareRow]:
-    """The ground truth of every cell, given as its model, its data set and its result, if it has one.
+    """Return the ground truth of every cell, given as its model, its data set and its result, if it has one.
 
-    By model, then by metric, method and share, as no model tells anything of another. None of a cell without planted
-    words, or whose model failed their checks; none of the reversed controls.
+    The rows are sorted by model, then by metric, method and share, as models are not comparable. A cell without planted
+    words, or whose model failed their checks, has no row; nor have the reversed controls.
     """
     rows = [row for cell in cells for row in _rows(*cell)]
     models, metrics, methods = ({getattr(row, name): None for row in rows} for name in ("model", "metric", "method"))
@@ -59,7 +59,7 @@ def share_rows(cells: Iterable[tuple[str, str, AnalysisResult[EvaluationData] | 
 
 
 def share_lines(rows: Sequence[ShareRow]) -> list[str]:
-    """The ``rows`` as a table for a command line; nothing without any."""
+    """Return the ``rows`` as a table for a command line; nothing without rows."""
     listed = [
         {
             "model": row.model,
@@ -76,12 +76,12 @@ def share_lines(rows: Sequence[ShareRow]) -> list[str]:
 
 
 def set_shares(evaluated: EvaluatedSet) -> list[ShareRow]:
-    """As :func:`share_rows`, of a set: the ids of its models and the names of its data sets."""
+    """Return :func:`share_rows` of a set, with the ids of its models and the names of its data sets."""
     return share_rows((cell.model.id, cell.data_name, cell.result) for cell in evaluated.cells)
 
 
 def share_tables(evaluated: EvaluatedSet) -> Iterator[str]:
-    """Tables in LaTeX of methods by shares, for each model and metric; none without planted words."""
+    """Yield tables in LaTeX of methods by shares, for each model and metric; none without planted words."""
     rows = set_shares(evaluated)
     names = {cell.model.id: cell.model.name for cell in evaluated.cells}
     for model, metric in dict.fromkeys((row.model, row.metric) for row in rows):

@@ -1,4 +1,4 @@
-"""What a set of evaluations says in words: over all cells, and metric by metric."""
+"""Verdicts on a set of evaluations: over all cells, and metric by metric."""
 
 from __future__ import annotations
 

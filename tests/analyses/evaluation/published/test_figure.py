@@ -1,4 +1,4 @@
-"""Our numbers beside the published: which cells stand for which, what differs, what to run, and the files."""
+"""Our numbers beside the published: the cells that stand for theirs, the differences, the next steps, and the files."""
 
 from __future__ import annotations
 

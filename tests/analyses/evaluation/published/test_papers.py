@@ -1,4 +1,4 @@
-"""The published numbers: how many there are, and what the papers say of them elsewhere."""
+"""The published numbers: their count, and the papers' own statements about them."""
 
 from __future__ import annotations
 

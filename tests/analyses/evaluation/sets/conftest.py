@@ -22,7 +22,7 @@ MakeSet = Callable[..., EvaluatedSet]
 
 @pytest.fixture
 def make_set(evaluated: AnalysisResult, table) -> MakeSet:
-    """Makes a set of ``{(model, data): {method: value}}`` for two metrics; None is a cell that failed.
+    """Make a set of ``{(model, data): {method: value}}`` for two metrics; None is a cell that failed.
 
     ``told_apart``: the methods that the test tells from the best."""
     return _maker(evaluated, table, [C, S])
@@ -30,7 +30,7 @@ def make_set(evaluated: AnalysisResult, table) -> MakeSet:
 
 @pytest.fixture
 def with_rationales(evaluated: AnalysisResult, table) -> MakeSet:
-    """The same with a third metric, which compares with people's rationales."""
+    """Make the same set with a third metric, which compares with people's rationales."""
     return _maker(evaluated, table, [C, S, OVERLAP])
 
 

@@ -30,7 +30,7 @@ Key = tuple[str, str, float, str, float]
 
 @pytest.fixture
 def planted(with_rationales: MakeSet) -> EvaluatedSet:
-    """Two models, one on words in all, a quarter and half of the rows; on the last it fails the checks."""
+    """Return two models, one on words in all, a quarter and half of the rows; on the last it fails the checks."""
     made = with_rationales(
         {(SMALL, "d:all"): STRONG, (SMALL, "d:few"): WEAK, (SMALL, "d:bad"): STRONG, (LARGE, "d:<few>"): WEAK,
          (LARGE, "d:people"): STRONG, (LARGE, "d:none"): None}

@@ -1,4 +1,4 @@
-"""What a set says in words."""
+"""Verdicts on a set of evaluations."""
 
 from __future__ import annotations
 
