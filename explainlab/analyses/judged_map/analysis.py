@@ -1,4 +1,4 @@
-"""What is behind the metrics of one attribution: the perturbed texts, and what the model says of them."""
+"""The metrics behind one attribution: the perturbed texts and the model's predictions for them."""
 
 from __future__ import annotations
 

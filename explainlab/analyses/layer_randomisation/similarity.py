@@ -1,4 +1,4 @@
-"""How alike two maps of a text are, and how alike maps are that no model made."""
+"""Similarity of two maps of a text, and of maps that no model made."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def rho(scores: np.ndarray, other: np.ndarray) -> float | None:
 
 
 def controls(bodies: Sequence[RandomisationText]) -> list[Control]:
-    """The controls of every method, signed and absolute, over the texts whose map is not constant."""
+    """Return the controls of every method, signed and absolute, over the texts whose map is not constant."""
     found = [_of_text(body) for body in bodies]
     names = [method.method for method in bodies[0].methods]
     return [

@@ -74,7 +74,7 @@ reference texts; or their tokens are put in random order."""
 
 
 class _Found(Record):
-    """The p-values ``p`` [n] of the checked texts under one condition, over so many ``layers``."""
+    """The p-values ``p`` [n] of the checked texts under one condition, over ``layers`` layers."""
 
     layers: int
     p: list[float]
@@ -83,9 +83,9 @@ class _Found(Record):
 class MaskedDistribution(DataAnalysis[MaskedDistributionData]):
     """The share of texts that MaSF tells apart at 5% from texts like those of the training, with Wilson's interval.
 
-    Half of the rows, drawn by the seed, stand for the training: they are masked as the training masked its texts. Of
-    the others a share of the content tokens is masked, drawn once for all ratios: what is masked at a ratio is so at
-    all higher ones. Features: what every layer hands on in the row that the head reads.
+    Half of the rows, drawn by the seed, form the reference: they are masked as the training masked its texts. Of the
+    others a share of the content tokens is masked, in an order drawn once for all ratios, so that the masks of rising
+    ratios are nested. Features: the output of every layer in the row that the head reads.
     """
 
     class Parameters(declared.Parameters):
@@ -195,7 +195,7 @@ def _versions(parameters: MaskedDistribution.Parameters) -> int:
 
 
 def check_of(request: Request, data: str) -> CompleteRequest:
-    """The check of the model of ``request`` on the data set ``data`` that pages ask for, whatever else it asks."""
+    """Return the check of the model of ``request`` on the data set ``data`` that pages run, whatever else it asks."""
     fields = request.model_dump(include={"model", "dtype"})
     fields |= request.model_dump(include={"columns", "classes"}) if data == request.data else {}
     asked = Request(question=MaskedDistribution.id, **fields, data=data, parameters={"sample": "random"})
@@ -203,7 +203,7 @@ def check_of(request: Request, data: str) -> CompleteRequest:
 
 
 def _known(classifier: Classifier, baselines: Sequence[Baseline]) -> tuple[list[Baseline], list[str]]:
-    """Those of ``baselines`` that the model has, and why it lacks the others; raises RequestError for none."""
+    """Split ``baselines`` into those that the model has and reasons for the others; raises RequestError for none."""
     known, left_out = [], []
     for baseline in baselines:
         try:
@@ -218,7 +218,7 @@ def _known(classifier: Classifier, baselines: Sequence[Baseline]) -> tuple[list[
 
 
 def _rejected(rejected: np.ndarray) -> Rejected:
-    """The count and the share of ``rejected`` bool [n]."""
+    """Return the count and the share of ``rejected`` bool [n]."""
     return Rejected(count=int(rejected.sum()), **accuracy_of(int(rejected.sum()), len(rejected)).model_dump())
 
 
@@ -238,7 +238,7 @@ class _Check:
 
     @classmethod
     def of(cls, subject: DataSubject, parameters: MaskedDistribution.Parameters) -> _Check:
-        """The rows that the model can read, in two halves; raises :class:`RequestError` for too few."""
+        """Split the rows that the model can read into two halves; raises :class:`RequestError` for too few."""
         told, texts = training_masks(subject.classifier), []
         for row in subject.rows:
             try:
@@ -258,7 +258,7 @@ class _Check:
         return cls(subject, batcher, first, second, settings, told is not None)
 
     def all(self, conditions: Sequence[Condition]) -> list[_Found]:
-        """What is found under each of ``conditions``; what the subject's context remembers is not run."""
+        """Return the findings under each of ``conditions``; those in the subject's context are not computed again."""
         context = self.subject.context
         keys = [digest([_STORED, *self._identity, *condition]) for condition in conditions]
         known = {key: _Found.model_validate(note) for key, note in context.recall_all(keys).items()}
@@ -286,7 +286,7 @@ class _Check:
         return [known[key] for key in keys]
 
     def _masf(self) -> tuple[Masf, int]:
-        """The reference, and how many layers there are."""
+        """Return the reference and the number of layers."""
         found = features(self.batcher, self._as_in_training(self.reference, self.subject.request.seed))
         return Masf(found), found.shape[1]
 

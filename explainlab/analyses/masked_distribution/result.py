@@ -12,7 +12,7 @@ Baseline = Literal["mask", "pad", "unk", "zero", "delete"]
 
 
 class Rejected(Record):
-    """How many texts have a p-value of at most 5%, and their share ``mean`` with Wilson's 95% interval."""
+    """The number of texts with a p-value of at most 5%, and their share ``mean`` with Wilson's 95% interval."""
 
     count: int
     mean: float
@@ -27,7 +27,7 @@ class RejectedAt(Rejected):
 
 
 class OfBaseline(Record):
-    """What takes the place of masked tokens; ``overall``: the share of the ratios at which a text is rejected."""
+    """The results for one ``baseline``; ``overall``: the share of the ratios at which a text is rejected."""
 
     baseline: Baseline
     ratios: list[RejectedAt]

@@ -1,4 +1,4 @@
-"""What drives the mistakes: the words, and the pairs of words, that push misclassified rows toward the wrong class."""
+"""Drivers of mistakes: the words, and the pairs of words, that push misclassified rows toward the wrong class."""
 
 from __future__ import annotations
 
@@ -78,11 +78,11 @@ class WordAttribution:
     warnings: Sequence[str] = ()
 
     def totals(self) -> dict[Words, float]:
-        """The score of every word, summed over its places."""
+        """Return the score of every word, summed over its places."""
         return _summed(((word,), score) for word, score in zip(self.words, self.scores, strict=True) if word)
 
     def pair_totals(self) -> dict[Words, float]:
-        """The score of every two neighbouring words: the sum of both, over all their places."""
+        """Return the score of every two neighbouring words: the sum of both, over all their places."""
         beside = pairwise(zip(self.words, self.scores, strict=True))
         return _summed(((a, b), left + right) for (a, left), (b, right) in beside if a and b)
 
@@ -196,7 +196,7 @@ def _selected(predictions: Predicted, subject: DataSubject, sampled: int) -> tup
 
 
 def _attributions(subject: DataSubject, method: MethodSpec, targets: Sequence[RowTarget]) -> Iterator[WordAttribution]:
-    """The attributions in their order, of :data:`TOGETHER` rows at a time."""
+    """Yield the attributions in their order, computed for :data:`TOGETHER` rows at a time."""
     batcher = Batcher(subject.classifier, subject.context)
     parts = [targets[start : start + TOGETHER] for start in range(0, len(targets), TOGETHER)]
     work = [_work(subject, method, part) for part in parts]
@@ -210,13 +210,13 @@ def _attributions(subject: DataSubject, method: MethodSpec, targets: Sequence[Ro
 
 
 def _work(subject: DataSubject, method: MethodSpec, targets: Sequence[RowTarget]) -> float:
-    """The expected work of explaining ``targets``."""
+    """Return the expected work of explaining ``targets``."""
     depth, tokens = subject.classifier.model.depth, [tokens_of(row) for row, _ in targets]
     return sum(get_method(method.method).work(method.parameters, int(n), depth) * n for n in tokens)
 
 
 def _tested_work(targets: Sequence[RowTarget], count: int) -> float:
-    """The work of testing ``count`` pairs in rows like ``targets``: four texts each."""
+    """Return the work of testing ``count`` pairs in rows like ``targets``: four texts each."""
     tokens = sum(tokens_of(row) for row, _ in targets) / max(1, len(targets))
     return 4 * FORWARD * tokens * count
 
@@ -224,7 +224,7 @@ def _tested_work(targets: Sequence[RowTarget], count: int) -> float:
 def _word_scores(
     subject: DataSubject, method: MethodSpec, targets: Sequence[RowTarget], batcher: Batcher
 ) -> Iterator[WordAttribution]:
-    """The words of all features of every row (empty: no word), their scores, and the warnings of its attribution."""
+    """Yield for every row the words of its features (empty: no word), their scores, and its attribution's warnings."""
     subject.context.check_cancelled()
     texts = [_subject(subject, row, label, batcher) for row, label in targets]
     settings = method.parameters.model_dump(mode="json")
@@ -245,7 +245,7 @@ def _add_warnings(subject: DataSubject, batcher: Batcher) -> None:
 
 
 def _warned(attributions: Sequence[WordAttribution]) -> list[str]:
-    """How many attributions have warnings, with the first of them; nothing where none has."""
+    """Return a warning that counts the attributions with warnings and quotes the first; empty if there is none."""
     warned = [attribution for attribution in attributions if attribution.warnings]
     if not warned:
         return []
@@ -262,7 +262,7 @@ def _subject(subject: DataSubject, row: Row, label: str, batcher: Batcher) -> Su
 
 
 def _word(text: str) -> str:
-    """The case-folded text of a feature; empty for punctuation."""
+    """Return the case-folded text of a feature; empty for punctuation."""
     return "" if all(unicodedata.category(letter)[0] in "PZC" for letter in text) else text.casefold()
 
 
@@ -328,7 +328,7 @@ def _driver(key: Key, places: list[tuple[int, float]], right: list[tuple[int, fl
 
 
 def _interactions(subject: DataSubject, pairs: Sequence[Driver], wrong: Sequence[WordAttribution]) -> list[Interaction]:
-    """The mean interaction of every pair over its first rows."""
+    """Return the mean interaction of every pair over its first rows."""
     by_row = {attribution.row.number: attribution for attribution in wrong}
     rows = [pair.row_numbers[:TESTED_ROWS] for pair in pairs]
     tested = [
@@ -343,7 +343,7 @@ def _interactions(subject: DataSubject, pairs: Sequence[Driver], wrong: Sequence
 
 
 def _interaction_values(subject: DataSubject, tested: Sequence[tuple[WordAttribution, str, str]]) -> list[float]:
-    """The interaction of two neighbouring words, for every attribution and pair."""
+    """Return the interaction of two neighbouring words, for every attribution and pair."""
     batcher = Batcher(subject.classifier, subject.context)
     texts = [_subject(subject, attribution.row, attribution.label, batcher) for attribution, _, _ in tested]
     keep = [_keep(*each)[:, text.units.content] for each, text in zip(tested, texts, strict=True)]

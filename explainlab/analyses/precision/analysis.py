@@ -242,7 +242,7 @@ def _numbers(result: AnalysisResult[PrecisionData]) -> list[Number]:
 
 
 def _draws(method: MethodSpec) -> bool:
-    """Whether another seed can give another map."""
+    """Return whether another seed can give another map."""
     return get_method(method.method).random
 
 
@@ -253,7 +253,7 @@ def _controls(
     originals: Sequence[Sequence[Attribution]],
     outputs: Outputs,
 ) -> list[list[Held]]:
-    """By text what its maps are held against: those of another seed where a method draws, and random ones."""
+    """Compare each text's maps with those of another seed, where a method draws, and with random ones."""
     drawing = [i for i, own in enumerate(methods) if _draws(own)]
     again: list[list[Attribution]] = [[] for _ in subjects]
     if drawing:
@@ -282,7 +282,7 @@ def _body(
     controls: list[Held],
     formats: Sequence[tuple[InFormat, int]],
 ) -> PrecisionText:
-    """The body of a text, which is in a place of every one of the ``formats``."""
+    """Build the body of a text, which has a place in every one of the ``formats``."""
     maps = [
         HalfMap(dtype="float32", method=own.name, scores=made.scores.tolist())
         for own, made in _pairs(methods, originals)

@@ -1,4 +1,4 @@
-"""What is kept of a grid after every model: enough to show a stopped one without its data and its weights."""
+"""The stored state of a grid after every model: enough to show a stopped grid without its data and its weights."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PLACE = set(Place._fields)
 
 
 def judged(parameters: RoarParameters, grid: Grid, nodes: Sequence[NodeFacts]) -> dict[str, Any]:
-    """The fields of an answer that its models decide; ``nodes`` are all of the ``grid``."""
+    """Return the fields of an answer that its models decide; ``nodes`` are all of the ``grid``."""
     performance = {Place(**node.model_dump(include=_PLACE)): node.performance for node in nodes}
     judge, statuses = Judge(grid, performance, parameters.clip), [node.status for node in nodes]
     return {
@@ -50,7 +50,7 @@ def keep(key: str, labels: Sequence[str], nodes: Sequence[NodeFacts], context: R
 
 
 def recalled(key: str, base: str, parameters: RoarParameters, seed: int, context: RunContext) -> RoarData | None:
-    """The answer of the models that have ended, with neither texts nor lengths nor costs; None where none has."""
+    """Return the answer of the models that have ended, without texts, lengths and costs; None where none has."""
     body: Body | None = context.recall(_note(key))
     if body is None or not body["nodes"]:
         return None

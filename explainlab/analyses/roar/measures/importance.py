@@ -1,4 +1,4 @@
-"""How important a measure says the tokens of many texts are, and what follows from it: masks, and sparsity."""
+"""The importance of tokens by a measure for many texts, and its results: masks and sparsity."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Measure(NamedTuple):
 
     @property
     def method(self) -> Method:
-        """What computes it."""
+        """The attribution method that computes the measure."""
         return AlphaWeighted() if self.alpha_weighted else get_method(self.request.method)
 
 
