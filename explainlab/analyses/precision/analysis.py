@@ -253,7 +253,7 @@ def _controls(
     originals: Sequence[Sequence[Attribution]],
     outputs: Outputs,
 ) -> list[list[Held]]:
-    """Compare each text's maps with those of another seed, where a method draws, and with random ones."""
+    """Compare each text's maps with maps of another seed, where a method draws, and with random ones."""
     drawing = [i for i, own in enumerate(methods) if _draws(own)]
     again: list[list[Attribution]] = [[] for _ in subjects]
     if drawing:

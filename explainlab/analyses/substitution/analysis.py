@@ -1,4 +1,4 @@
-"""Whether a method's map can be driven away by a few near words that keep the prediction: attacks that can be read."""
+"""Readable attacks on a method's map: a few near words that keep the prediction and change the map."""
 
 from __future__ import annotations
 
@@ -208,7 +208,7 @@ def _text(run: Run, parameters: Substitution.Parameters) -> SubstitutedText:
 
 
 def _means(texts: Sequence[SubstitutedText], parameters: Substitution.Parameters) -> list[SubstitutionRow]:
-    """The means of every objective."""
+    """Return the means of every objective."""
     rows = []
     for objective in objectives(parameters.objective):
         own = means([text for text in texts if text.objective == objective], WordMeasures)

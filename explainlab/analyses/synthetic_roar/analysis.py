@@ -28,7 +28,7 @@ _ROWS_OF_A_GRADIENT = 40
 
 
 class SyntheticRoar(SelfContained[SyntheticRoarData]):
-    """Whether the orders of ROAR and of Recursive ROAR are right, on data sets drawn so that the right one is known.
+    """A check of the orders of ROAR and of Recursive ROAR, on data sets drawn so that the right one is known.
 
     Of 16 features the first four tell the class, each in its own right: one hides little while a stronger one is left.
     Features are masked by 0, one after another, and a model is fitted each time; a feature's importance is the absolute
@@ -82,7 +82,7 @@ def _lines(result: AnalysisResult[SyntheticRoarData]) -> list[str]:
 
 
 def _drawn(first: int, parameters: SyntheticRoar.Parameters, context: RunContext) -> list[Draw]:
-    """The draws, each kept as soon as it is done, so that a stopped run goes on."""
+    """Return the draws, each kept as soon as it is done, so that a stopped run goes on."""
     seeds = range(first, first + parameters.draws)
     keys = {seed: digest([_STORED, seed, parameters.rows]) for seed in seeds}
     bodies = context.recall_all(keys.values())

@@ -29,7 +29,7 @@ class Problem:
         self._train, self._test = self._rows(rng, rows), self._rows(rng, rows // _TEST)
 
     def learned(self, masked: frozenset[int]) -> tuple[float, np.ndarray]:
-        """The accuracy on the test rows, and |coefficients| [16], of a model for which features are ``masked`` by 0."""
+        """Return the accuracy on the test rows and |coefficients| [16] of a model with features ``masked`` by 0."""
         from sklearn.linear_model import LogisticRegression  # half a second to import
 
         seen = np.array([feature not in masked for feature in range(FEATURES)], dtype=np.float64)
@@ -45,7 +45,7 @@ class Problem:
 
 
 def draw(seed: int, rows: int, before: Callable[[], None]) -> Draw:
-    """What all orders do with the problem that ``seed`` draws; ``before`` is called before each model is fitted."""
+    """Run all orders on the problem that ``seed`` draws; ``before`` is called before each model is fitted."""
     problem = Problem(seed, rows)
 
     @cache
@@ -54,7 +54,7 @@ def draw(seed: int, rows: int, before: Callable[[], None]) -> Draw:
         return problem.learned(masked)
 
     def most_important(masked: Sequence[int], of: Sequence[int]) -> int:
-        """The feature that the model of ``of`` gives the largest weight, of those that are not ``masked``."""
+        """Return the feature with the largest weight in the model of ``of``, among those that are not ``masked``."""
         weights = learned(frozenset(of))[1]
         return min(set(range(FEATURES)) - {*masked}, key=lambda feature: (-weights[feature], feature))
 

@@ -43,7 +43,7 @@ class Draw(Record):
 
 
 class OrderShare(KnownInterval):
-    """Of the ``draws`` the number in which ``order`` has ``found`` the informative features, and their share.
+    """The number and the share of the ``draws`` in which ``order`` has ``found`` the informative features.
 
     ``mean`` is the share, with Wilson's 95% interval. ``area`` is the mean area under the accuracy curve, by
     trapezoids, in accuracies times features: lower is a better order, 16 the most, 8 what guessing gives.
@@ -68,5 +68,5 @@ class SyntheticRoarData(Record):
         return self
 
     def share(self, order: Order) -> OrderShare:
-        """That of ``order``."""
+        """Return the share of ``order``."""
         return next(share for share in self.shares if share.order == order)

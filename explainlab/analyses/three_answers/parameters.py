@@ -15,7 +15,7 @@ _OF_MASKS = ("masking", "mask_share", "heavy_mask")
 
 
 class ThreeAnswersParameters(RoarParameters):
-    """Those of the grid, and the metric of erasure."""
+    """The parameters of the grid, and the metric of erasure."""
 
     erasure: PerturbingMetric = Field(
         "aopc_comprehensiveness:removal=mask",

@@ -54,7 +54,7 @@ class Summary(Record):
 
 
 class RowComparison(Record):
-    """What one text contributes to the metric ``asked`` (with its options): see :class:`Comparison`."""
+    """The contribution of one text to the metric ``asked`` (with its options): see :class:`Comparison`."""
 
     asked: str
     value: float

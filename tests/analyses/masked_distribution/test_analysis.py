@@ -41,7 +41,7 @@ WORDS = {"negative": ["dull", "awful", "boring"], "positive": ["bright", "lovely
 
 
 def sentences(n: int, seed: int) -> Examples:
-    """Sentences of one form, in which the word that tells the class stands third."""
+    """Return sentences of one form, whose third word reveals the class."""
     drawn, texts, labels = random.Random(seed), [], []
     for i in range(n):
         label = ("negative", "positive")[i % 2]
@@ -53,7 +53,7 @@ def sentences(n: int, seed: int) -> Examples:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two models of the same texts, one of them trained on masks, and a file of other texts."""
+    """Return a folder with two models of the same texts, one trained on masks, and a file of other texts."""
     folder: Path = tmp_path_factory.mktemp("masked")
     for name, recipe in (("plain", "roar"), ("masked", "masked")):
         asked = settings_for("bert", **SIZE, recipe=recipe, epochs=6, learning_rate=3e-3, dropout=0.0)

@@ -1,4 +1,4 @@
-"""The preset of the paper's code: its integrated gradients in closed form and by a slow loop; what is told."""
+"""The preset of the paper's code: its integrated gradients in closed form and by a slow loop; its warnings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a set says in words: how far its numbers run, and what is told apart in how many cells."""
+"""A set in words: the range of its numbers, and the number of cells that tell methods apart."""
 
 from __future__ import annotations
 

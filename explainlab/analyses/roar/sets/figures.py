@@ -23,7 +23,7 @@ _Place = tuple[int, int]
 
 
 def set_charts(studies: StudySet, columns: int = COLUMNS) -> list[Chart]:
-    """A chart for Recursive ROAR, for ROAR, or for both, with at most so many ``columns``."""
+    """Return a chart for Recursive ROAR, for ROAR, or for both, with at most ``columns`` columns."""
     kinds = dict.fromkeys(kind for cell in studies.done for kind in _body(cell).recursive)
     return [small_curves(studies, kind, columns) for kind in kinds]
 
@@ -66,7 +66,7 @@ def _judged(body: RoarData, recursive: bool) -> str:
 
 
 def _title(studies: StudySet, cell: SetCell) -> str:
-    """What tells a cell from the others: its data set, its base, or both."""
+    """Return the name that distinguishes a cell: its data set, its base, or both."""
     several = [
         name for name, n in ((cell.data_name, len(studies.data)), (cell.model.name, len(studies.groups))) if n > 1
     ]
@@ -115,7 +115,7 @@ def _ends(ticks: Sequence[float]) -> list[float]:
 
 
 def _traces(places: Sequence[_Place], charts: Sequence[Chart]) -> Iterator[tuple[_Place, go.Scatter]]:
-    """The lines of all charts; each name is once in the legend, which shows and hides it everywhere."""
+    """Yield the lines of all charts; each name is once in the legend, which shows and hides it everywhere."""
     known = set[str]()
     for place, chart in zip(places, charts, strict=True):
         for trace in chart.figure.data:
