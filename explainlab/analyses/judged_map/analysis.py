@@ -25,7 +25,7 @@ from explainlab.request import digest
 
 
 class EvaluatedAttribution(TextAnalysis[JudgedText, JudgedData]):
-    """Given scores of one text, evaluated by metrics, with every perturbed text behind a value.
+    """An evaluation of given scores of one text by metrics, with every perturbed text behind a value.
 
     Raises :class:`explainlab.errors.RequestError` unless there is one finite score a feature, special tokens included.
     """

@@ -15,7 +15,7 @@ RANDOM_MAPS = 100
 
 
 def rho(scores: np.ndarray, other: np.ndarray) -> float | None:
-    """Spearman's rho of two maps float64 [n]; None where all scores of either are equal."""
+    """Return Spearman's rho of two maps float64 [n]; None where all scores of either are equal."""
     value = float(spearman(scores, other[None])[0])
     return None if np.isnan(value) else value
 
@@ -32,7 +32,7 @@ def controls(bodies: Sequence[RandomisationText]) -> list[Control]:
 
 
 def _of_text(body: RandomisationText) -> np.ndarray:
-    """float64 [methods, 2, RANDOM_MAPS + 1]: rho with random maps, and last with the order; NaN for a constant map."""
+    """Return rho with random maps, then with the order, float64 [methods, 2, RANDOM_MAPS + 1]; NaN if constant."""
     content = np.array([not feature.special for feature in body.features])
     n = int(content.sum())
     others = np.random.default_rng(body.text_seed).random((RANDOM_MAPS, n))

@@ -85,12 +85,12 @@ class Original:
 
     @property
     def work(self) -> float:
-        """The work that a map like it is expected to take."""
+        """The work that the same map is expected to take."""
         tokens = len(self.subject.encoding)
         return tokens * method_passes(self.method, TextSize(tokens, tokens), self.subject.classifier.model.depth).work
 
     def compared(self, found: Attribution | str, keep: bool) -> Compared:
-        """Beside ``found``, or the reason why there is no such map; its scores are kept only if asked."""
+        """Compare the map with ``found``, or note the reason why there is none; its scores stay only if ``keep``."""
         if isinstance(found, str):
             return Compared(signed=None, absolute=None, broken=found)
         content = self.subject.units.content
@@ -198,7 +198,7 @@ def _attributions(asked: Sequence[tuple[Subject, CompleteRequest]]) -> list[Attr
 
 
 class _States(Relay):
-    """Reports progress in finished models; their predictions are nobody's."""
+    """A context that reports progress in finished models and drops their predictions."""
 
     def __init__(self, context: RunContext, total: int) -> None:
         super().__init__(context)

@@ -190,7 +190,7 @@ def _numbers(result: AnalysisResult[MaskedDistributionData]) -> list[Number]:
 
 
 def _versions(parameters: MaskedDistribution.Parameters) -> int:
-    """Most versions of a text that is checked."""
+    """Return the largest number of versions of a checked text."""
     return 3 + len(parameters.ratios) * len(parameters.baselines)
 
 

@@ -185,7 +185,7 @@ RowTarget = tuple[Row, str]
 
 
 def _selected(predictions: Predicted, subject: DataSubject, sampled: int) -> tuple[list[RowTarget], list[RowTarget]]:
-    """Wrong rows with their predicted class; correct rows, drawn by the request's seed, with each of these classes."""
+    """Select wrong rows with their predicted class, and correct rows, drawn by the seed, with each of these classes."""
     labels = subject.classifier.labels
     is_wrong = predictions.gold(labels) != predictions.best
     wrong = [(predictions.rows[i], labels[predictions.best[i]]) for i in np.flatnonzero(is_wrong).tolist()]
@@ -354,7 +354,7 @@ def _interaction_values(subject: DataSubject, tested: Sequence[tuple[WordAttribu
 
 
 def _keep(attribution: WordAttribution, first: str, second: str) -> np.ndarray:
-    """bool [4, n_features]: the whole text, without the first word, without the second, without both."""
+    """Return bool [4, n_features]: the whole text, without the first word, without the second, without both."""
     places = np.array([i for i, words in enumerate(pairwise(attribution.words)) if words == (first, second)])
     keep = np.ones((4, len(attribution.words)), dtype=bool)
     keep[1, places] = keep[2, places + 1] = keep[3, places] = keep[3, places + 1] = False

@@ -68,7 +68,7 @@ class Roar(GridQuestion[RoarData], Pauses):
             )
 
         def see_others() -> None:
-            """Take what others have finished meanwhile."""
+            """Read the nodes that others have finished meanwhile."""
             for run in runs if context.workers > 1 else ():
                 run.recall()
 

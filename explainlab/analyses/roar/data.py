@@ -133,7 +133,7 @@ def _share(part: str, source: str) -> float | None:
 
 
 class _Files:
-    """Reads the files of a ``request``; ``warnings`` say which of their rows are left out."""
+    """A reader of the files of a ``request``; ``warnings`` list the rows that are left out."""
 
     def __init__(self, request: CompleteRequest, parameters: RoarParameters, reader: Reader) -> None:
         self._request, self._parameters, self._reader = request, parameters, reader

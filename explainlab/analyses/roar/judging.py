@@ -60,7 +60,7 @@ def known_seeds(estimate: Estimated) -> list[float]:
 
 
 def area(ratios: Sequence[int], differences: Sequence[float]) -> float:
-    """∑ ½ Δr (D + D'), by the trapezoidal rule."""
+    """Return ∑ ½ Δr (D + D'), by the trapezoidal rule."""
     return float(np.trapezoid(differences, ratios))
 
 
@@ -83,7 +83,7 @@ class Judge:
         return estimated(self._values(measure, recursive, ratio))
 
     def curves(self) -> list[CurvePoint]:
-        """Random's curve, then those of all measures."""
+        """Return random's curve, then those of all measures."""
         return [
             self._point(measure, recursive, ratio)
             for measure, recursive in self._all_curves()

@@ -33,7 +33,7 @@ class Fitted(NamedTuple):
 
 
 class Models:
-    """Models of the ``base`` with these ``settings``, in ``folder``, each under a key of its own."""
+    """The models of the ``base`` with these ``settings``, in ``folder``, each under its own key."""
 
     def __init__(
         self,

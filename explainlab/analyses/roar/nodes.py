@@ -79,7 +79,7 @@ class Setting:
 
     @cached_property
     def facts(self) -> dict[str, list[Any]]:
-        """By measure what decides its scores: method, parameters, data, versions, signs."""
+        """The facts that decide each measure's scores: method, parameters, data, versions, signs."""
         return {name: _facts(measure, self.context.reader) for name, measure in self.measures.items()}
 
 
@@ -116,7 +116,7 @@ class SeedRun:
         return sum(self._work(place) for place, node in self.nodes.items() if node.status == "waiting")
 
     def recall(self) -> None:
-        """Take what is known of all nodes from the context's memory."""
+        """Read the known nodes from the context's memory."""
         for place in self.nodes:
             self._recall(place)
             source = self._setting.grid.before(place)
@@ -171,7 +171,7 @@ class SeedRun:
     # A node ---------------------------------------------------------------------------------------------------------
 
     def _key(self, place: Place) -> str:
-        """Equal for places with the same masks: where a measure begins it does not matter whether it is recursive."""
+        """Return the key of a place; places with the same masks share one key, recursive or not."""
         facts = self._setting.facts[place.measure] if place.measured else RANDOM
         return digest([self._identity, facts, self._setting.grid.counted, self._setting.grid.path(place)])
 

@@ -30,7 +30,7 @@ PAPER_MEASURES = [
 
 
 def _ratios(ratios: list[int]) -> list[int]:
-    """0 and 100 are always among them."""
+    """Check the ratios, and add 0 and 100."""
     if ratios != sorted(set(ratios)):
         raise PydanticCustomError("order", "Give the ratios in rising order, each once")
     if any(not 0 <= ratio <= WHOLE for ratio in ratios):
@@ -145,7 +145,7 @@ class RoarParameters(declared.Parameters):
 
     @property
     def kinds(self) -> list[bool]:
-        """Recursive, plain, or both."""
+        """The kinds of the curves: recursive, plain, or both."""
         return {"true": [True], "false": [False], "both": [True, False]}[self.recursive]
 
     @property

@@ -101,7 +101,7 @@ def _lines(result: AnalysisResult[RoarEstimate]) -> list[str]:
 
 
 def _smaller(parameters: Parameters, timed: Timing, epochs: int) -> list[Smaller]:
-    """Smaller grids with what all of each takes, the longest first; where a time is given those within it."""
+    """Return smaller grids with their whole time, the longest first; under a time limit only those within it."""
     found = []
     for changed, own in _changes(parameters):
         training, measures = grid_seconds(Grid(own, 0), timed, epochs)
@@ -112,7 +112,7 @@ def _smaller(parameters: Parameters, timed: Timing, epochs: int) -> list[Smaller
 
 
 def _changes(parameters: Parameters) -> Iterator[tuple[str, RoarParameters]]:
-    """Smaller grids: without a measure, recursive alone, with fewer seeds, every other ratio, or two of these."""
+    """Yield smaller grids: without a measure, recursive alone, with fewer seeds, every other ratio, or two of these."""
     single = [*_single(parameters)]
     yield from single
     for first, changed in single:

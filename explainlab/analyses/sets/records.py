@@ -46,7 +46,7 @@ class SetCell:
 
     @property
     def status(self) -> Literal["done", "failed", "waiting"]:
-        """``failed``: also where it was refused."""
+        """The state of the cell; a refused one has ``failed``."""
         return "done" if self.result else "failed" if self.reason else "waiting"
 
     @property

@@ -75,7 +75,7 @@ class Proposal:
 
 
 class Search:
-    """Replaces words in texts of one classifier, whose predictions are known, and explains them by ``method``.
+    """A search that replaces words in texts of one classifier with known predictions, and explains them by ``method``.
 
     ``tolerance``: how far the probability of the predicted class may change where it is constrained.
     """
@@ -87,7 +87,7 @@ class Search:
         self._tolerance = tolerance
 
     def originals(self, subjects: Sequence[Subject]) -> list[np.ndarray]:
-        """float64 [n_features]: the map of every text as it is."""
+        """Return the map of every text as it is, float64 [n_features]."""
         runs = [
             subject.again(output=self._output(subject), seed=text_seed(subject), baseline_data=self._data)
             for subject in subjects

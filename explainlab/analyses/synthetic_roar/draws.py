@@ -15,7 +15,7 @@ _MOST_STEPS = 1_000
 
 
 class Problem:
-    """x = a z / 10 + d η + ε / 10 and y = [z > 0] for ``rows`` rows, and a quarter as many to test on.
+    """A problem x = a z / 10 + d η + ε / 10 and y = [z > 0] of ``rows`` rows, and a quarter as many to test on.
 
     a and d [16] are drawn once, z, η and the 16 numbers ε for each row, all standard normal from ``seed``; a is 0 but
     in its first four places. Source: Madsen et al. 2022 (Recursive ROAR), Eq. 1; Hooker et al. 2019. That ε has a value
@@ -38,7 +38,7 @@ class Problem:
         return float(model.score(test_x * seen, test_y)), np.abs(model.coef_[0])
 
     def _rows(self, rng: np.random.Generator, rows: int) -> tuple[np.ndarray, np.ndarray]:
-        """x float64 [rows, 16] and y bool [rows]."""
+        """Draw x float64 [rows, 16] and y bool [rows]."""
         z, eta = rng.standard_normal(rows), rng.standard_normal(rows)
         noise = rng.standard_normal((rows, FEATURES))
         return np.outer(z, self._a / 10) + np.outer(eta, self._d) + noise / 10, z > 0

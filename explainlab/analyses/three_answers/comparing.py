@@ -25,7 +25,7 @@ class Ends(NamedTuple):
 
 
 class Compared(NamedTuple):
-    """``means`` and ``ranks`` [3, M] of M measures by the three answers, and ``taus`` [3, 3] of each pair of these."""
+    """The ``means`` and ``ranks`` [3, M] of M measures by the three answers, and ``taus`` [3, 3] of each pair."""
 
     means: Ends
     ranks: Ends
@@ -78,7 +78,7 @@ def _drawn(seeds: int, texts: int, seed: int) -> Iterator[tuple[np.ndarray, np.n
 
 
 def _known_mean(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """float64 [M]: the weighted mean of the known of ``values`` float64 [S, M]; NaN where none is."""
+    """Return float64 [M]: the weighted mean of the known of ``values`` float64 [S, M]; NaN where none is."""
     known = ~np.isnan(values)
     with np.errstate(invalid="ignore"):
         mean: np.ndarray = (weights @ np.where(known, values, 0.0)) / (weights @ known)

@@ -36,7 +36,7 @@ _WEIGHTS = "masked"
 
 
 class Erased(NamedTuple):
-    """``values`` float64 [T, M] of a metric, of every test text and measure, and the model's ``performance``."""
+    """The ``values`` float64 [T, M] of a metric for all test texts and measures, and the model's ``performance``."""
 
     values: np.ndarray
     performance: float

@@ -208,7 +208,7 @@ class _Maker:
 
     @cached_property
     def _trainings(self) -> list[tuple[TrainingSettings, str]]:
-        """For each seed the settings, and the digest of all that decides the model."""
+        """The settings of each seed, with the digest of everything that decides its model."""
         seeds = range(self._request.seed, self._request.seed + self.seeds)
         settings = [self._settings.model_copy(update={"seed": seed}) for seed in seeds]
         base, held = self._request.model, self._validation

@@ -1,4 +1,4 @@
-"""Layer randomisation against closed forms and a slow computation, and what it does to the loaded model: nothing."""
+"""Layer randomisation against closed forms and a slow computation; the loaded model stays unchanged."""
 
 from __future__ import annotations
 
@@ -215,7 +215,7 @@ def test_a_constant_map_has_no_rho_and_is_counted(encoder: Classifier) -> None:
 
 
 class Roots(nn.Module):
-    """Its weights after the fourth position must not be negative, as no square root has them."""
+    """A model whose weights after the fourth position must not be negative, as it takes their square roots."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -23,7 +23,7 @@ def checksum(classifier: Classifier) -> str:
 
 
 class Asking(RunContext):
-    """Asks the loaded model a question between two batches, and ends at one of them with ``error``."""
+    """A context that runs the loaded model between two batches, and ends at one of them with ``error``."""
 
     def __init__(self, classifier: Classifier, last: int = 10**9, error: type[Exception] = Cancelled) -> None:
         super().__init__()

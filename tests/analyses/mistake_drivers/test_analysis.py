@@ -122,7 +122,7 @@ def test_interactions_are_four_masked_texts(bert, rows, body) -> None:
 
 
 class Stopped(RunContext):
-    """Cancels once some maps are kept; counts the work."""
+    """A context that cancels once some maps are kept, and counts the work."""
 
     goes_on, work = False, 0.0
 

@@ -54,7 +54,7 @@ Made = Callable[[Change], Classifier]
 
 
 class Zero(Method):
-    """0 for every feature."""
+    """A method whose scores are all 0."""
 
     id: ClassVar = "zero"
     label: ClassVar = "Zero"

@@ -1,4 +1,4 @@
-"""Answers of ROAR made by hand: plausible curves of five seeds, and what else a grid can come to."""
+"""Answers of ROAR made by hand: plausible curves of five seeds, and the other states of a grid."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Grids that fail in part or stop, and keep what is finished; and what is refused before anything trains."""
+"""Grids that fail in part or stop, and keep their finished models; refusals before anything trains."""
 
 from __future__ import annotations
 

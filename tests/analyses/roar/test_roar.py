@@ -158,7 +158,7 @@ def test_the_model_that_another_worker_makes_is_seen(
     files: dict[str, str], undisturbed: AnalysisResult[RoarData], tmp_path: Path
 ) -> None:
     class Beside(Watching):
-        """Looks at the grid as a worker that has no model of it."""
+        """A context that looks at the grid as a worker that has no model of it."""
 
         def show(self, result: Any) -> None:
             super().show(result)

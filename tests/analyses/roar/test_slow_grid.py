@@ -52,7 +52,7 @@ class Slow:
             ]
 
     def train(self, hidden: dict[str, list[set[int]]]) -> None:
-        """AMSGrad on batches in the order of the product's training; the best epoch by macro F1 is kept."""
+        """Train by AMSGrad on batches in the order of the product's training; keep the best epoch by macro F1."""
         self.start()
         slow = [(name, weight) for name, weight in self.network.named_parameters()]
         groups = [

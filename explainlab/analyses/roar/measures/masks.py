@@ -19,7 +19,7 @@ def count(tokens: int, step: int, counted: bool) -> int:
 
 
 def most_important(scores: np.ndarray, masked: np.ndarray, number: int) -> np.ndarray:
-    """bool [n]: the ``masked`` bool [n] tokens and those with the largest ``scores`` float64 [n], ``number`` in all.
+    """Return bool [n]: the ``masked`` tokens and those with the largest ``scores`` float64 [n], ``number`` in all.
 
     Of equal scores the first comes first.
     """
@@ -44,7 +44,7 @@ class Masks:
 
     @classmethod
     def all(cls, lengths: Sequence[int]) -> Masks:
-        """Everything is."""
+        """Return masks of every token."""
         return cls(lengths, np.ones(sum(lengths), dtype=bool))
 
     @classmethod
@@ -77,6 +77,6 @@ def packed(bits: np.ndarray) -> str:
 
 
 def unpacked(text: str, number: int) -> np.ndarray:
-    """bool [number]: the inverse of :func:`packed`."""
+    """Return bool [number], the inverse of :func:`packed`."""
     raw = np.frombuffer(zlib.decompress(base64.b64decode(text)), dtype=np.uint8)
     return np.unpackbits(raw, count=number).astype(bool)

@@ -29,7 +29,7 @@ def set_charts(studies: StudySet, columns: int = COLUMNS) -> list[Chart]:
 
 
 def small_curves(studies: StudySet, recursive: bool, columns: int = COLUMNS) -> Chart:
-    """Performance by how much is masked, a small chart for each cell that has a result of this kind.
+    """Draw performance by the share of masked tokens, a small chart for each cell that has a result of this kind.
 
     Each base has a row of its own where its data sets fit into the ``columns``; else they follow each other.
     """
@@ -82,7 +82,7 @@ def _places(studies: StudySet, cells: Sequence[SetCell], columns: int) -> list[_
 
 
 def _frame(places: Sequence[_Place], titles: Sequence[str], first: go.Layout) -> go.Figure:
-    """Empty small charts with equal axes, titled as the ``first``: at the left, and below the lowest of each column."""
+    """Lay out empty small charts with equal axes; the titles of ``first`` stand at the left and below each column."""
     rows, columns = (1 + max(place[i] for place in places) for i in (0, 1))
     named = dict(zip(places, titles, strict=True))
     every = [(row, column) for row in range(rows) for column in range(columns)]
