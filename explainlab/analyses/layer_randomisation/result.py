@@ -10,7 +10,7 @@ from explainlab.analyses.base import Record
 from explainlab.analyses.records import Interval, TextBody
 
 Mode = Literal["cascading", "independent"]
-"""Random are all units from the top down to one, or that one alone."""
+"""The random units: all from the top down to the unit, or that unit alone."""
 
 Rhos = dict[Mode, dict[str, dict[str, float | None]]]
 """Rank correlations by mode, unit and method; None where there is none."""
@@ -109,7 +109,7 @@ class RandomisationText(TextBody):
 
 
 class RandomisationData(Record):
-    """Layer randomisation of ``n`` texts: means, and what every text contributes; ``left_out`` as of a text."""
+    """Layer randomisation of ``n`` texts: means, and the contribution of every text; ``left_out`` as of a text."""
 
     n: int
     units: list[str]

@@ -31,7 +31,7 @@ Units = tuple[str, ...]
 
 
 class Compared(Record):
-    """A map on a random model beside the model's own: rho of scores and of absolute scores, and what it took.
+    """A map on a random model beside the model's own: rho of scores and of absolute scores, and the passes it took.
 
     ``scores`` [n_features] are kept of the first draw. ``broken``: why there is no map; empty where there is one.
     """

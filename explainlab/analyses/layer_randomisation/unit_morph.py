@@ -36,7 +36,7 @@ class DrawnMap(Record):
 
 
 class UnitFrame(Record):
-    """The ``map`` on a random model (None: it gave none), and in ``words`` how alike it is to that on the model."""
+    """The ``map`` on a random model (None: it gave none), and in ``words`` its similarity to the model's own map."""
 
     words: str
     map: DrawnMap | None

@@ -52,7 +52,7 @@ MOST_ROWS = 20_000
 LEAST = 20
 """Fewer reference texts can give no p-value of 5%."""
 _TOGETHER = 2_000
-"""Versions that are read together, of several conditions of few texts: sorted by length so many pad little."""
+"""Versions that are read together, from several conditions of few texts: sorting many by length saves padding."""
 _STORED = "masked_distribution/1"  # part of the storage key: rises when the stored format changes
 
 
@@ -69,8 +69,8 @@ def _baselines(names: list[Baseline]) -> list[Baseline]:
 
 
 Condition = tuple[Baseline | Literal["alike", "shuffled"], int]
-"""What is done to the checked texts: what takes the place of tokens at a ratio in per cent; or the same as to the
-reference texts; or their tokens are put in random order."""
+"""The treatment of the checked texts: a baseline for tokens, at a ratio in per cent; the treatment of the reference
+texts (alike); or a random order of their tokens (shuffled)."""
 
 
 class _Found(Record):
@@ -226,7 +226,7 @@ def _rejected(rejected: np.ndarray) -> Rejected:
 class _Check:
     """The texts of the ``reference``, masked by ``settings``, and those that are ``checked``.
 
-    ``told``: whether the model's files tell how its training masked its texts.
+    ``told``: the model's files state how its training masked its texts.
     """
 
     subject: DataSubject

@@ -1,4 +1,4 @@
-"""MaSF: how unusual a text is among reference texts, by what the layers of a model make of it.
+"""MaSF: a measure of how unusual a text is among reference texts, by the outputs of a model's layers.
 
 Source: Haroush et al. 2022 (Simes within a layer, Fisher over layers, both calibrated), as Madsen et al. 2023 (arXiv
 2310.07819) use it on masked texts. Ours differs in two things: a feature is what the head's row holds in a unit, where

@@ -96,10 +96,10 @@ class MistakeDrivers(DataAnalysis[MistakeDriversData]):
     A word counts once a row, with the sum of its places. A pair is two neighbouring words; its score is the sum of
     both. Means have 95% bootstrap intervals over the rows, without correction for many words: some intervals miss.
 
-    Only what pushes toward the wrong class is listed. First what is ``clear``: Wilcoxon's signed-rank test separates
-    its scores from zero, and its interval lies above zero. Holm's correction is for all words, or all pairs, in at
-    least six misclassified rows (in fewer no test can separate them). Then the rest, and last what is in one
-    row only (``once``) and has no interval. Each group is sorted by the mean times the rows. The correct rows are
+    Only drivers toward the wrong class are listed. First the ``clear`` ones: Wilcoxon's signed-rank test separates
+    their scores from zero, and their interval lies above zero. Holm's correction is for all words, or all pairs, in at
+    least six misclassified rows (in fewer no test can separate them). Then the rest, and last the drivers in one row
+    only (``once``), without an interval. Each group is sorted by the mean times the rows. The correct rows are
     ``right`` drawn at random from all.
 
     The first pairs have an ``interaction``: F(x) - F(x without a) - F(x without b) + F(x without both), where F is the
@@ -282,7 +282,7 @@ def _gathered(attributions: Sequence[WordAttribution], totals: Totals) -> Scores
 
 
 def ranked(attributions: Sequence[WordAttribution], n_wrong: int, totals: Totals, most: int) -> list[Driver]:
-    """List what pushes toward the wrong class in the first ``n_wrong`` of the ``attributions``; the others are right.
+    """List the drivers toward the wrong class in the first ``n_wrong`` of the ``attributions``; the others are right.
 
     ``totals`` sums the scores of an attribution. At most ``most`` are listed.
     """

@@ -1,4 +1,4 @@
-"""English words that carry grammar rather than content: a reader can hide them among what drives mistakes."""
+"""English words that carry grammar rather than content: a reader can hide them in the list of drivers."""
 
 from __future__ import annotations
 

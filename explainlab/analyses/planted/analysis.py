@@ -29,7 +29,7 @@ from explainlab.request import CompleteRequest, Request, digest
 from explainlab.text.units import group, marked_features
 
 CHECKED = 5_000
-"""Most rows on which a model is checked before another study shows a truth: so many that chance hardly decides."""
+"""The most rows for the check of a model before another study shows a truth: enough to make chance small."""
 _STORED = "planted/1"  # part of the storage key: rises when the stored format changes
 
 

@@ -1,4 +1,4 @@
-"""Precision: what half precision does to a model's logits, its predictions, and the maps of every method."""
+"""Precision: the effect of half precision on a model's logits, its predictions, and the maps of every method."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Precision(TextAnalysis[PrecisionText, PrecisionData]):
     """Logits, predictions and maps in half precision beside those in float32, with two controls.
 
     The model is loaded once more in each number format, one after another, and the loaded one stays as it is. In all
-    of them that class is explained which float32 explains, and methods that draw have the same draws.
+    of them methods explain the same class as in float32, and methods that draw have the same draws.
     """
 
     class Parameters(declared.Parameters):

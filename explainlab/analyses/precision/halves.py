@@ -141,7 +141,7 @@ def _maps(twins: Sequence[Subject], method: Chosen, outputs: Outputs) -> list[At
 
 
 class _Unheard(Relay):
-    """A context to which predictions are nobody's: the model itself has told its own."""
+    """A context that drops predictions, which the float32 run already reported."""
 
     def predicted(self, prediction: Callable[[], Prediction]) -> None:
         pass

@@ -9,7 +9,7 @@ from explainlab.analyses.records import Interval, TextBody
 from explainlab.request import Dtype
 
 Against = Literal["seed", "random"]
-"""What a map is held against to know what a difference means: the same method with other draws, or random maps."""
+"""The controls that show the size of a difference: the same method with other draws, or random maps."""
 
 
 class MethodFacts(Record):
@@ -125,7 +125,7 @@ class HalfMap(Record):
 class PrecisionText(TextBody):
     """Every number format and method on one text; ``maps`` has those of float32 too.
 
-    ``left_out`` says what cannot run, and why.
+    ``left_out`` gives the reason for everything that cannot run.
     """
 
     shown_alone = ("maps", "features")

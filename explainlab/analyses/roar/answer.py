@@ -1,4 +1,4 @@
-"""The answer of the study from what is known of its models, finished or not."""
+"""The answer of the study from the known results of its models, finished or not."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ FEWEST_SEEDS = 3
 """Seeds from which there are intervals."""
 RESAMPLES = 9_999
 UPTO = (20, 50)
-"""Ratios up to which faithfulness is told beside the whole."""
+"""Ratios that end the partial areas of faithfulness, beside the whole area."""
 Performance: TypeAlias = "dict[Place, float | None]"
 """By place; None while it is not known."""
 

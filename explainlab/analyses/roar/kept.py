@@ -14,7 +14,7 @@ from explainlab.attribution.registry import label_of
 from explainlab.models.context import Body, RunContext
 from explainlab.request import digest
 
-_STORED = "roar so far/1"  # part of the key: rises when what is kept changes
+_STORED = "roar so far/1"  # part of the key: rises when the stored form changes
 _PLACE = set(Place._fields)
 
 
@@ -44,7 +44,7 @@ def judged(parameters: RoarParameters, grid: Grid, nodes: Sequence[NodeFacts]) -
 
 
 def keep(key: str, labels: Sequence[str], nodes: Sequence[NodeFacts], context: RunContext) -> None:
-    """Keep what is known of the models of the request with this ``key``."""
+    """Keep the known results of the models of the request with this ``key``."""
     ended = [node.model_dump() for node in nodes if node.status not in ("waiting", "running")]
     context.keep_all({_note(key): {"labels": list(labels), "nodes": ended}}, renew=True)
 

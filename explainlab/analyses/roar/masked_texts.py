@@ -17,7 +17,7 @@ from explainlab.figures.heatmap import Record
 
 
 class Piece(Record):
-    """A piece of a text; ``token`` is its place among the tokens that may be masked, None for what is between them."""
+    """A piece of a text; ``token`` is its place among the tokens that may be masked, None between them."""
 
     text: str
     token: int | None

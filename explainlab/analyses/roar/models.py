@@ -52,7 +52,7 @@ class Models:
     def train(self, key: str, masks: Mapping[SplitName, Masks], work: float, phase: str) -> Fitted:
         """Train the model under ``key`` on texts with these ``masks``; it goes on where it was stopped.
 
-        ``work`` is what all of it is expected to take. Raises as :func:`explainlab.training.train`.
+        ``work`` is the expected work of the whole training. Raises as :func:`explainlab.training.train`.
         """
         learned, held = self._splits["train"], self._splits["validation"]
         hidden = Masked(self._token, learned.positions(masks["train"]), held.positions(masks["validation"]))
@@ -111,7 +111,7 @@ class Models:
         return sum(path.stat().st_size for path in (self._folder / key / _WEIGHTS).rglob("*.safetensors"))
 
     def drop(self, key: str) -> None:
-        """Delete the weights under ``key``, but not what a stopped training goes on from."""
+        """Delete the weights under ``key``, but not the checkpoints of a stopped training."""
         self._loaded.pop(key, None)
         shutil.rmtree(self._folder / key / _WEIGHTS, ignore_errors=True)
 

@@ -41,8 +41,8 @@ from explainlab.training import score, training_digest
 SHOWN_TEXTS = 100
 """The test texts that the answer shows."""
 _MOST_NAME = 100
-"""Longest name of a measure in that of a directory."""
-_STORED = "roar/1"  # part of the keys: rises when what is kept of a node changes
+"""The most characters of a measure's name in the name of a directory."""
+_STORED = "roar/1"  # part of the keys: rises when the stored form of a node changes
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ PAPER_MEASURES = [
     "input_x_gradient:reduction=abs",
     "integrated_gradients:rule=right:baseline=zero",
 ]
-"""Those of the paper, as it reads them; 50 steps are integrated gradients' own default."""
+"""The paper's measures, as it reads them; 50 steps are integrated gradients' own default."""
 
 
 def _ratios(ratios: list[int]) -> list[int]:

@@ -7,7 +7,7 @@ from typing import Literal
 from explainlab.analyses.base import Record
 
 Verdict = Literal["below random", "not told apart", "above random"]
-"""Where the performance of a measure is beside that of random words, by the interval of the difference over seeds."""
+"""The place of a measure's performance beside that of random words, by the interval of the difference over seeds."""
 NodeStatus = Literal["waiting", "running", "done", "failed", "not run"]
 
 
@@ -162,9 +162,9 @@ class RoarText(Record):
 class RoarData(Record):
     """Performance with more and more words masked, each time by a model trained anew.
 
-    ``base`` is an architecture or a model; ``curves`` show ``metric``. ``ratios`` are per cent of each
-    text's tokens, or, if ``counted``, numbers of tokens; the first is 0 and the last 100 (all tokens, also if
-    ``counted``). ``unfinished`` is the number of models that are still to be made, ``failed`` of those that cannot be.
+    ``base`` is an architecture or a model; ``curves`` show ``metric``. ``ratios`` are per cent of each text's tokens,
+    or, if ``counted``, numbers of tokens; the first is 0 and the last 100 (all tokens, also if ``counted``).
+    ``unfinished`` is the number of models that are still to be made, ``failed`` of those that cannot be.
     ``performance`` is that of whole texts, ``lower_bound`` that with all tokens masked. ``texts`` are the first of the
     test file. ``short`` counts texts with fewer tokens than the largest count, which are masked whole. ``expected`` is
     the earlier estimate, if there is one.

@@ -26,7 +26,7 @@ SPLITS: tuple[SplitName, ...] = ("train", "validation", "test")
 TOGETHER = 512
 """Texts whose importance is computed, and kept, together."""
 _KEPT_TOKENS = 2_000_000
-"""Texts with so many tokens in all stay in memory."""
+"""The most tokens of texts that stay in memory."""
 
 
 class Read(NamedTuple):

@@ -22,10 +22,10 @@ from explainlab.models.reading import logits_of
 from explainlab.request import digest
 
 TEXTS = 64
-"""Texts for which a measure is timed."""
-_STORED = "roar timing/2"  # part of the keys: rises when what is timed changes
+"""The number of texts in the timing of a measure."""
+_STORED = "roar timing/2"  # part of the keys: rises when the timing changes
 _COPIES = 8
-"""Times the weights that a training keeps on the disk: they and the optimizer's state, of two epochs."""
+"""The disk space of a training in multiples of its weights: weights and the optimizer's state, of two epochs."""
 
 
 @dataclass(frozen=True)

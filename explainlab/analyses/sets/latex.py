@@ -14,7 +14,7 @@ MOST_COLUMNS = 6
 """Methods or data sets of a LaTeX table; more go into tables of their own."""
 _AROUND = "means and half the width of their 95% intervals"
 Rows = Mapping[Row, Mapping[str, Mean]]
-"""The means of each row by column: a method; or a data set's source, all of which a row is about then."""
+"""The means of each row by column: a method or, for numbers of the model itself, a data set's source."""
 
 
 def set_latex(studies: StudySet, more: Iterable[str] = ()) -> str:

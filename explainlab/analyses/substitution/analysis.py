@@ -46,7 +46,7 @@ _EVALUATIONS = 20
 
 
 class Substitution(TextAnalysis[SubstitutionText, SubstitutionData]):
-    """The smallest share of a map that its top features can be brought to by replacing a few words by near ones.
+    """The extent to which a few near words can lower the share of a map's top features.
 
     Greedy: each round replaces the word that lowers the share most, of those that keep the predicted class and,
     ``constrained``, nearly its probability.

@@ -24,7 +24,7 @@ from explainlab.result import Cost
 
 _STORED = "synthetic_roar/1"  # part of the storage key: rises when the stored form or the numbers change
 _ROWS_OF_A_GRADIENT = 40
-"""All models of a draw take about as long for so many of its rows as a small model for the gradient of a text."""
+"""Rows of a draw whose models all together take as long as a small model for the gradient of a text."""
 
 
 class SyntheticRoar(SelfContained[SyntheticRoarData]):

@@ -10,7 +10,7 @@ import numpy as np
 from explainlab.analyses.synthetic_roar.result import FEATURES, INFORMATIVE, Draw, Order
 
 _TEST = 4
-"""So many rows to learn from for one to test on."""
+"""Training rows for each test row."""
 _MOST_STEPS = 1_000
 
 

@@ -21,7 +21,7 @@ FEATURES, INFORMATIVE = 16, 4
 
 
 class Draw(Record):
-    """One data set, drawn from ``seed``: what each order masks, feature by feature, and what that costs.
+    """One data set, drawn from ``seed``: the order in which each rule masks the features, and the accuracies.
 
     ``orders``: the 16 features, by their places. ``accuracies``: on the test rows with 0, 1, ..., 16 of them masked.
     ``found``: whether the four informative features go first, in any order.
@@ -56,7 +56,7 @@ class OrderShare(KnownInterval):
 
 
 class SyntheticRoarData(Record):
-    """Every draw, and what they say together about each order."""
+    """Every draw, and the summary of all for each order."""
 
     draws: list[Draw]
     shares: list[OrderShare]

@@ -13,7 +13,7 @@ from explainlab.metrics.comparison import rank_correlations
 from explainlab.metrics.summary import RESAMPLES
 
 DIGITS = 12
-"""Means that agree to so many decimal places are equal."""
+"""The decimal places in which equal means agree."""
 
 
 class Ends(NamedTuple):

@@ -30,7 +30,7 @@ from explainlab.training import TrainingSettings, score, training_digest
 
 Kind = Literal["plain", "masked"]
 KINDS: tuple[Kind, ...] = ("plain", "masked")
-_STORED = "three answers/1"  # part of the keys: rises when what is kept changes
+_STORED = "three answers/1"  # part of the keys: rises when the stored form changes
 _PERFORMANCE = "performance"
 _WEIGHTS = "masked"
 

@@ -156,7 +156,7 @@ def _lines(result: AnalysisResult[TrainingData]) -> list[str]:
 
 
 class _Maker:
-    """The models of one request; ``passes`` are what their training has taken, ``seconds`` what that here has."""
+    """The models of one request; ``passes`` are those of all trainings, ``seconds`` those of trainings made here."""
 
     def __init__(
         self, request: CompleteRequest, parameters: Training.Parameters, context: RunContext, folder: Path, device: str

@@ -7,7 +7,7 @@ from explainlab.analyses.records import Interval, MetricFacts, PerturbedText, Te
 
 
 class Comparison(MetricFacts):
-    """An attribution's ``value`` of one metric, and what random attributions of the same text reach.
+    """An attribution's ``value`` of one metric, beside those of random attributions of the same text.
 
     ``counted`` features are selected; 0 of them in a text that is too short. ``beaten`` is the share of random
     attributions that are worse, ties counted half. ``median``, ``low`` and ``high`` are their median and their 5% and

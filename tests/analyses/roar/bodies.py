@@ -29,7 +29,7 @@ STRENGTHS = {
     (False, "gradient:norm=one_hot"): 0.0,
     (False, "integrated_gradients:rule=right:baseline=zero"): -0.15,
 }
-"""How far a curve bends down from that of random words towards the lower bound."""
+"""The bend of a curve from that of random words towards the lower bound."""
 RATIOS = tuple(range(0, 101, 10))
 WORDS = [
     "A",

@@ -1,4 +1,4 @@
-"""The study on tiny grids: what measures of known quality come to, and what is kept."""
+"""The study on tiny grids: results of measures of known quality, and stored results."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def comparable(result: AnalysisResult[RoarData]) -> dict[str, Any]:
     return body
 
 
-# What measures of known quality come to ---------------------------------------------------------------------------
+# Measures of known quality ----------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""The trust study: closed forms, the very map that is shown, a slow recount, data sets, and what is refused."""
+"""The trust study: closed forms, the very map that is shown, a slow recount, data sets, and refusals."""
 
 from __future__ import annotations
 

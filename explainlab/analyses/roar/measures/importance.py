@@ -24,7 +24,7 @@ _NUMBERS, _PERCENTS = np.arange(1, FIRST_TOKENS + 1), np.arange(10, 101, 10)
 
 
 class Measure(NamedTuple):
-    """A measure, whether its scores count by their size alone, and whether it is computed as the paper's code does."""
+    """A measure; ``absolute``: scores count by their size; ``alpha_weighted``: computed as in the paper's code."""
 
     request: MethodSpec
     absolute: bool

@@ -22,7 +22,7 @@ SHARES = 20
 
 
 class _Part(NamedTuple):
-    """Texts of a split whose importance is computed together, and the name under which that is kept.
+    """A part of the texts of a split, whose importance is computed together and kept under ``name``.
 
     ``tokens`` are those of their encodings.
     """

@@ -24,7 +24,7 @@ class Beside(NamedTuple):
 def beside_paper(result: AnalysisResult[RoarData], name: str = "") -> list[Beside]:
     """Return all numbers that both have; none where the paper has another data set or model.
 
-    ``name`` is what readers call the data set.
+    ``name`` is the data set's name for readers.
     """
     body, paper = result.body, _paper_of(result, name)
     if paper is None:

@@ -22,11 +22,11 @@ _DATA = {
     "Diabetes": r"diabetes",
     **{f"bAbI-{task}": rf"babi[-_ ]?(qa|task)?[-_ ]?{task}(?!\d)" for task in (1, 2, 3)},
 }
-"""How a data set is recognised in its name and the last folder of its path."""
+"""Patterns of a data set's name and of the last folder of its path."""
 _MODELS = {"LSTM": r"^bilstm_attention$", "RoBERTa": r"(^|/)roberta[-_]base$"}
-"""How a model is recognised in its id."""
+"""Patterns of a model's id."""
 _METRICS = {"SNLI": "micro_f1", **dict.fromkeys(("bAbI-1", "bAbI-2", "bAbI-3"), "accuracy")}
-"""What performance is, where it is not macro F1."""
+"""Metrics of performance, where it is not macro F1."""
 _NAMES = {
     RANDOM: "Random",
     "attention_last": "Attention",
@@ -37,7 +37,7 @@ _NAMES = {
 }
 """The paper's names of our measures."""
 _OPTIONS = {"Gradient": {"norm": "one_hot"}, "Integrated Gradient": {"rule": "right", "baseline": "zero"}}
-"""What the options of these must be; the others have the paper's meaning with any."""
+"""The required options of these; the others have the paper's meaning with any."""
 
 
 @dataclass(frozen=True)
