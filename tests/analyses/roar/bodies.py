@@ -54,7 +54,7 @@ def roar_body(
     text: str = TEXT,
     labels: Sequence[str] = ("negative", "positive"),
 ) -> RoarData:
-    """Return a whole grid, its first ``done`` ratios only, or, with ``failed``, one model that cannot be made."""
+    """Return a whole grid; ``done`` keeps its first ratios only, ``failed`` adds a model that cannot be made."""
     ratios = [0, *range(1, 11), 100] if counted else list(RATIOS)
     grid = _performances(ratios, seeds, recursive, leaks)
     known = len(ratios) if done is None else done
