@@ -167,7 +167,7 @@ class TransformerModel(Model):
 
     @cached_property
     def _tables(self) -> list[nn.Module]:
-        """Return every module that looks up word embeddings: some networks hold a table twice."""
+        """The modules that look up word embeddings: some networks hold a table twice."""
         shared = self.word_embeddings.weight.data_ptr()
         return [m for m in self.network.modules() if isinstance(m, nn.Embedding) and m.weight.data_ptr() == shared]
 

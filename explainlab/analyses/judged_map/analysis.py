@@ -1,4 +1,4 @@
-"""What is behind the metrics of one attribution: the perturbed texts, and what the model says of them."""
+"""The metrics behind one attribution: the perturbed texts and the model's predictions for them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from explainlab.metrics.registry import MetricSpec, evaluation_passes, get_metri
 
 
 class EvaluatedAttribution(TextAnalysis[JudgedText, JudgedData]):
-    """Given scores of one text, evaluated by metrics, with every perturbed text behind a value.
+    """An evaluation of given scores of one text by metrics, with every perturbed text behind a value.
 
     Raises :class:`explainlab.errors.RequestError` unless there is one finite score a feature, special tokens included.
     """

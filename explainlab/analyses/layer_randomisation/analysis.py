@@ -232,7 +232,7 @@ def _modes(parameters: LayerRandomisation.Parameters) -> list[Mode]:
 
 
 def _most_models(parameters: LayerRandomisation.Parameters, depth: int) -> int:
-    """How many random models there are of a model whose ``depth`` layers are units; the first of both modes is one."""
+    """Count the random models of a model with ``depth`` layers; the two modes share the first one."""
     units, modes = len(parameters.units) or depth + _ENDS, len(_modes(parameters))
     return parameters.draws * (modes * units - (modes - 1))
 
@@ -243,7 +243,7 @@ def _most_models(parameters: LayerRandomisation.Parameters, depth: int) -> int:
 def _originals(
     subjects: Sequence[Subject], methods: Sequence[MethodSpec], parameters: LayerRandomisation.Parameters
 ) -> list[Original]:
-    """The maps of the model itself: those of a text by every method, then those of the next."""
+    """Return the model's own maps, ordered by text, then by method."""
     classifier, reader = subjects[0].classifier, subjects[0].context.reader
     chosen = [(own.method, own.parameters.model_dump(mode="json")) for own in methods]
     results = attributions_of(subjects, chosen, outputs=parameters.outputs)
@@ -261,7 +261,7 @@ def _originals(
 def _text_body(
     originals: Sequence[Original], found: Sequence[Sequence[Found]], plan: Plan, left_out: list[str]
 ) -> RandomisationText:
-    """The body of a text from the maps of all methods, and what was found of each under every draw."""
+    """Build the body of a text from the maps of all methods and their comparisons under every draw."""
     subject, units = originals[0].subject, [unit.name for unit in plan.units]
     places = [(mode, i) for mode in plan.modes for i in range(len(units))]
     rows, maps = [], []
@@ -306,7 +306,7 @@ def _facts(original: Original) -> OriginalMap:
 
 
 def _undefined(original: Original, draws: Sequence[Found]) -> list[str]:
-    """Warnings of maps without a rank correlation: those that broke, and those that are constant."""
+    """Describe the maps without a rank correlation: failed ones and constant ones."""
     label, found = original.method.label, [own for draw in draws for own in draw.values()]
     broken = [own.broken for own in found if own.broken]
     constant = sum(own.signed is None for own in found) - len(broken)
@@ -327,7 +327,7 @@ def _values(rows: Sequence[Survival], absolute: bool) -> Rhos:
 
 
 def _survival(method: str, mode: Mode, unit: str, absolute: bool, draws: Sequence[float | None]) -> Survival:
-    """The row of one text with its rho of every draw."""
+    """Return the row of one text with its rho of every draw."""
     known = [value for value in draws if value is not None]
     return Survival(
         method=method,
@@ -347,7 +347,7 @@ def _survival(method: str, mode: Mode, unit: str, absolute: bool, draws: Sequenc
 
 
 def _mean(rows: Sequence[Survival]) -> Survival:
-    """The same row of all texts."""
+    """Average the rows of all texts into one row."""
     means = [row.mean for row in rows if row.mean is not None]
     draws = [[one for one in column if one is not None] for column in zip(*(row.draws for row in rows), strict=True)]
     return rows[0].model_copy(
@@ -366,7 +366,7 @@ def _measure(key: str, when: str, absolute: bool) -> Measure:
 
 
 def _means_over_units(body: RandomisationData, method: str, absolute: bool) -> list[float]:
-    """Of every text that has one the mean rho over the units that are random alone."""
+    """Return each text's mean rho over the independently randomised units; texts without a rho are left out."""
     texts = [(text.absolute if absolute else text.values)["independent"].values() for text in body.texts]
     known = [[value for unit in units if (value := unit[method]) is not None] for units in texts]
     return [float(np.mean(values)) for values in known if values]

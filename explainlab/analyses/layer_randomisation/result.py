@@ -10,7 +10,7 @@ from explainlab.analyses.base import Record
 from explainlab.analyses.records import Interval, TextBody
 
 Mode = Literal["cascading", "independent"]
-"""Random are all units from the top down to one, or that one alone."""
+"""The random units: all from the top down to the unit, or that unit alone."""
 
 Rhos = dict[Mode, dict[str, dict[str, float | None]]]
 """Rank correlations by mode, unit and method; None where there is none."""
@@ -57,10 +57,10 @@ class Survival(Record):
 
 
 class Control(Record):
-    """What a ``method``'s map shares with maps that no model made.
+    """The similarity of a ``method``'s maps to maps that no model made.
 
-    ``random``: the mean over texts of rho with a map of uniform scores, of 100 such maps the mean and the 5% and 95%
-    quantiles. ``order``: rho with the order of the text, the first feature highest, as a mean with its interval.
+    ``random``: rho with a map of uniform scores, averaged over texts; the mean and the 5% and 95% quantiles of 100 such
+    maps. ``order``: rho with the text order (the first feature highest), as a mean with its interval.
     """
 
     method: str
@@ -79,7 +79,7 @@ class RandomMap(Record):
 
 
 class RandomisationRow(Record):
-    """What a text contributes: ``values`` are of its scores, ``absolute`` of their absolute values."""
+    """The contribution of one text: ``values`` for its scores, ``absolute`` for their absolute values."""
 
     row: int
     text: str
@@ -92,8 +92,8 @@ class RandomisationRow(Record):
 class RandomisationText(TextBody):
     """Layer randomisation of one text, the only one of ``texts``.
 
-    ``units`` are those randomised, top first; ``text_seed`` is that of its methods. ``left_out``: why some methods that
-    are asked by default are not among them.
+    ``units`` are those randomised, top first; ``text_seed`` is the seed of the methods. ``left_out`` gives the reason
+    for each default method that is missing.
     """
 
     shown_alone = ("maps",)
@@ -109,7 +109,7 @@ class RandomisationText(TextBody):
 
 
 class RandomisationData(Record):
-    """Layer randomisation of ``n`` texts: means, and what every text contributes; ``left_out`` as of a text."""
+    """Layer randomisation of ``n`` texts: means, and the contribution of every text; ``left_out`` as of a text."""
 
     n: int
     units: list[str]

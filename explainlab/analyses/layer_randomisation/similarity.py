@@ -1,4 +1,4 @@
-"""How alike two maps of a text are, and how alike maps are that no model made."""
+"""Similarity of two maps of a text, and of maps that no model made."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ RANDOM_MAPS = 100
 
 
 def rho(scores: np.ndarray, other: np.ndarray) -> float | None:
-    """Spearman's rho of two maps float64 [n]; None where all scores of either are equal."""
+    """Return Spearman's rho of two maps float64 [n]; None where all scores of either are equal."""
     value = float(spearman(scores, other[None])[0])
     return None if np.isnan(value) else value
 
 
 def controls(bodies: Sequence[RandomisationText]) -> list[Control]:
-    """The controls of every method, signed and absolute, over the texts whose map is not constant."""
+    """Return the controls of every method, signed and absolute, over the texts whose map is not constant."""
     found = [_of_text(body) for body in bodies]
     names = [method.method for method in bodies[0].methods]
     return [
@@ -32,7 +32,7 @@ def controls(bodies: Sequence[RandomisationText]) -> list[Control]:
 
 
 def _of_text(body: RandomisationText) -> np.ndarray:
-    """float64 [methods, 2, RANDOM_MAPS + 1]: rho with random maps, and last with the order; NaN for a constant map."""
+    """Return rho with random maps, then with the order, float64 [methods, 2, RANDOM_MAPS + 1]; NaN if constant."""
     content = np.array([not feature.special for feature in body.features])
     n = int(content.sum())
     others = np.random.default_rng(body.text_seed).random((RANDOM_MAPS, n))

@@ -31,7 +31,7 @@ Units = tuple[str, ...]
 
 
 class Compared(Record):
-    """A map on a random model beside the model's own: rho of scores and of absolute scores, and what it took.
+    """A map on a random model beside the model's own: rho of scores and of absolute scores, and the passes it took.
 
     ``scores`` [n_features] are kept of the first draw. ``broken``: why there is no map; empty where there is one.
     """
@@ -46,9 +46,9 @@ class Compared(Record):
 
 @dataclass(frozen=True)
 class Plan:
-    """Which models are drawn: ``draws`` times those with ``units`` random as in ``modes``.
+    """The models to draw: ``draws`` times each set of ``units`` that the ``modes`` randomise.
 
-    ``key`` is that of all else that decides a comparison. ``own_target``: each model explains its own prediction.
+    ``key`` covers everything else that affects a comparison. ``own_target``: each model explains its own prediction.
     """
 
     units: Sequence[Unit]
@@ -59,7 +59,7 @@ class Plan:
     key: str
 
     def random(self, mode: Mode, place: int) -> Units:
-        """The units that are random in ``mode`` down to the one at ``place``."""
+        """Return the units that are random in ``mode`` down to the one at ``place``."""
         start = 0 if mode == "cascading" else place
         return tuple(unit.name for unit in self.units[start : place + 1])
 
@@ -85,12 +85,12 @@ class Original:
 
     @property
     def work(self) -> float:
-        """The work that a map like it is expected to take."""
+        """The work that the same map is expected to take."""
         tokens = len(self.subject.encoding)
         return tokens * method_passes(self.method, TextSize(tokens, tokens), self.subject.classifier.model.depth).work
 
     def compared(self, found: Attribution | str, keep: bool) -> Compared:
-        """Beside ``found``, or the reason why there is no such map; its scores are kept only if asked."""
+        """Compare the map with ``found``, or note the reason why there is none; its scores stay only if ``keep``."""
         if isinstance(found, str):
             return Compared(signed=None, absolute=None, broken=found)
         content = self.subject.units.content
@@ -110,9 +110,9 @@ Found = dict[Units, Compared]
 
 
 def compare(originals: Sequence[Original], plan: Plan) -> list[list[Found]]:
-    """For each of ``originals`` a list of what was found under every draw, by the units that are random.
+    """Return for each of ``originals`` its comparisons under every draw, by the units that are random.
 
-    The subjects share a batcher; what maps cost is added to them. The context remembers every finished model under a
+    The subjects share a batcher; the cost of maps is added to them. The context remembers each finished model under a
     note of the text, method and draw. Raises what the weights or the context raise.
     """
     batcher = originals[0].subject.batcher
@@ -127,7 +127,7 @@ def compare(originals: Sequence[Original], plan: Plan) -> list[list[Found]]:
 
 
 def _of_draw(originals: Sequence[Original], plan: Plan, number: int, context: _States, batcher: Batcher) -> list[Found]:
-    """What was found under one draw; weights are drawn only for maps that are missing."""
+    """Return the comparisons under one draw; weights are drawn only for missing maps."""
     keys = [digest([own.key, plan.key, number]) for own in originals]
     notes = context.recall_all(set(keys))
     known = [_read(notes.get(key, {}), plan.sets) for key in keys]
@@ -149,7 +149,7 @@ def _of_draw(originals: Sequence[Original], plan: Plan, number: int, context: _S
 def _of_state(
     originals: Sequence[Original], plan: Plan, draw: Draw, units: Units, context: _States, batcher: Batcher
 ) -> list[Compared]:
-    """What is found with these ``units`` random; the random model is gone when the next is made."""
+    """Return the comparisons with these ``units`` random; the random model is freed before the next is made."""
     state = draw.randomised([unit for unit in plan.units if unit.name in units])
     own = Batcher(state, context)
     maps = _maps(originals, state, plan.own_target, own)
@@ -161,7 +161,7 @@ def _of_state(
 def _maps(
     originals: Sequence[Original], state: Classifier, own_target: bool, batcher: Batcher
 ) -> list[Attribution | str]:
-    """The map of each of ``originals`` on the classifier ``state``, or why there is none."""
+    """Return the map of each of ``originals`` on the classifier ``state``, or the reason why there is none."""
     twins = {own.subject: _twin(own.subject, state, own_target, batcher) for own in originals}
     by_method: dict[str, list[int]] = {}
     for i, own in enumerate(originals):
@@ -174,13 +174,13 @@ def _maps(
 
 
 def _twin(subject: Subject, state: Classifier, own_target: bool, batcher: Batcher) -> Subject:
-    """The text of ``subject`` before the classifier ``state``."""
+    """Return the text of ``subject`` bound to the classifier ``state``."""
     target = "predicted" if own_target else subject.target.label
     return Subject(state, subject.encoding, target=target, output=subject.output, unit=subject.unit, batcher=batcher)
 
 
 def _attributions(asked: Sequence[tuple[Subject, CompleteRequest]]) -> list[Attribution | str]:
-    """The answers to requests of one method; of texts that stop the others, each alone, or the problem of one."""
+    """Answer requests of one method; after a failure run each alone and return the problem of a failing one."""
     try:
         fix_targets([twin for twin, _ in asked])
         runs = [
@@ -198,7 +198,7 @@ def _attributions(asked: Sequence[tuple[Subject, CompleteRequest]]) -> list[Attr
 
 
 class _States(Relay):
-    """Reports progress in finished models; their predictions are nobody's."""
+    """A context that reports progress in finished models and drops their predictions."""
 
     def __init__(self, context: RunContext, total: int) -> None:
         super().__init__(context)
@@ -211,7 +211,7 @@ class _States(Relay):
         pass
 
     def finish(self) -> None:
-        """One more is done."""
+        """Count one more finished model."""
         self._done += 1
         self.report(0, 0, PHASE)
 

@@ -30,13 +30,13 @@ class DrawnMap(Record):
 
     @classmethod
     def of(cls, drawn: Heatmap) -> DrawnMap:
-        """Those of ``drawn``."""
+        """Return the drawn map of the heatmap ``drawn``."""
         tokens = [FrameToken.of(token) for token in drawn.tokens]
         return cls(limit_value=drawn.limit_value, special_share=drawn.special_share, tokens=tokens)
 
 
 class UnitFrame(Record):
-    """The ``map`` on a random model (None: it gave none), and in ``words`` how alike it is to that on the model."""
+    """The ``map`` on a random model (None: it gave none), and in ``words`` its similarity to the model's own map."""
 
     words: str
     map: DrawnMap | None
@@ -56,7 +56,7 @@ class MorphedMethod(Record):
 class UnitMorph(Record):
     """All maps of a text; ``units`` are top first, ``verdict`` is the answer in words, ``name`` names the files.
 
-    Every map has a scale of its own, since random models have outputs of any size; the scale is told.
+    Every map has its own scale, since random models have outputs of any size; the figure states the scale.
     """
 
     name: ClassVar = "layer-randomisation"
@@ -67,16 +67,16 @@ class UnitMorph(Record):
     verdict: str
 
     def to_csv(self) -> str:
-        """One row for every token of every map, in full precision."""
+        """Return one row for every token of every map, in full precision."""
         table: str = pd.DataFrame(self._rows()).to_csv(index=False, lineterminator="\r\n")
         return table
 
     def to_json(self) -> str:
-        """The record itself."""
+        """Return the record itself."""
         return self.model_dump_json(indent=2)
 
     def to_html(self) -> str:
-        """A standalone page with the slider; it needs no network."""
+        """Return a standalone page with the slider; it needs no network."""
         script = "\n".join(component_file(name) for name in ("tokens.js", "unit_morph.js"))
         styles = ["token_heatmap", "step_morph", "steering", "unit_morph"]
         payload = self.model_dump(mode="json")
@@ -100,7 +100,7 @@ class UnitMorph(Record):
 
 
 def unit_morph(request: Request, body: RandomisationText, palette: str = DEFAULT) -> UnitMorph:
-    """The morph of a text's ``body``; ``request`` is that of the study."""
+    """Build the morph of a text's ``body``; ``request`` is that of the study."""
     drawn = [heatmap(attribution_of(request, body, own, own.scores), palette) for own in body.methods]
     return UnitMorph(
         heatmap=drawn[0],
@@ -132,7 +132,7 @@ def _method(request: Request, body: RandomisationText, own: OriginalMap, drawn: 
 
 
 def _words(body: RandomisationText, method: str, mode: Mode, unit: str) -> str:
-    """How alike the map of the first draw is to the map of the model itself."""
+    """Describe the similarity of the first draw's map to the map of the model itself."""
     first = {
         row.absolute: row.draws[0] for row in body.rows if (row.method, row.mode, row.unit) == (method, mode, unit)
     }

@@ -52,7 +52,7 @@ MOST_ROWS = 20_000
 LEAST = 20
 """Fewer reference texts can give no p-value of 5%."""
 _TOGETHER = 2_000
-"""Versions that are read together, of several conditions of few texts: sorted by length so many pad little."""
+"""Versions that are read together, from several conditions of few texts: sorting many by length saves padding."""
 _STORED = "masked_distribution/1"  # part of the storage key: rises when the stored format changes
 
 
@@ -69,12 +69,12 @@ def _baselines(names: list[Baseline]) -> list[Baseline]:
 
 
 Condition = tuple[Baseline | Literal["alike", "shuffled"], int]
-"""What is done to the checked texts: what takes the place of tokens at a ratio in per cent; or the same as to the
-reference texts; or their tokens are put in random order."""
+"""The treatment of the checked texts: a baseline for tokens, at a ratio in per cent; the treatment of the reference
+texts (alike); or a random order of their tokens (shuffled)."""
 
 
 class _Found(Record):
-    """The p-values ``p`` [n] of the checked texts under one condition, over so many ``layers``."""
+    """The p-values ``p`` [n] of the checked texts under one condition, over ``layers`` layers."""
 
     layers: int
     p: list[float]
@@ -83,9 +83,9 @@ class _Found(Record):
 class MaskedDistribution(DataAnalysis[MaskedDistributionData]):
     """The share of texts that MaSF tells apart at 5% from texts like those of the training, with Wilson's interval.
 
-    Half of the rows, drawn by the seed, stand for the training: they are masked as the training masked its texts. Of
-    the others a share of the content tokens is masked, drawn once for all ratios: what is masked at a ratio is so at
-    all higher ones. Features: what every layer hands on in the row that the head reads.
+    Half of the rows, drawn by the seed, form the reference: they are masked as the training masked its texts. Of the
+    others a share of the content tokens is masked, in an order drawn once for all ratios, so that the masks of rising
+    ratios are nested. Features: the output of every layer in the row that the head reads.
     """
 
     class Parameters(declared.Parameters):
@@ -190,12 +190,12 @@ def _numbers(result: AnalysisResult[MaskedDistributionData]) -> list[Number]:
 
 
 def _versions(parameters: MaskedDistribution.Parameters) -> int:
-    """Most versions of a text that is checked."""
+    """Return the largest number of versions of a checked text."""
     return 3 + len(parameters.ratios) * len(parameters.baselines)
 
 
 def check_of(request: Request, data: str) -> CompleteRequest:
-    """The check of the model of ``request`` on the data set ``data`` that pages ask for, whatever else it asks."""
+    """Return the check of the model of ``request`` on the data set ``data`` that pages run, whatever else it asks."""
     fields = request.model_dump(include={"model", "dtype"})
     fields |= request.model_dump(include={"columns", "classes"}) if data == request.data else {}
     asked = Request(question=MaskedDistribution.id, **fields, data=data, parameters={"sample": "random"})
@@ -203,7 +203,7 @@ def check_of(request: Request, data: str) -> CompleteRequest:
 
 
 def _known(classifier: Classifier, baselines: Sequence[Baseline]) -> tuple[list[Baseline], list[str]]:
-    """Those of ``baselines`` that the model has, and why it lacks the others; raises RequestError for none."""
+    """Split ``baselines`` into those that the model has and reasons for the others; raises RequestError for none."""
     known, left_out = [], []
     for baseline in baselines:
         try:
@@ -218,7 +218,7 @@ def _known(classifier: Classifier, baselines: Sequence[Baseline]) -> tuple[list[
 
 
 def _rejected(rejected: np.ndarray) -> Rejected:
-    """The count and the share of ``rejected`` bool [n]."""
+    """Return the count and the share of ``rejected`` bool [n]."""
     return Rejected(count=int(rejected.sum()), **accuracy_of(int(rejected.sum()), len(rejected)).model_dump())
 
 
@@ -226,7 +226,7 @@ def _rejected(rejected: np.ndarray) -> Rejected:
 class _Check:
     """The texts of the ``reference``, masked by ``settings``, and those that are ``checked``.
 
-    ``told``: whether the model's files tell how its training masked its texts.
+    ``told``: the model's files state how its training masked its texts.
     """
 
     subject: DataSubject
@@ -238,7 +238,7 @@ class _Check:
 
     @classmethod
     def of(cls, subject: DataSubject, parameters: MaskedDistribution.Parameters) -> _Check:
-        """The rows that the model can read, in two halves; raises :class:`RequestError` for too few."""
+        """Split the rows that the model can read into two halves; raises :class:`RequestError` for too few."""
         told, texts = training_masks(subject.classifier), []
         for row in subject.rows:
             try:
@@ -258,7 +258,7 @@ class _Check:
         return cls(subject, batcher, first, second, settings, told is not None)
 
     def all(self, conditions: Sequence[Condition]) -> list[_Found]:
-        """What is found under each of ``conditions``; what the subject's context remembers is not run."""
+        """Return the findings under each of ``conditions``; those in the subject's context are not computed again."""
         context = self.subject.context
         keys = [digest([_STORED, *self._identity, *condition]) for condition in conditions]
         known = {key: _Found.model_validate(note) for key, note in context.recall_all(keys).items()}
@@ -286,7 +286,7 @@ class _Check:
         return [known[key] for key in keys]
 
     def _masf(self) -> tuple[Masf, int]:
-        """The reference, and how many layers there are."""
+        """Return the reference and the number of layers."""
         found = features(self.batcher, self._as_in_training(self.reference, self.subject.request.seed))
         return Masf(found), found.shape[1]
 

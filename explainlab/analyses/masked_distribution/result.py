@@ -12,7 +12,7 @@ Baseline = Literal["mask", "pad", "unk", "zero", "delete"]
 
 
 class Rejected(Record):
-    """How many texts have a p-value of at most 5%, and their share ``mean`` with Wilson's 95% interval."""
+    """The number of texts with a p-value of at most 5%, and their share ``mean`` with Wilson's 95% interval."""
 
     count: int
     mean: float
@@ -27,7 +27,7 @@ class RejectedAt(Rejected):
 
 
 class OfBaseline(Record):
-    """What takes the place of masked tokens; ``overall``: the share of the ratios at which a text is rejected."""
+    """The results for one ``baseline``; ``overall``: the share of the ratios at which a text is rejected."""
 
     baseline: Baseline
     ratios: list[RejectedAt]
@@ -35,10 +35,10 @@ class OfBaseline(Record):
 
 
 class MaskedDistributionData(Record):
-    """``n`` texts, checked against ``reference`` other texts of the same data set in ``layers`` layers.
+    """The check of ``n`` texts against ``reference`` other texts of the same data set, in ``layers`` layers.
 
     ``masks``: how the reference texts were masked: as in the model's training (trained), not at all (none), or half of
-    them (half). ``told``: whether it is known how the training masked its texts (else it is taken not to have).
+    them (half). ``told``: the model's files state how the training masked its texts (else no masks are assumed).
     ``alike``: the checked texts masked as the reference texts are, of which chance tells 5% apart; ``whole``: as they
     are; ``shuffled``: with their tokens in random order. ``left_out``: baselines that the model lacks, and why.
     """

@@ -40,7 +40,7 @@ def training_masks(classifier: Classifier) -> TrainingSettings | None:
 def as_in_training(
     classifier: Classifier, texts: Sequence[Encoding], settings: TrainingSettings, seed: int
 ) -> list[Version]:
-    """``texts`` masked as a training with these ``settings`` masks them."""
+    """Mask ``texts`` as a training with these ``settings`` masks them."""
     ids, _ = padded([text.ids.tolist() for text in texts], classifier.pad_id)
     content, _ = padded([text.content.astype(int).tolist() for text in texts], 0)
     generator = torch.Generator().manual_seed(seed)
@@ -49,7 +49,7 @@ def as_in_training(
 
 
 def orders(texts: Sequence[Encoding], seed: int) -> list[np.ndarray]:
-    """For each text the places of its content tokens in random order: the first are masked first."""
+    """Return for each text the places of its content tokens in random order: the first are masked first."""
     rng = np.random.default_rng(seed)
     return [rng.permutation(np.flatnonzero(text.content)) for text in texts]
 
@@ -57,7 +57,7 @@ def orders(texts: Sequence[Encoding], seed: int) -> list[np.ndarray]:
 def masked_version(
     classifier: Classifier, text: Encoding, order: np.ndarray, ratio: int, baseline: Baseline
 ) -> Version:
-    """``text`` with ``ratio`` per cent of its content tokens, the first of ``order``, masked by ``baseline``."""
+    """Mask ``ratio`` per cent of the content tokens of ``text``, the first of ``order``, by ``baseline``."""
     hidden = order[: round(ratio / 100 * len(order))]
     if baseline == "delete":
         ids, types = np.delete(text.ids, hidden), np.delete(text.types, hidden)
@@ -69,14 +69,14 @@ def masked_version(
 
 
 def shuffled_version(text: Encoding, order: np.ndarray) -> Version:
-    """``text`` with its content tokens in this ``order``."""
+    """Return ``text`` with its content tokens in this ``order``."""
     ids = text.ids.copy()
     ids[text.content] = text.ids[order]
     return Version(ids, text.types)
 
 
 def features(batcher: Batcher, versions: Sequence[Version]) -> Tensor:
-    """float32 [n, layers, d]: what the layers hand on of every version (:func:`head_states`), the longest first."""
+    """Return the layer outputs of every version (:func:`head_states`), float32 [n, layers, d]."""
     classifier = batcher.classifier
     ends = [classifier.end_count(np.asarray(version.ids)) for version in versions]
     order = sorted(range(len(versions)), key=lambda i: (ends[i], -len(versions[i])))
@@ -96,7 +96,7 @@ def features(batcher: Batcher, versions: Sequence[Version]) -> Tensor:
 
 
 def _embeddings(classifier: Classifier, versions: Sequence[Version], ids: Tensor) -> Tensor:
-    """The word embeddings [B, N, d] of ``ids`` [B, N] with others at the versions' replaced tokens."""
+    """Return the word embeddings [B, N, d] of ``ids`` [B, N], with others at the versions' replaced tokens."""
     embeddings = classifier.embed(ids).clone()
     others: dict[Baseline | None, Tensor] = {"zero": torch.zeros_like(embeddings[0, 0])}
     if any(version.baseline == "pad" for version in versions):

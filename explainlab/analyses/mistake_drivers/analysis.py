@@ -1,4 +1,4 @@
-"""What drives the mistakes: the words, and the pairs of words, that push misclassified rows toward the wrong class."""
+"""Drivers of mistakes: the words, and the pairs of words, that push misclassified rows toward the wrong class."""
 
 from __future__ import annotations
 
@@ -76,11 +76,11 @@ class WordAttribution:
     warnings: Sequence[str] = ()
 
     def totals(self) -> dict[Words, float]:
-        """The score of every word, summed over its places."""
+        """Return the score of every word, summed over its places."""
         return _summed(((word,), score) for word, score in zip(self.words, self.scores, strict=True) if word)
 
     def pair_totals(self) -> dict[Words, float]:
-        """The score of every two neighbouring words: the sum of both, over all their places."""
+        """Return the score of every two neighbouring words: the sum of both, over all their places."""
         beside = pairwise(zip(self.words, self.scores, strict=True))
         return _summed(((a, b), left + right) for (a, left), (b, right) in beside if a and b)
 
@@ -94,10 +94,10 @@ class MistakeDrivers(DataAnalysis[MistakeDriversData]):
     A word counts once a row, with the sum of its places. A pair is two neighbouring words; its score is the sum of
     both. Means have 95% bootstrap intervals over the rows, without correction for many words: some intervals miss.
 
-    Only what pushes toward the wrong class is listed. First what is ``clear``: Wilcoxon's signed-rank test separates
-    its scores from zero, and its interval lies above zero. Holm's correction is for all words, or all pairs, in at
-    least six misclassified rows (in fewer no test can separate them). Then the rest, and last what is in one
-    row only (``once``) and has no interval. Each group is sorted by the mean times the rows. The correct rows are
+    Only drivers toward the wrong class are listed. First the ``clear`` ones: Wilcoxon's signed-rank test separates
+    their scores from zero, and their interval lies above zero. Holm's correction is for all words, or all pairs, in at
+    least six misclassified rows (in fewer no test can separate them). Then the rest, and last the drivers in one row
+    only (``once``), without an interval. Each group is sorted by the mean times the rows. The correct rows are
     ``right`` drawn at random from all.
 
     The first pairs have an ``interaction``: F(x) - F(x without a) - F(x without b) + F(x without both), where F is the
@@ -174,7 +174,7 @@ RowTarget = tuple[Row, str]
 
 
 def _selected(predictions: Predicted, subject: DataSubject, sampled: int) -> tuple[list[RowTarget], list[RowTarget]]:
-    """Wrong rows with their predicted class; correct rows, drawn by the request's seed, with each of these classes."""
+    """Select wrong rows with their predicted class, and correct rows, drawn by the seed, with each of these classes."""
     labels = subject.classifier.labels
     is_wrong = predictions.gold(labels) != predictions.best
     wrong = [(predictions.rows[i], labels[predictions.best[i]]) for i in np.flatnonzero(is_wrong).tolist()]
@@ -185,7 +185,7 @@ def _selected(predictions: Predicted, subject: DataSubject, sampled: int) -> tup
 
 
 def _attributions(subject: DataSubject, method: MethodSpec, targets: Sequence[RowTarget]) -> Iterator[WordAttribution]:
-    """The attributions in their order, of :data:`TOGETHER` rows at a time."""
+    """Yield the attributions in their order, computed for :data:`TOGETHER` rows at a time."""
     batcher = Batcher(subject.classifier, subject.context)
     parts = [targets[start : start + TOGETHER] for start in range(0, len(targets), TOGETHER)]
     work = [_work(subject, method, part) for part in parts]
@@ -199,13 +199,13 @@ def _attributions(subject: DataSubject, method: MethodSpec, targets: Sequence[Ro
 
 
 def _work(subject: DataSubject, method: MethodSpec, targets: Sequence[RowTarget]) -> float:
-    """The expected work of explaining ``targets``."""
+    """Return the expected work of explaining ``targets``."""
     depth, tokens = subject.classifier.model.depth, [tokens_of(row) for row, _ in targets]
     return sum(get_method(method.method).work(method.parameters, int(n), depth) * n for n in tokens)
 
 
 def _tested_work(targets: Sequence[RowTarget], count: int) -> float:
-    """The work of testing ``count`` pairs in rows like ``targets``: four texts each."""
+    """Return the work of testing ``count`` pairs in rows like ``targets``: four texts each."""
     tokens = sum(tokens_of(row) for row, _ in targets) / max(1, len(targets))
     return 4 * FORWARD * tokens * count
 
@@ -213,7 +213,7 @@ def _tested_work(targets: Sequence[RowTarget], count: int) -> float:
 def _word_scores(
     subject: DataSubject, method: MethodSpec, targets: Sequence[RowTarget], batcher: Batcher
 ) -> Iterator[WordAttribution]:
-    """The words of all features of every row (empty: no word), their scores, and the warnings of its attribution."""
+    """Yield for every row the words of its features (empty: no word), their scores, and its attribution's warnings."""
     subject.context.check_cancelled()
     texts = [_subject(subject, row, label, batcher) for row, label in targets]
     settings = method.parameters.model_dump(mode="json")
@@ -234,7 +234,7 @@ def _add_warnings(subject: DataSubject, batcher: Batcher) -> None:
 
 
 def _warned(attributions: Sequence[WordAttribution]) -> list[str]:
-    """How many attributions have warnings, with the first of them; nothing where none has."""
+    """Return a warning that counts the attributions with warnings and quotes the first; empty if there is none."""
     warned = [attribution for attribution in attributions if attribution.warnings]
     if not warned:
         return []
@@ -251,7 +251,7 @@ def _subject(subject: DataSubject, row: Row, label: str, batcher: Batcher) -> Su
 
 
 def _word(text: str) -> str:
-    """The case-folded text of a feature; empty for punctuation."""
+    """Return the case-folded text of a feature; empty for punctuation."""
     return "" if all(unicodedata.category(letter)[0] in "PZC" for letter in text) else text.casefold()
 
 
@@ -271,7 +271,7 @@ def _gathered(attributions: Sequence[WordAttribution], totals: Totals) -> Scores
 
 
 def ranked(attributions: Sequence[WordAttribution], n_wrong: int, totals: Totals, most: int) -> list[Driver]:
-    """List what pushes toward the wrong class in the first ``n_wrong`` of the ``attributions``; the others are right.
+    """List the drivers toward the wrong class in the first ``n_wrong`` of the ``attributions``; the others are right.
 
     ``totals`` sums the scores of an attribution. At most ``most`` are listed.
     """
@@ -317,7 +317,7 @@ def _driver(key: Key, places: list[tuple[int, float]], right: list[tuple[int, fl
 
 
 def _interactions(subject: DataSubject, pairs: Sequence[Driver], wrong: Sequence[WordAttribution]) -> list[Interaction]:
-    """The mean interaction of every pair over its first rows."""
+    """Return the mean interaction of every pair over its first rows."""
     by_row = {attribution.row.number: attribution for attribution in wrong}
     rows = [pair.row_numbers[:TESTED_ROWS] for pair in pairs]
     tested = [
@@ -332,7 +332,7 @@ def _interactions(subject: DataSubject, pairs: Sequence[Driver], wrong: Sequence
 
 
 def _interaction_values(subject: DataSubject, tested: Sequence[tuple[WordAttribution, str, str]]) -> list[float]:
-    """The interaction of two neighbouring words, for every attribution and pair."""
+    """Return the interaction of two neighbouring words, for every attribution and pair."""
     batcher = Batcher(subject.classifier, subject.context)
     texts = [_subject(subject, attribution.row, attribution.label, batcher) for attribution, _, _ in tested]
     keep = [_keep(*each)[:, text.units.content] for each, text in zip(tested, texts, strict=True)]
@@ -343,7 +343,7 @@ def _interaction_values(subject: DataSubject, tested: Sequence[tuple[WordAttribu
 
 
 def _keep(attribution: WordAttribution, first: str, second: str) -> np.ndarray:
-    """bool [4, n_features]: the whole text, without the first word, without the second, without both."""
+    """Return bool [4, n_features]: the whole text, without the first word, without the second, without both."""
     places = np.array([i for i, words in enumerate(pairwise(attribution.words)) if words == (first, second)])
     keep = np.ones((4, len(attribution.words)), dtype=bool)
     keep[1, places] = keep[2, places + 1] = keep[3, places] = keep[3, places + 1] = False

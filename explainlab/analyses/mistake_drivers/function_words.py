@@ -1,4 +1,4 @@
-"""English words that carry grammar rather than content: a reader can hide them among what drives mistakes."""
+"""English words that carry grammar rather than content: a reader can hide them in the list of drivers."""
 
 from __future__ import annotations
 
@@ -21,5 +21,5 @@ FUNCTION_WORDS = frozenset(_WORDS.split())
 
 
 def is_function(words: Sequence[str]) -> bool:
-    """Whether all of these case-folded ``words`` are function words."""
+    """Return whether all of these case-folded ``words`` are function words."""
     return all(word in FUNCTION_WORDS for word in words)

@@ -9,7 +9,7 @@ from explainlab.analyses.records import Interval
 
 
 class Interaction(Interval):
-    """What two words push together beyond what each does alone: its mean over so many ``rows``."""
+    """The interaction of two words: their push together beyond that of each alone, as a mean over ``rows`` rows."""
 
     rows: int
 
@@ -71,9 +71,9 @@ class DrivingPair(Driver):
 
 
 class MistakeDriversData(Record):
-    """What pushes ``n_wrong`` misclassified rows toward their wrong classes, by ``method`` (options after colons).
+    """The drivers of ``n_wrong`` misclassified rows toward their wrong classes, by ``method`` (options after colons).
 
-    ``n_right`` rows are predicted right, ``n_compared`` of them are compared with. ``words`` and ``pairs`` are ranked.
+    ``n_compared`` of the ``n_right`` correct rows serve as the comparison. ``words`` and ``pairs`` are ranked.
     """
 
     n_wrong: int

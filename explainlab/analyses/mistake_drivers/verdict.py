@@ -28,5 +28,5 @@ def verdict(body: MistakeDriversData, least: int) -> str:
 
 
 def folded(driver: Driver, hide_function_words: bool = False) -> bool:
-    """Tell if a driver is folded at first: because it is not clear, or because it is grammar."""
+    """Return whether a driver is folded at first: because it is not clear, or because it is grammar."""
     return not driver.clear or (hide_function_words and is_function(driver.words))

@@ -132,7 +132,7 @@ def _text(row: Row, body: PathGradientsText) -> TextShares:
 
 
 def _shares(alphas: Sequence[float], total: Sequence[float]) -> list[float]:
-    """How much of the total |g| lies in each twentieth of the path."""
+    """Return the share of the total |g| in each twentieth of the path."""
     where = np.clip(np.ceil(np.array(alphas) * BINS).astype(int) - 1, 0, BINS - 1)
     sizes = np.bincount(where, np.abs(total), minlength=BINS)
     shares: list[float] = (sizes / max(sizes.sum(), np.finfo(float).tiny)).tolist()
@@ -140,7 +140,7 @@ def _shares(alphas: Sequence[float], total: Sequence[float]) -> list[float]:
 
 
 def _sum(path: SampledPath) -> float:
-    """The mean of the gradient by the rule: what the scores add up to."""
+    """Return the mean of the gradient by the rule, which equals the sum of the scores."""
     return float(np.dot(nodes(path.rule, path.steps)[1], path.total))
 
 

@@ -1,4 +1,4 @@
-"""What the gradients along the path of a text and of a data set consist of."""
+"""The composition of the gradients along the path, for a text and for a data set."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class ShareSummary(Record):
 
 
 class PathGradientsData(Record):
-    """Where the gradients of a data set's texts lie, and over all of them."""
+    """The places on the path where the gradients of a data set's texts lie, by text and over all of them."""
 
     texts: list[TextShares]
     summary: ShareSummary

@@ -1,4 +1,4 @@
-"""Whether a model's mechanism is known: it reads the planted words of its data, and nothing else tells it the class."""
+"""A check of a model's mechanism: it reads the planted words of its data, and nothing else reveals the class."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from explainlab.request import CompleteRequest, Request, digest
 from explainlab.text.units import group, marked_features
 
 CHECKED = 5_000
-"""Most rows on which a model is checked before another study shows a truth: so many that chance hardly decides."""
+"""The most rows for the check of a model before another study shows a truth: enough to make chance small."""
 _STORED = "planted/1"  # part of the storage key: rises when the stored format changes
 
 
@@ -99,7 +99,7 @@ def _lines(result: AnalysisResult[PlantedData]) -> list[str]:
 
 
 def checks_of(request: Request) -> CompleteRequest:
-    """The two checks of the model of ``request`` on its planted data set, whatever else it asks."""
+    """Return the two checks of the model of ``request`` on its planted data set, whatever else it asks."""
     fields = request.model_dump(include={"model", "data", "classes", "dtype"})
     parameters = {"rows": CHECKED, "sample": "random"}
     asked = Request(question=Planted.id, **fields, parameters=parameters)
@@ -107,7 +107,7 @@ def checks_of(request: Request) -> CompleteRequest:
 
 
 def planted_truth(classifier: Classifier, request: CompleteRequest, context: RunContext) -> PlantedData | None:
-    """The answer to :func:`checks_of`, remembered or computed; None where ``plant`` did not make the data set.
+    """Recall or compute the answer to :func:`checks_of`; None where ``plant`` did not make the data set.
 
     Raises as :meth:`Planted.run`.
     """
@@ -132,7 +132,7 @@ class _Part(Record):
 
 
 def _masked(subject: DataSubject, rows: Sequence[Row]) -> _Part:
-    """All ``rows``, in parts that the subject's context remembers."""
+    """Predict all ``rows`` without their planted words, in parts that the subject's context remembers."""
     batcher, parts = Batcher(subject.classifier, subject.context), []
     for start in range(0, len(rows), TOGETHER):
         own = rows[start : start + TOGETHER]
@@ -166,7 +166,7 @@ def _part(batcher: Batcher, rows: Sequence[Row], done: int, total: int) -> _Part
 
 
 def _without(classifier: Classifier, row: Row) -> tuple[Unpadded | None, bool]:
-    """The tokens of ``row`` with the planted ones masked (None: they were cut); whether the tokenizer knows them."""
+    """Mask the planted tokens of ``row`` (None: they were cut), and return whether the tokenizer knows them."""
     encoding = classifier.encode(row.text, row.text_pair)
     units = group(encoding, "token")
     marked = marked_features(encoding, units, (row.rationale, row.rationale_pair))

@@ -7,7 +7,7 @@ from explainlab.analyses.errors.result import Accuracy
 
 
 class PlantedData(Record):
-    """Whether a model does what its data was made for: read the planted word, and nothing else.
+    """The checks of a model on planted data: it must read the planted word, and nothing else.
 
     ``n`` rows, of which ``planted`` have a word. ``accuracy`` on them beside the ``best_accuracy`` possible, and
     ``masked`` with the words masked, beside the ``chance`` of guessing. ``unknown``: planted words that the tokenizer
@@ -29,5 +29,5 @@ class PlantedData(Record):
 
     @property
     def share(self) -> float:
-        """Of the rows, those with a planted word: from 0 to 1."""
+        """The share of the rows with a planted word, from 0 to 1."""
         return self.planted / self.n

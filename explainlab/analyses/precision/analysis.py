@@ -1,4 +1,4 @@
-"""Precision: what half precision does to a model's logits, its predictions, and the maps of every method."""
+"""Precision: the effect of half precision on a model's logits, its predictions, and the maps of every method."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Precision(TextAnalysis[PrecisionText, PrecisionData]):
     """Logits, predictions and maps in half precision beside those in float32, with two controls.
 
     The model is loaded once more in each number format, one after another, and the loaded one stays as it is. In all
-    of them that class is explained which float32 explains, and methods that draw have the same draws.
+    of them methods explain the same class as in float32, and methods that draw have the same draws.
     """
 
     class Parameters(declared.Parameters):
@@ -240,7 +240,7 @@ def _numbers(result: AnalysisResult[PrecisionData]) -> list[Number]:
 
 
 def _draws(method: MethodSpec) -> bool:
-    """Whether another seed can give another map."""
+    """Return whether another seed can give another map."""
     return get_method(method.method).random
 
 
@@ -251,7 +251,7 @@ def _controls(
     originals: Sequence[Sequence[Attribution]],
     outputs: Outputs,
 ) -> list[list[Held]]:
-    """By text what its maps are held against: those of another seed where a method draws, and random ones."""
+    """Compare each text's maps with maps of another seed, where a method draws, and with random ones."""
     drawing = [i for i, own in enumerate(methods) if _draws(own)]
     again: list[list[Attribution]] = [[] for _ in subjects]
     if drawing:
@@ -280,7 +280,7 @@ def _body(
     controls: list[Held],
     formats: Sequence[tuple[InFormat, int]],
 ) -> PrecisionText:
-    """The body of a text, which is in a place of every one of the ``formats``."""
+    """Build the body of a text, which has a place in every one of the ``formats``."""
     maps = [
         HalfMap(dtype="float32", method=own.name, scores=made.scores.tolist())
         for own, made in _pairs(methods, originals)

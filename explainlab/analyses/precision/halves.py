@@ -28,10 +28,10 @@ Chosen = tuple[str, Mapping[str, Any]]
 
 @dataclass(frozen=True, eq=False)
 class InFormat:
-    """What the model gives in ``dtype`` for texts: ``logits`` float64 [classes], None where they are not finite.
+    """The results of the model in ``dtype`` for texts: ``logits`` float64 [classes], None where they are not finite.
 
-    ``maps`` are by text and method; in place of one that there is not, the reason. ``rounded``: whether the weights are
-    others than in float32.
+    ``maps`` are by text and method; the reason takes the place of a missing one. ``rounded``: the weights differ from
+    those in float32.
     """
 
     dtype: Dtype
@@ -41,10 +41,10 @@ class InFormat:
 
 
 def read_in(subjects: Sequence[Subject], methods: Sequence[Chosen], dtype: Dtype, outputs: Outputs) -> InFormat:
-    """What the model of ``subjects`` gives in ``dtype``: of the class that each explains, with the same draws.
+    """Run the model of ``subjects`` in ``dtype``, for the class that each explains and with the same draws.
 
-    What it costs is added to the subjects', which share a batcher. The maps are remembered as the answers to the
-    requests of their own number format. The weights are loaded for this, and gone afterwards. Raises as
+    The cost is added to the subjects, which share a batcher. The maps are remembered as the answers to the requests in
+    their own number format. The weights are loaded for this call and freed afterwards. Raises as
     :func:`explainlab.models.loading.in_dtype`.
     """
     found = _read_in(subjects, methods, dtype, outputs)
@@ -82,7 +82,7 @@ def _rounded(loaded: Classifier, other: Classifier) -> bool:
 
 
 def _twin(subject: Subject, classifier: Classifier, batcher: Batcher) -> Subject:
-    """The text of ``subject`` before ``classifier``, with the same seed."""
+    """Return the text of ``subject`` bound to ``classifier``, with the same seed."""
     return Subject(
         classifier,
         subject.encoding,
@@ -96,7 +96,7 @@ def _twin(subject: Subject, classifier: Classifier, batcher: Batcher) -> Subject
 
 
 def _explaining(subject: Subject, twin: Subject) -> Subject:
-    """``twin``, or where it would explain another class than ``subject``, the same text with that of ``subject``."""
+    """Return ``twin``, or a copy of it for the class of ``subject`` if it would explain another class."""
     if twin.target.index == subject.target.index:
         return twin
     other = Subject(
@@ -115,7 +115,7 @@ def _explaining(subject: Subject, twin: Subject) -> Subject:
 
 
 def _read(twins: Sequence[Subject]) -> list[bool]:
-    """Of every text whether its logits are finite; of texts that stop the others, each alone."""
+    """Return for every text whether its logits are finite; after a failure each text is read alone."""
     try:
         read_label_shares(twins)
         read_originals(twins)
@@ -127,7 +127,7 @@ def _read(twins: Sequence[Subject]) -> list[bool]:
 
 
 def _maps(twins: Sequence[Subject], method: Chosen, outputs: Outputs) -> list[Attribution | str]:
-    """The maps of one method; of texts that stop the others, each alone, or the problem of one."""
+    """Return the maps of one method; after a failure each text runs alone, and its problem replaces its map."""
     if not twins:
         return []
     try:
@@ -141,7 +141,7 @@ def _maps(twins: Sequence[Subject], method: Chosen, outputs: Outputs) -> list[At
 
 
 class _Unheard(Relay):
-    """A context to which predictions are nobody's: the model itself has told its own."""
+    """A context that drops predictions, which the float32 run already reported."""
 
     def predicted(self, prediction: Callable[[], Prediction]) -> None:
         pass

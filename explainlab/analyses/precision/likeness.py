@@ -1,4 +1,4 @@
-"""How alike maps of a text are, how alike they would be by chance, and the means of both over texts."""
+"""Similarity of maps of a text, its value by chance, and the means of both over texts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TOP = 5
 
 
 def likeness(own: Attribution, other: Attribution) -> Likeness:
-    """How alike two maps of one text are."""
+    """Compare two maps of one text."""
     content = own.content
     correlation = rho(own.scores[content], other.scores[content])
     kept = len(set(own.highest(TOP)) & set(other.highest(TOP))) / TOP
@@ -34,7 +34,7 @@ def likeness(own: Attribution, other: Attribution) -> Likeness:
 
 
 def likeness_by_chance(own: Attribution, seed: int) -> Likeness:
-    """How alike a map and maps of uniform scores are: the means over :data:`RANDOM_MAPS` of them."""
+    """Compare a map with :data:`RANDOM_MAPS` maps of uniform scores, and return the means."""
     scores = own.scores[own.content]
     others = np.random.default_rng(seed).random((RANDOM_MAPS, len(scores)))
     correlations = spearman(scores, others)
@@ -46,7 +46,7 @@ def likeness_by_chance(own: Attribution, seed: int) -> Likeness:
 
 
 def row_of(texts: Sequence[ReadText], dtype: Dtype, method: str) -> PrecisionRow:
-    """What ``texts`` say together of a number format and a method."""
+    """Summarise ``texts`` for a number format and a method."""
     labels = [text.predicted for text in texts]
     read = [next(own for own in text.read if own.dtype == dtype) for text in texts]
     finite = [(own, label) for own, label in zip(read, labels, strict=True) if own.logits is not None]
@@ -73,7 +73,7 @@ def row_of(texts: Sequence[ReadText], dtype: Dtype, method: str) -> PrecisionRow
 
 
 def controls_of(texts: Sequence[ReadText]) -> list[Control]:
-    """What ``texts`` say together of what maps are held against."""
+    """Summarise the controls of ``texts``."""
     asked = dict.fromkeys((own.against, own.method) for own in texts[0].controls)
     return [_control(texts, against, method) for against, method in asked]
 

@@ -9,7 +9,7 @@ from explainlab.analyses.records import Interval, TextBody
 from explainlab.request import Dtype
 
 Against = Literal["seed", "random"]
-"""What a map is held against to know what a difference means: the same method with other draws, or random maps."""
+"""The controls that show the size of a difference: the same method with other draws, or random maps."""
 
 
 class MethodFacts(Record):
@@ -30,10 +30,10 @@ class FormatFacts(Record):
 
 
 class Likeness(Record):
-    """How alike two maps of a text are; None where that is not defined.
+    """The similarity of two maps of a text; None where it is undefined.
 
-    ``rank_correlation``: Spearman's rho of the content features' scores. ``top_5``: of the five features of highest
-    score in float32 the share that has the highest scores in the other map too; only where there are more than five.
+    ``rank_correlation``: Spearman's rho of the content features' scores. ``top_5``: the share of the five highest
+    features in float32 that are among the five highest in the other map; only for texts of more than five features.
     """
 
     rank_correlation: float | None = None
@@ -56,9 +56,9 @@ class Held(Likeness):
 
 
 class Read(Record):
-    """What the model says of a text in ``dtype``: the largest difference of a logit, and the class it predicts.
+    """The prediction for a text in ``dtype``: the largest difference of a logit, and the predicted class.
 
-    None where the logits are no finite numbers.
+    None where the logits are not finite.
     """
 
     dtype: Dtype
@@ -85,7 +85,7 @@ class ReadText(Record):
 
 
 class PrecisionRow(Record):
-    """What ``dtype`` does to the model and to the maps of a ``method``, as means over texts with 95% intervals.
+    """The effect of ``dtype`` on the model and on the maps of a ``method``, as means over texts with 95% intervals.
 
     ``logits``: the largest difference of a text's logits. ``predictions_changed`` counts texts. ``n`` texts have a map
     in both formats, and ``broken`` ones have not. Of the n, ``undefined`` are left out of both means, as all scores of
@@ -125,7 +125,7 @@ class HalfMap(Record):
 class PrecisionText(TextBody):
     """Every number format and method on one text; ``maps`` has those of float32 too.
 
-    ``left_out`` says what cannot run, and why.
+    ``left_out`` gives the reason for everything that cannot run.
     """
 
     shown_alone = ("maps", "features")

@@ -27,9 +27,9 @@ from explainlab.result import Cost
 class Roar(GridQuestion[RoarData], Pauses):
     """Models trained again and again, each time with more of the words masked that a measure calls important.
 
-    Every model has a place in a grid: seed, measure, ratio. A recursive one is masked by what the measure says of the
-    model before it, a plain one by what it says of the model of whole texts. What is masked is nested. Finished models
-    are kept as their predictions: a study that was stopped goes on, and a larger one trains only what is new.
+    Every model has a place in a grid: seed, measure, ratio. A recursive model is masked by the measure's scores on the
+    model before it, a plain one by its scores on the model of whole texts. Masks are nested. The predictions of
+    finished models are kept: a study that was stopped goes on, and a larger one trains only the new models.
     """
 
     id = "roar"
@@ -43,7 +43,7 @@ class Roar(GridQuestion[RoarData], Pauses):
         return self.of_setting(request, key, setting_of(request, self.parameters(request), context, device))
 
     def of_setting(self, request: CompleteRequest, key: str, setting: Setting) -> AnalysisResult[RoarData]:
-        """The answer to ``request``, whose data and grid are those of the ``setting``, in its context.
+        """Answer ``request``, whose data and grid are those of the ``setting``, in its context.
 
         Raises :class:`DataError` where a file changes meanwhile: ``key`` is that of the request before they were read;
         :class:`RequestError` for a grid beyond the limits, and where weights cannot be kept.
@@ -55,7 +55,7 @@ class Roar(GridQuestion[RoarData], Pauses):
         told += [CUT] if parameters.preset == "reference" and parameters.clip else []
 
         def result() -> AnalysisResult[RoarData]:
-            """The result of the models that are finished now."""
+            """Return the result of the models that are finished now."""
             body = answer.body()
             seconds = sum(cost.training + cost.importance for cost in body.costs)
             return AnalysisResult(
@@ -68,7 +68,7 @@ class Roar(GridQuestion[RoarData], Pauses):
             )
 
         def see_others() -> None:
-            """Take what others have finished meanwhile."""
+            """Read the nodes that others have finished meanwhile."""
             for run in runs if context.workers > 1 else ():
                 run.recall()
 
@@ -79,7 +79,7 @@ class Roar(GridQuestion[RoarData], Pauses):
             run.recall()
         context.expect(sum(run.work for run in runs), not data.settings.patience)
         waiting = [[seed, lane] for seed, run in enumerate(runs) for lane in range(len(run.lanes)) if run.waiting(lane)]
-        for seed, lane in chain(context.hand_out(key, waiting), waiting):  # again all: what others did, or lost
+        for seed, lane in chain(context.hand_out(key, waiting), waiting):  # all again: others did some, or lost some
             see_others()
             for _ in runs[seed].run(lane):
                 see_others()

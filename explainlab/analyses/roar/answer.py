@@ -1,4 +1,4 @@
-"""The answer of the study from what is known of its models, finished or not."""
+"""The answer of the study from the known results of its models, finished or not."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from explainlab.analyses.roar.timing import grid_seconds, known_timing
 
 
 class Answer:
-    """What is known of a grid: the ``runs`` of its seeds."""
+    """The answer of a grid as far as it is known, from the ``runs`` of its seeds."""
 
     def __init__(self, setting: Setting, parameters: RoarParameters, runs: Sequence[SeedRun]) -> None:
         self._setting, self._parameters, self._runs = setting, parameters, runs
@@ -36,7 +36,7 @@ class Answer:
         self._body: RoarData | None = None
 
     def look(self) -> None:
-        """See what is new since the last look, also what of the shown texts is masked; :meth:`body` reads nothing."""
+        """Refresh the answer, with the masks of the shown texts; :meth:`body` reads nothing."""
         run, self._body = self._runs[0], None
         for place, node in run.nodes.items():
             if node.status == "done" and place not in self._masked:
@@ -44,12 +44,12 @@ class Answer:
                 self._masked[place] = [masks[row] for row in range(min(SHOWN_TEXTS, len(masks)))]
 
     def body(self) -> RoarData:
-        """The record of the answer at the last look."""
+        """Return the record of the answer at the last look."""
         body = self._body = self._body or self._made()
         return body
 
     def nodes(self) -> list[NodeFacts]:
-        """What is known of every model."""
+        """Return the known facts of every model."""
         return [self._node(run, node) for run in self._runs for node in run.seen()]
 
     def _made(self) -> RoarData:
@@ -90,7 +90,7 @@ class Answer:
         )
 
     def _sparsity(self) -> list[Sparsity]:
-        """Of each measure on the models of whole texts, the mean over seeds that are known."""
+        """Return each measure's concentration on the models of whole texts, as the mean over the seeds known."""
         found = []
         for name in self._parameters.measures:
             places = [(run, (Place(seed, RANDOM, False, 0), name)) for run, seed in self._seeds()]
@@ -104,7 +104,7 @@ class Answer:
         return list(zip(self._runs, self._setting.grid.seeds, strict=True))
 
     def _costs(self) -> list[CostFacts]:
-        """Of each curve what its own models took, and its measure; what all share is random's."""
+        """Return the seconds of each curve's own models and of its measure; shared models count as random's."""
         costs = []
         for measure, recursive in ((RANDOM, False), *((n, r) for r, n in self._setting.grid.curves)):
             training = importance = 0.0
@@ -123,7 +123,7 @@ class Answer:
     # Texts ----------------------------------------------------------------------------------------------------------
 
     def _texts(self) -> list[RoarText]:
-        """The first test texts, as the first seed masks and reads them."""
+        """Return the first test texts, as the first seed masks and reads them."""
         split, gold, run = self._setting.data.splits["test"], self._setting.data.gold["test"], self._runs[0]
         texts = []
         for place in range(min(SHOWN_TEXTS, len(split))):
@@ -163,7 +163,7 @@ class Answer:
 
 
 def _expected(setting: Setting) -> Expected | None:
-    """What the grid was expected to take; None where nobody has asked."""
+    """Return the expected seconds of the grid; None without an earlier estimate."""
     timed = known_timing(setting)
     if timed is None:
         return None

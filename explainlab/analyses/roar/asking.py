@@ -1,4 +1,4 @@
-"""What questions about a grid share: their data, their measures, and what their answers depend on."""
+"""The common part of questions about a grid: their data, their measures, and the digests of their inputs."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ class GridQuestion(TrainsModels[D]):
             methods=parameters.requests,
             files=files_of(parameters),
             labelled=True,
-            gradients=1,  # what the measures take of a text is bounded, not the training
+            gradients=1,  # bounds the work of the measures on a text, not the training
         )
 
 
 def setting_of(request: CompleteRequest, parameters: RoarParameters, context: RunContext, device: str) -> Setting:
-    """The data and the grid of ``request``, checked before anything trains; raises as :func:`grid_data`."""
+    """Read the data and the grid of ``request``, checked before anything trains; raises as :func:`grid_data`."""
     if request.data is None:
         raise RequestError("Models are trained on a data set, not on a single text.", "Choose a data set.")
     if context.reader.made is None:
@@ -63,6 +63,6 @@ def require_folder(folder: Path) -> None:
 
 
 def sample_of(setting: Setting, seed: int) -> Sampled:
-    """All rows that are learned from or validated on."""
+    """Describe the sample: all rows for training and validation."""
     rows = sum(len(setting.data.splits[name]) for name in ("train", "validation"))
     return Sampled(drawn="all", rows=rows, total=rows, seed=seed)

@@ -1,4 +1,4 @@
-"""What a grid is made from: texts in three parts, tokenised as its models do, and the settings of their training."""
+"""The inputs of a grid: texts in three parts, tokenised as its models do, and the settings of their training."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _MERGED = "The base is an adapter: it was merged into the model that it changes 
 
 @dataclass(frozen=True)
 class Untrained:
-    """What is known of a grid's models before they are trained; ``masks``: their base has learned from masked texts."""
+    """The facts of a grid's models before they are trained; ``masks``: their base has learned from masked texts."""
 
     base: str
     architecture: Architecture
@@ -50,7 +50,7 @@ class Untrained:
 
     @classmethod
     def of(cls, base: str, start: Start) -> Untrained:
-        """Those that begin as ``start``."""
+        """Return the facts of models that begin as ``start``."""
         config = start.network.config
         masks = noted_masks(config, base.startswith(EMBEDDED)) is not None
         return cls(base, model_type_of(config).architecture, start.tokenizer, masks)
@@ -64,8 +64,8 @@ class Untrained:
 class GridData:
     """The parts of the data with the ``gold`` classes of each, int64 [T]; ``labels`` name the classes.
 
-    ``token`` masks. ``settings`` are those of training but for the seed, ``models`` what is known of all before it.
-    ``warnings`` say what was left out, or cut.
+    ``token`` masks. ``settings`` are those of training but for the seed, ``models`` the facts known before it.
+    ``warnings`` list omissions and cuts.
     """
 
     splits: Mapping[SplitName, Split]
@@ -78,7 +78,7 @@ class GridData:
 
 
 def settings_of(base: str, parameters: RoarParameters) -> TrainingSettings:
-    """How the models of a grid are trained: never with random masks, unless the settings say so.
+    """Return the training settings of a grid's models: no random masks, unless the settings say so.
 
     Raises as :func:`explainlab.training.settings_for`.
     """
@@ -88,7 +88,7 @@ def settings_of(base: str, parameters: RoarParameters) -> TrainingSettings:
 
 
 def grid_data(request: CompleteRequest, parameters: RoarParameters, context: RunContext) -> GridData:
-    """The data of ``request``, read and checked before anything trains.
+    """Read and check the data of ``request`` before anything trains.
 
     Raises :class:`DataError` for files or texts that cannot be used, :class:`UnsupportedError` for a measure that the
     models do not support, and as :func:`settings_of`.
@@ -124,7 +124,7 @@ def files_of(parameters: RoarParameters) -> list[str]:
 
 
 def _share(part: str, source: str) -> float | None:
-    """The share of the training data that is held out as this part; None where ``source`` is a data set."""
+    """Return the share of the training data that this part holds out; None where ``source`` is a data set."""
     try:
         return TrainingSettings.validated({"validation": source}).validation_share
     except RequestError as error:
@@ -132,21 +132,21 @@ def _share(part: str, source: str) -> float | None:
 
 
 class _Files:
-    """Reads the files of a ``request``; ``warnings`` say which of their rows are left out."""
+    """A reader of the files of a ``request``; ``warnings`` list the rows that are left out."""
 
     def __init__(self, request: CompleteRequest, parameters: RoarParameters, reader: Reader) -> None:
         self._request, self._parameters, self._reader = request, parameters, reader
         self.warnings: list[str] = []
 
     def parts(self) -> dict[SplitName, Examples]:
-        """The three parts of the data."""
+        """Read the three parts of the data."""
         train = self._read("training", self._request.data or "")
         train, test = self._held(train, "test", self._parameters.test)
         train, validation = self._held(train, "validation", self._parameters.validation)
         return {"train": train, "validation": validation, "test": test}
 
     def _held(self, train: Examples, part: str, source: str) -> tuple[Examples, Examples]:
-        """What is left of the training data, and this part: a data set, or a share of the training data."""
+        """Return the rest of the training data, and this part: a data set, or a share of the training data."""
         share = _share(part, source)
         if share is None:
             return train, self._read(part, source)

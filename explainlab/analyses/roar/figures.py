@@ -1,4 +1,4 @@
-"""Charts of retraining: curves of performance, faithfulness, sparsity, the models of the grid, and what they took."""
+"""Charts of retraining: curves of performance, faithfulness, sparsity, the models of the grid, and their time."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ STATUSES: dict[NodeStatus, tuple[str, str]] = {
     "failed": ("✕", "failed"),
     "not run": ("–", "not run"),
 }
-"""The sign of a model by its status, and what that is called."""
+"""The sign of a model by its status, and its name."""
 _FILLS = ("rgba(0,0,0,0)", COLORS[4], BLUE, RED, GREY)
 """The colours of their cells, in the same order."""
 _JUDGED = {"below random": "", "above random": "-open-dot", "not told apart": "-open", None: "-open"}
@@ -161,7 +161,7 @@ def sparsity(body: RoarData, of: str) -> Chart:
 
 
 def models(body: RoarData, measure: str, recursive: bool) -> Chart:
-    """Draw the models of a measure: a row a seed, a column a ratio, with a sign for what became of each."""
+    """Draw the models of a measure: a row a seed, a column a ratio, with a sign for the state of each."""
     nodes = [node for node in body.nodes if (node.measure, node.recursive) == (measure, recursive)]
     title = series_name(body, measure, recursive)
     counts = {status: sum(node.status == status for node in nodes) for status in STATUSES}

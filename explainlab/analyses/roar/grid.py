@@ -1,4 +1,4 @@
-"""The models of a grid, in the order in which they are begun: seed by seed, random words, then each measure."""
+"""The models of a grid, in the order of their start: seed by seed, random words, then each measure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Place(NamedTuple):
 
     @property
     def measured(self) -> bool:
-        """Whether a measure says what is masked, not chance."""
+        """True if a measure, not chance, selects the masked tokens."""
         return self.measure != RANDOM
 
 
@@ -37,25 +37,25 @@ class Grid:
         return self.steps[1:-1]
 
     def places(self) -> list[Place]:
-        """Every place, each after the one that says what it masks."""
+        """Return every place, each after the place that determines its mask."""
         return [place for seed in self.seeds for place in self.of_seed(seed)]
 
     def of_seed(self, seed: int) -> list[Place]:
-        """The places of one seed. Random's are shared by all measures, and so are nothing and everything masked."""
+        """Return the places of one seed; all measures share those of random, of no mask and of a whole mask."""
         shared = [Place(seed, RANDOM, False, ratio) for ratio in (0, WHOLE, *self.between)]
         return shared + [
             Place(seed, name, recursive, ratio) for recursive, name in self.curves for ratio in self.between
         ]
 
     def lanes(self, seed: int) -> list[list[Place]]:
-        """The same, together what has to be made one after another: all of a measure, which begins at whole texts."""
+        """Group the places of one seed by lane: all of a measure, one after another from the model of whole texts."""
         lanes: dict[str | Place, list[Place]] = {}
         for place in self.of_seed(seed):
             lanes.setdefault(place.measure if place.measured else place, []).append(place)
         return list(lanes.values())
 
     def before(self, place: Place) -> Place | None:
-        """The place whose model says what this one masks; None where no model does."""
+        """Return the place whose model determines the mask of this one; None where no model does."""
         if not place.measured:
             return None
         earlier = [ratio for ratio in self.between if ratio < place.ratio]
@@ -64,27 +64,27 @@ class Grid:
         return Place(place.seed, RANDOM, False, 0)
 
     def path(self, place: Place) -> list[int]:
-        """The ratios on which what is masked at ``place`` depends: for a recursive one all up to it."""
+        """Return the ratios that the mask at ``place`` depends on: for a recursive one all up to it."""
         return [ratio for ratio in self.between if ratio <= place.ratio] if place.recursive else [place.ratio]
 
     def sources(self, seed: int) -> list[tuple[Place, str]]:
-        """The places of whose models a measure is asked, with the measure, in the order in which that is due."""
+        """Return each place whose model a measure scores, with the measure, in the order of computation."""
         pairs = [(self.before(place), place.measure) for place in self.of_seed(seed)]
         return list(dict.fromkeys((source, name) for source, name in pairs if source is not None))
 
     @property
     def distinct(self) -> int:
-        """How many models there are: a recursive and a plain place with the same masks share one."""
+        """The number of models: a recursive and a plain place with the same masks share one."""
         keys = {(p.seed, p.measure, tuple(self.path(p))) for p in self.places()}
         return len(keys)
 
     def after(self, place: Place, measure: str) -> list[Place]:
-        """The places of ``measure`` whose masks the model of ``place`` says."""
+        """Return the places of ``measure`` whose masks the model of ``place`` determines."""
         own = [p for p in self.of_seed(place.seed) if p.measure == measure]
         return [other for other in own if self.before(other) == place]
 
     def curve(self, seed: int, measure: str, recursive: bool) -> Sequence[Place]:
-        """The places of a curve, one for each of ``steps``."""
+        """Return the places of a curve, one for each of ``steps``."""
         ends = {0, WHOLE}
         return [
             Place(seed, RANDOM, False, ratio) if ratio in ends else Place(seed, measure, recursive, ratio)

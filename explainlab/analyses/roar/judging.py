@@ -1,4 +1,4 @@
-"""From the performance of all models to curves, faithfulness, verdicts and leaks (paper 003, Eq. 3)."""
+"""Curves, faithfulness, verdicts and leaks from the performance of all models (paper 003, Eq. 3)."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ FEWEST_SEEDS = 3
 """Seeds from which there are intervals."""
 RESAMPLES = 9_999
 UPTO = (20, 50)
-"""Ratios up to which faithfulness is told beside the whole."""
+"""Ratios that end the partial areas of faithfulness, beside the whole area."""
 Performance: TypeAlias = "dict[Place, float | None]"
 """By place; None while it is not known."""
 
 
 def estimated(values: Sequence[float | None]) -> Estimated:
-    """The mean with its 95% interval by the bias-corrected and accelerated bootstrap (9,999 resamples, seed 0).
+    """Return the mean with its 95% interval by the bias-corrected and accelerated bootstrap (9,999 resamples, seed 0).
 
-    None for values that are not known, which count for nothing. No interval for fewer than three values, or equal ones.
+    Unknown values (None) are ignored. Fewer than three values, or equal ones, have no interval.
     """
     known = np.array([value for value in values if value is not None])
     low = high = None
@@ -38,7 +38,7 @@ def estimated(values: Sequence[float | None]) -> Estimated:
 
 
 def verdict(difference: Estimated) -> Verdict | None:
-    """Where a measure is beside random, by the interval of random's performance minus its own.
+    """Compare a measure with random, by the interval of random's performance minus its own.
 
     None without an interval, unless all seeds are equal: then by the value itself.
     """
@@ -55,12 +55,12 @@ def verdict(difference: Estimated) -> Verdict | None:
 
 
 def known_seeds(estimate: Estimated) -> list[float]:
-    """Its values that are known."""
+    """Return the values of ``estimate`` that are known."""
     return [value for value in estimate.seeds if value is not None]
 
 
 def area(ratios: Sequence[int], differences: Sequence[float]) -> float:
-    """∑ ½ Δr (D + D'), by the trapezoidal rule."""
+    """Return ∑ ½ Δr (D + D'), by the trapezoidal rule."""
     return float(np.trapezoid(differences, ratios))
 
 
@@ -79,11 +79,11 @@ class Judge:
         self._grid, self._performance, self._clip = grid, performance, clip
 
     def at(self, measure: str, recursive: bool, ratio: int) -> Estimated:
-        """The performance at a ratio over seeds."""
+        """Return the performance at a ratio over seeds."""
         return estimated(self._values(measure, recursive, ratio))
 
     def curves(self) -> list[CurvePoint]:
-        """Random's curve, then those of all measures."""
+        """Return random's curve, then those of all measures."""
         return [
             self._point(measure, recursive, ratio)
             for measure, recursive in self._all_curves()
@@ -91,14 +91,14 @@ class Judge:
         ]
 
     def faithfulness(self) -> list[Faithfulness]:
-        """Of each measure up to 20, to 50, and whole."""
+        """Return the faithfulness of each measure up to 20, up to 50, and over the whole area."""
         grid = self._grid
         last = grid.between[-1] if grid.counted else WHOLE
         ends = [*(upto for upto in UPTO if upto in grid.steps and upto < last), last]
         return [self._faithful(name, recursive, upto) for recursive, name in grid.curves for upto in ends]
 
     def leaks(self) -> list[Leak]:
-        """Where performance rises by more than twice its standard error over seeds; none with a single seed."""
+        """Find the ratios where performance rises by more than twice its standard error over seeds; none for one."""
         found = []
         for measure, recursive in self._all_curves():
             for before, ratio in zip(self._grid.steps[:-1], self._grid.steps[1:], strict=True):
@@ -147,7 +147,7 @@ class Judge:
 
 
 def _areas(ratios: Sequence[int], curve: _Curve) -> tuple[float, float] | None:
-    """The area between random's curve and a measure's, and that between random's and the lower bound; None: unknown."""
+    """Return the area between the curves of random and a measure, and of random and the lower bound; None: unknown."""
     own = [_minus(b, p) for b, p in zip(curve.random, curve.own, strict=True)]
     bound = [_minus(b, curve.bound) for b in curve.random]
     known_own, known_bound = ([value for value in values if value is not None] for values in (own, bound))

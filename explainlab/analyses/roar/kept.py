@@ -1,4 +1,4 @@
-"""What is kept of a grid after every model: enough to show a stopped one without its data and its weights."""
+"""The stored state of a grid after every model: enough to show a stopped grid without its data and its weights."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from explainlab.attribution.registry import label_of
 from explainlab.models.context import Body, RunContext
 from explainlab.request import digest
 
-_STORED = "roar so far/1"  # part of the key: rises when what is kept changes
+_STORED = "roar so far/1"  # part of the key: rises when the stored form changes
 _PLACE = set(Place._fields)
 
 
 def judged(parameters: RoarParameters, grid: Grid, nodes: Sequence[NodeFacts]) -> dict[str, Any]:
-    """The fields of an answer that its models decide; ``nodes`` are all of the ``grid``."""
+    """Return the fields of an answer that its models decide; ``nodes`` are all of the ``grid``."""
     performance = {Place(**node.model_dump(include=_PLACE)): node.performance for node in nodes}
     judge, statuses = Judge(grid, performance, parameters.clip), [node.status for node in nodes]
     return {
@@ -44,13 +44,13 @@ def judged(parameters: RoarParameters, grid: Grid, nodes: Sequence[NodeFacts]) -
 
 
 def keep(key: str, labels: Sequence[str], nodes: Sequence[NodeFacts], context: RunContext) -> None:
-    """Keep what is known of the models of the request with this ``key``."""
+    """Keep the known results of the models of the request with this ``key``."""
     ended = [node.model_dump() for node in nodes if node.status not in ("waiting", "running")]
     context.keep_all({_note(key): {"labels": list(labels), "nodes": ended}}, renew=True)
 
 
 def recalled(key: str, base: str, parameters: RoarParameters, seed: int, context: RunContext) -> RoarData | None:
-    """The answer of the models that have ended, with neither texts nor lengths nor costs; None where none has."""
+    """Return the answer of the models that have ended, without texts, lengths and costs; None where none has."""
     body: Body | None = context.recall(_note(key))
     if body is None or not body["nodes"]:
         return None

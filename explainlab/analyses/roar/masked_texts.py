@@ -17,16 +17,16 @@ from explainlab.figures.heatmap import Record
 
 
 class Piece(Record):
-    """A piece of a text; ``token`` is its place among the tokens that may be masked, None for what is between them."""
+    """A piece of a text; ``token`` is its place among the tokens that may be masked, None between them."""
 
     text: str
     token: int | None
 
 
 class DrawnMask(Record):
-    """How one measure masks a text.
+    """The mask of a text by one measure.
 
-    ``at``: for each token the place in the ratios from which on it is masked. ``predicted`` is the class (an index
+    ``at``: for each token the first place in the ratios where it is masked. ``predicted`` is the class (an index
     into the labels) and ``probability`` that of the text's own class, at each ratio; None where they are not known.
     """
 
@@ -56,16 +56,16 @@ class MaskedTexts(Record):
     texts: list[DrawnText]
 
     def to_csv(self) -> str:
-        """One row for every text, measure and ratio: the masked text, and what the model says."""
+        """Return one row for every text, measure and ratio: the masked text, and the model's prediction."""
         table: str = pd.DataFrame(self._rows()).to_csv(index=False, lineterminator="\r\n")
         return table
 
     def to_json(self) -> str:
-        """The record itself."""
+        """Return the record itself."""
         return self.model_dump_json(indent=2)
 
     def to_html(self) -> str:
-        """A standalone page with the slider; it needs no network."""
+        """Return a standalone page with the slider; it needs no network."""
         script = "\n".join(component_file(name) for name in ("tokens.js", "masked_texts.js"))
         styles, payload = ["step_morph", "steering", "masked_texts"], self.model_dump(mode="json")
         return render("masked_texts.html.j2", styles, payload=payload, script=script)
@@ -87,7 +87,7 @@ class MaskedTexts(Record):
 
 
 def masked_texts(body: RoarData) -> MaskedTexts:
-    """The texts of ``body``, random words last; where both kinds were asked, a measure says by which it masks."""
+    """Return the texts of ``body``, random words last; a measure names its kind where the grid has both."""
     kinds = [(mask.measure, mask.recursive) for mask in body.texts[0].masked] if body.texts else []
     kinds.sort(key=lambda kind: is_random(body, kind[0]))
     return MaskedTexts(
@@ -110,13 +110,13 @@ def _text(body: RoarData, text: RoarText, kinds: list[tuple[str, bool]]) -> Draw
 
 
 def _mask(mask: MaskedBy, last: int) -> DrawnMask:
-    """At the ``last`` ratio all tokens are masked."""
+    """Return ``mask`` as it is drawn; at the ``last`` ratio all tokens are masked."""
     at = [last if place is None else place for place in mask.at]
     return DrawnMask(at=at, predicted=mask.predicted, probability=mask.probability)
 
 
 def _pieces(text: RoarText) -> list[Piece]:
-    """The tokens of ``text`` and what is between them; a token that begins within another has only what is left."""
+    """Split ``text`` into tokens and the text between; a token that begins within another keeps only the rest."""
     pieces, end = [], 0
     for place, token in sorted(enumerate(text.tokens), key=lambda each: each[1].start):
         if token.start > end:
@@ -128,7 +128,7 @@ def _pieces(text: RoarText) -> list[Piece]:
 
 
 def _masked(text: DrawnText, mask: DrawnMask, place: int) -> str:
-    """``text`` with a sign for each token that is masked at the ratio in this ``place``."""
+    """Return ``text`` with a sign for each token that is masked at the ratio in this ``place``."""
     return "".join(
         "[MASK]" if piece.token is not None and mask.at[piece.token] <= place else piece.text for piece in text.pieces
     )

@@ -21,8 +21,9 @@ _WEIGHTS, _CHECKPOINTS = "model", "checkpoints"
 
 
 class Fitted(NamedTuple):
-    """What a training took and gave: ``seconds`` in all, also before it was stopped; those until the first step had
-    ended; epochs; the best one.
+    """The cost and the result of a training.
+
+    ``seconds`` include those before an interruption; ``start`` are those until the first step had ended.
     """
 
     seconds: float
@@ -32,7 +33,7 @@ class Fitted(NamedTuple):
 
 
 class Models:
-    """Models of the ``base`` with these ``settings``, in ``folder``, each under a key of its own."""
+    """The models of the ``base`` with these ``settings``, in ``folder``, each under its own key."""
 
     def __init__(
         self,
@@ -51,7 +52,7 @@ class Models:
     def train(self, key: str, masks: Mapping[SplitName, Masks], work: float, phase: str) -> Fitted:
         """Train the model under ``key`` on texts with these ``masks``; it goes on where it was stopped.
 
-        ``work`` is what all of it is expected to take. Raises as :func:`explainlab.training.train`.
+        ``work`` is the expected work of the whole training. Raises as :func:`explainlab.training.train`.
         """
         learned, held = self._splits["train"], self._splits["validation"]
         hidden = Masked(self._token, learned.positions(masks["train"]), held.positions(masks["validation"]))
@@ -81,15 +82,15 @@ class Models:
         return Fitted(trained.seconds, first[0] if first else 0.0, len(trained.epochs), trained.best_epoch)
 
     def end(self, key: str) -> None:
-        """Let no training of the model under ``key`` go on: all that was asked of it is kept."""
+        """Delete the checkpoints of the training under ``key``: all results that the grid needs of it are kept."""
         clear(self._folder / key / _CHECKPOINTS)
 
     def there(self, key: str) -> bool:
-        """Whether the weights under ``key`` are on the disk."""
+        """Return whether the weights under ``key`` are on the disk."""
         return (self._folder / key / _WEIGHTS).is_dir()
 
     def classifier(self, key: str) -> Classifier:
-        """The model under ``key``; the last one that was asked for stays in memory."""
+        """Return the model under ``key``; the last one loaded stays in memory."""
         if key not in self._loaded:
             self._loaded = {key: load_model(str(self._folder / key / _WEIGHTS), self._device)}
         return self._loaded[key]
@@ -106,11 +107,11 @@ class Models:
             raise cannot_write(directory.parent, error) from error
 
     def size(self, key: str) -> int:
-        """Bytes of the weights under ``key``."""
+        """Return the bytes of the weights under ``key``."""
         return sum(path.stat().st_size for path in (self._folder / key / _WEIGHTS).rglob("*.safetensors"))
 
     def drop(self, key: str) -> None:
-        """Delete the weights under ``key``, but not what a stopped training goes on from."""
+        """Delete the weights under ``key``, but not the checkpoints of a stopped training."""
         self._loaded.pop(key, None)
         shutil.rmtree(self._folder / key / _WEIGHTS, ignore_errors=True)
 

@@ -1,4 +1,4 @@
-"""The models of one seed: what is masked for each, how it is trained, and what it predicts."""
+"""The models of one seed: their masks, their training and their predictions."""
 
 from __future__ import annotations
 
@@ -41,17 +41,16 @@ from explainlab.training import score, training_digest
 SHOWN_TEXTS = 100
 """The test texts that the answer shows."""
 _MOST_NAME = 100
-"""Longest name of a measure in that of a directory."""
-_STORED = "roar/1"  # part of the keys: rises when what is kept of a node changes
+"""The most characters of a measure's name in the name of a directory."""
+_STORED = "roar/1"  # part of the keys: rises when the stored form of a node changes
 
 
 @dataclass(frozen=True)
 class Node:
-    """What is known of a place: its ``status``, and once it is done its ``performance`` on the test texts.
+    """The known facts of a place: its ``status``, and once it is done its ``performance`` on the test texts.
 
-    Of those that the answer shows there is the class that it ``predicted``, and the ``probability`` of their own label.
-    ``seconds``, ``epochs`` and ``best_epoch`` are of its training, with the test. ``reason``: why it failed or was not
-    run.
+    ``predicted`` and ``probability`` (that of the own label) are those of the texts that the answer shows. ``seconds``,
+    ``epochs`` and ``best_epoch`` are of its training, with the test. ``reason``: why it failed or was not run.
     """
 
     place: Place
@@ -67,7 +66,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Setting:
-    """What all seeds of a grid share; in ``weights`` (None: nowhere) those of all models are to stay."""
+    """The common inputs of all seeds of a grid; ``weights`` is the folder that keeps all models (None: nowhere)."""
 
     base: str
     data: GridData
@@ -80,17 +79,17 @@ class Setting:
 
     @cached_property
     def facts(self) -> dict[str, list[Any]]:
-        """By measure what decides its scores: method, parameters, data, versions, signs."""
+        """The facts that decide each measure's scores: method, parameters, data, versions, signs."""
         return {name: _facts(measure, self.context.reader) for name, measure in self.measures.items()}
 
 
 class SeedRun:
-    """The nodes of one seed: recalled, or run lane by lane (:meth:`Grid.lanes`), of which others may run some.
+    """The nodes of one seed: recalled, or run lane by lane (:meth:`Grid.lanes`); other workers may run some lanes.
 
-    ``nodes`` are known by their places; ``seconds`` and ``shares`` are by place and measure what the measure took
-    on the model there, and its mean concentration. Finished nodes are kept, and so are finished parts of what a measure
-    says. Weights stay as long as a measure is to be asked of them; those of whole texts stay for measures to come, and
-    where the setting has a folder for them copies of all do.
+    ``nodes`` are known by their places; ``seconds`` and ``shares`` are by place and measure: the time of the measure on
+    the model there, and its mean concentration. Finished nodes are kept, and so are finished parts of a selection.
+    Weights stay while a measure still needs them; those of whole texts stay for later measures. Where the setting has
+    a folder for weights, it keeps copies of all.
     """
 
     def __init__(self, setting: Setting, seed: int) -> None:
@@ -113,11 +112,11 @@ class SeedRun:
 
     @property
     def work(self) -> float:
-        """What the nodes that are not known take, as :meth:`RunContext.spend` counts."""
+        """The work of the unknown nodes, as :meth:`RunContext.spend` counts."""
         return sum(self._work(place) for place, node in self.nodes.items() if node.status == "waiting")
 
     def recall(self) -> None:
-        """Take what is known of all nodes from the context's memory."""
+        """Read the known nodes from the context's memory."""
         for place in self.nodes:
             self._recall(place)
             source = self._setting.grid.before(place)
@@ -125,11 +124,11 @@ class SeedRun:
                 self._note(source, place.measure, self._selection(source, place.measure).recalled())
 
     def waiting(self, lane: int) -> list[Place]:
-        """The places of a lane whose nodes are not known."""
+        """Return the places of a lane whose nodes are not known."""
         return [place for place in self.lanes[lane] if self.nodes[place].status == "waiting"]
 
     def seen(self) -> list[Node]:
-        """All nodes as they are now; the next of a lane that another worker of this machine has is running."""
+        """Return all nodes as they are now; the next of a lane that another worker of this machine has is running."""
         begun = set()
         if self._context.workers > 1:
             idle = [lane for lane in self.lanes if all(self.nodes[place].status != "running" for place in lane)]
@@ -154,7 +153,7 @@ class SeedRun:
         yield
 
     def whole(self) -> Classifier:
-        """The model of whole texts, trained once more where its weights are gone.
+        """Return the model of whole texts, trained once more where its weights are gone.
 
         Raises as :func:`explainlab.training.train`.
         """
@@ -162,7 +161,7 @@ class SeedRun:
         return self._classifier(place, self.masks(place))
 
     def kept(self, place: Place) -> Path | None:
-        """The directory in which the weights of ``place`` stay, there or not; None where they need not."""
+        """Return the directory for the weights of ``place``, existing or not; None without a folder for weights."""
         if self._setting.weights is None:
             return None
         path, key = "-".join(str(ratio) for ratio in self._setting.grid.path(place)), self._key(place)
@@ -172,16 +171,16 @@ class SeedRun:
     # A node ---------------------------------------------------------------------------------------------------------
 
     def _key(self, place: Place) -> str:
-        """Equal for places with the same masks: where a measure begins it does not matter whether it is recursive."""
+        """Return the key of a place; places with the same masks share one key, recursive or not."""
         facts = self._setting.facts[place.measure] if place.measured else RANDOM
         return digest([self._identity, facts, self._setting.grid.counted, self._setting.grid.path(place)])
 
     def _alone(self, place: Place) -> AbstractContextManager[None]:
-        """Inside nobody else makes the model of ``place``, nor another of its measure."""
+        """Keep other jobs from making the model of ``place``, or another of its measure."""
         return alone(self._lock(place), self._context)
 
     def _lock(self, place: Place) -> Path:
-        """A measure's lane has one, and each model of random words."""
+        """Return the lock file: one for a measure's lane, one for each model of random words."""
         name = digest(self._setting.facts[place.measure]) if place.measured else self._key(place)
         return self._folder / "locks" / name
 
@@ -207,7 +206,7 @@ class SeedRun:
         try:
             self._run(place, self.masks(place))
             self._recall(place)
-            if before is not None and before.measured:  # nothing else is to be asked of it
+            if before is not None and before.measured:  # no other measure needs it
                 self._models.forget(self._key(before))
         except ModelError as error:
             self._models.forget(self._key(place))
@@ -243,7 +242,7 @@ class SeedRun:
         self._models.end(key)
 
     def _work(self, place: Place) -> float:
-        """What a node takes, and what the measure that says what it masks does."""
+        """Return the work of a node, and of the measure that selects its mask."""
         source, work = self._setting.grid.before(place), self._train_work + self._test_work
         if source is None or place != self._setting.grid.after(source, place.measure)[0]:
             return work
@@ -258,10 +257,10 @@ class SeedRun:
     def _phase(self, place: Place) -> str:
         return f"seed {place.seed}, {place.measure}, {self._amount(place)} masked"
 
-    # What is masked -------------------------------------------------------------------------------------------------
+    # Masks ----------------------------------------------------------------------------------------------------------
 
     def masks(self, place: Place) -> Mapping[SplitName, Masks]:
-        """What of each part of the data is masked at ``place``; a measure may have to be asked first."""
+        """Return the masks at ``place`` for each part of the data; a measure may have to run first."""
         splits = self._setting.data.splits
         if place.ratio in (0, WHOLE):
             make = Masks.all if place.ratio else Masks.none
@@ -272,7 +271,7 @@ class SeedRun:
         return self._selected(source, place.measure).masks[place.ratio]
 
     def _drawn(self, ratio: int) -> dict[SplitName, Masks]:
-        """By one draw a seed, uniform over [0, 1), for the tokens of all texts: masks of rising ratios are nested."""
+        """Draw once a seed, uniformly over [0, 1), for the tokens of all texts: masks of rising ratios are nested."""
         random, masks = np.random.RandomState(self._seed), {}
         for name in SPLITS:
             lengths = self._setting.data.splits[name].lengths
@@ -285,7 +284,7 @@ class SeedRun:
         return most_important(scores, nothing, count(len(scores), ratio, self._setting.grid.counted))
 
     def _selected(self, source: Place, name: str) -> Selected:
-        """What the measure ``name`` says on the model of ``source``."""
+        """Return the selection of the measure ``name`` on the model of ``source``."""
         selection = self._selection(source, name)
         selected = selection.recalled()
         if selected is None:
@@ -295,9 +294,9 @@ class SeedRun:
         return selected
 
     def _classifier(self, place: Place, masks: Mapping[SplitName, Masks]) -> Classifier:
-        """The model of ``place``, whose texts have these ``masks``; trained once more where its weights are gone.
+        """Return the model of ``place``, whose texts have these ``masks``; retrain it where its weights are gone.
 
-        A measure's own are asked for in its lane; those of whole texts in any.
+        A measure's own models are loaded in its lane, those of whole texts in any.
         """
         with nullcontext() if place.measured else self._alone(place):
             self._again(place, masks)

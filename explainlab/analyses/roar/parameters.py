@@ -26,11 +26,11 @@ PAPER_MEASURES = [
     "input_x_gradient:reduction=abs",
     "integrated_gradients:rule=right:baseline=zero",
 ]
-"""Those of the paper, as it reads them; 50 steps are integrated gradients' own default."""
+"""The paper's measures, as it reads them; 50 steps are integrated gradients' own default."""
 
 
 def _ratios(ratios: list[int]) -> list[int]:
-    """0 and 100 are always among them."""
+    """Check the ratios, and add 0 and 100."""
     if ratios != sorted(set(ratios)):
         raise PydanticCustomError("order", "Give the ratios in rising order, each once")
     if any(not 0 <= ratio <= WHOLE for ratio in ratios):
@@ -48,7 +48,7 @@ def _counts(counts: list[int]) -> list[int]:
 
 
 def _measures(names: list[str]) -> list[str]:
-    """All but random, which is always compared with."""
+    """Drop random, which is always compared with."""
     named = [name for name in names if parse_spec(name).method != RANDOM]
     if not named:
         raise PydanticCustomError("measures", "Give a measure beside random, as in gradient:norm=one_hot")
@@ -56,7 +56,7 @@ def _measures(names: list[str]) -> list[str]:
 
 
 def _range(value: Any) -> Any:
-    """``1:10`` as ``1:10:1``."""
+    """Read ``1:10`` as ``1:10:1``."""
     return f"{value}:1" if isinstance(value, str) and value.count(":") == 1 else value
 
 
@@ -69,12 +69,12 @@ def _absolute(folder: str) -> str:
 
 
 def measure_requests(names: list[str]) -> list[MethodSpec]:
-    """The measures of these canonical names."""
+    """Parse the measures of these canonical names."""
     return [as_validation_error(partial(parse_spec, name)) for name in names]
 
 
 class RoarParameters(declared.Parameters):
-    """What is masked and trained, and how it is judged."""
+    """The parameters of a grid: its masks, its training and its judgement."""
 
     test: Annotated[str, EACH] = Field(
         min_length=1,
@@ -145,7 +145,7 @@ class RoarParameters(declared.Parameters):
 
     @property
     def kinds(self) -> list[bool]:
-        """Recursive, plain, or both."""
+        """The kinds of the curves: recursive, plain, or both."""
         return {"true": [True], "false": [False], "both": [True, False]}[self.recursive]
 
     @property

@@ -7,7 +7,7 @@ from typing import Literal
 from explainlab.analyses.base import Record
 
 Verdict = Literal["below random", "not told apart", "above random"]
-"""Where the performance of a measure is beside that of random words, by the interval of the difference over seeds."""
+"""The place of a measure's performance beside that of random words, by the interval of the difference over seeds."""
 NodeStatus = Literal["waiting", "running", "done", "failed", "not run"]
 
 
@@ -68,9 +68,10 @@ class Leak(Record):
 
 
 class Sparsity(Record):
-    """How much of the sum of |importance| of a text the most important tokens hold, the mean over test texts and seeds.
+    """The concentration of importance: the share of a text's sum of |importance| on its most important tokens.
 
-    ``tokens``: the shares of the first 1 to 10; ``percents``: of the first 10% to 100%, rounded up.
+    Values are means over test texts and seeds. ``tokens``: the shares of the first 1 to 10; ``percents``: of the first
+    10% to 100%, rounded up.
     """
 
     measure: str
@@ -90,9 +91,9 @@ class SplitFacts(Record):
 class NodeFacts(Record):
     """A model of the grid: trained with ``ratio`` of each text masked as ``measure`` says.
 
-    k = 0 and k = 100 belong to random, whose models all measures share. ``seconds`` of training with validation and
-    test, ``importance`` those that measures took on it; None while they are not known. ``reason``: why it failed, or
-    was not run. ``weights``: the directory in which they stay, where that was asked for.
+    The ratios 0 and 100 belong to random, whose models all measures share. ``seconds`` are those of training with
+    validation and test, ``importance`` those of measures on it; None while unknown. ``reason``: why it failed, or was
+    not run. ``weights``: their directory, if the request keeps them.
     """
 
     seed: int
@@ -110,7 +111,7 @@ class NodeFacts(Record):
 
 
 class CostFacts(Record):
-    """What a measure's models took, the sum over seeds and ratios: seconds of training, and of importance."""
+    """The time of a measure's models, summed over seeds and ratios: seconds of training, and of importance."""
 
     measure: str
     recursive: bool
@@ -133,7 +134,7 @@ class TokenSpan(Record):
 
 
 class MaskedBy(Record):
-    """How a text is masked by a measure with the first seed.
+    """The mask of a text by a measure with the first seed.
 
     ``at``: for each token the place in ``ratios`` at which it is masked first (None: never before 100%).
     ``predicted``: the class at each of ``ratios``, an index into the labels; None where it is not known.
@@ -161,12 +162,12 @@ class RoarText(Record):
 class RoarData(Record):
     """Performance with more and more words masked, each time by a model trained anew.
 
-    ``base`` is an architecture or a model; ``metric`` is what ``curves`` are about. ``ratios`` are per cent of each
-    text's tokens, or, if ``counted``, numbers of tokens; the first is 0 and the last 100 (all tokens, also if
-    ``counted``). ``unfinished`` is the number of models that are still to be made, ``failed`` of those that cannot be.
+    ``base`` is an architecture or a model; ``curves`` show ``metric``. ``ratios`` are per cent of each text's tokens,
+    or, if ``counted``, numbers of tokens; the first is 0 and the last 100 (all tokens, also if ``counted``).
+    ``unfinished`` is the number of models that are still to be made, ``failed`` of those that cannot be.
     ``performance`` is that of whole texts, ``lower_bound`` that with all tokens masked. ``texts`` are the first of the
     test file. ``short`` counts texts with fewer tokens than the largest count, which are masked whole. ``expected`` is
-    the estimate that was asked for before, if one was.
+    the earlier estimate, if there is one.
     """
 
     base: str

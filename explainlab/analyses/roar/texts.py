@@ -26,7 +26,7 @@ SPLITS: tuple[SplitName, ...] = ("train", "validation", "test")
 TOGETHER = 512
 """Texts whose importance is computed, and kept, together."""
 _KEPT_TOKENS = 2_000_000
-"""Texts with so many tokens in all stay in memory."""
+"""The most tokens of texts that stay in memory."""
 
 
 class Read(NamedTuple):
@@ -37,7 +37,7 @@ class Read(NamedTuple):
     candidates: np.ndarray
 
     def masked(self, mask: np.ndarray, token: int) -> Encoding:
-        """The encoding with ``token`` where ``mask`` bool [n] says so."""
+        """Return the encoding with ``token`` where ``mask`` bool [n] is true."""
         if not mask.any():
             return self.encoding
         ids = self.encoding.ids.copy()
@@ -47,7 +47,7 @@ class Read(NamedTuple):
 
 @dataclass(frozen=True)
 class Tokenizing:
-    """How texts become at most ``max_tokens`` tokens, in a ``prompt`` or not, within ``limits``; ``token`` masks."""
+    """The tokenisation to at most ``max_tokens`` tokens, in a ``prompt`` or not, within ``limits``; ``token`` masks."""
 
     tokenizer: PreTrainedTokenizerBase
     max_tokens: int
@@ -56,7 +56,7 @@ class Tokenizing:
     prompt: Prompt | None
 
     def read(self, text: str, pair: str | None) -> Read:
-        """A text; only content tokens of the first part may be masked."""
+        """Encode a text; only content tokens of the first part may be masked."""
         encoding = encode_prompted(self.tokenizer, self.prompt, text, pair, self.max_tokens, self.limits)
         candidates = np.flatnonzero(encoding.content & encoding.attention & (encoding.parts == 0))
         return Read(encoding, group(encoding, "token"), candidates)
@@ -94,7 +94,7 @@ class Split:
         return len(self.examples)
 
     def read(self, row: int) -> Read:
-        """The text ``row``, from memory where there is room."""
+        """Read the text ``row``, from memory where there is room."""
         known = self._known.get(row)
         if known is None:
             pair = self.examples.pairs[row] if self.examples.pairs else None
@@ -105,16 +105,16 @@ class Split:
         return known
 
     def positions(self, masks: Masks) -> list[list[int]]:
-        """The masked positions of every text among its tokens."""
+        """Return the masked positions of every text among its tokens."""
         return [self.read(row).candidates[masks[row]].tolist() for row in range(len(self))]
 
     def masked(self, rows: Sequence[int], masks: Masks) -> list[Encoding]:
-        """These texts as they are masked."""
+        """Return these texts as they are masked."""
         return [self.read(row).masked(masks[row], self._tokenizing.token) for row in rows]
 
 
 def without_short(examples: Examples, least: int) -> Examples:
-    """The examples whose first text has ``least`` words or more, as Unicode bounds words."""
+    """Keep the examples whose first text has ``least`` words or more, as Unicode bounds words."""
     if least <= 1:
         return examples
     return examples.take([row for row, text in enumerate(examples.texts) if len(words(text)) >= least])

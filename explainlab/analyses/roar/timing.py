@@ -1,4 +1,4 @@
-"""How long a grid takes: from one timed epoch of training, and each measure's time for a few texts."""
+"""The time of a grid, from one timed epoch of training and each measure's time for a few texts."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from explainlab.models.reading import logits_of
 from explainlab.request import digest
 
 TEXTS = 64
-"""Texts for which a measure is timed."""
-_STORED = "roar timing/2"  # part of the keys: rises when what is timed changes
+"""The number of texts in the timing of a measure."""
+_STORED = "roar timing/2"  # part of the keys: rises when the timing changes
 _COPIES = 8
-"""Times the weights that a training keeps on the disk: they and the optimizer's state, of two epochs."""
+"""The disk space of a training in multiples of its weights: weights and the optimizer's state, of two epochs."""
 
 
 @dataclass(frozen=True)
@@ -41,18 +41,16 @@ class Timing:
     weights: int
 
     def model(self, epochs: int) -> float:
-        """Seconds of a model that is trained for so many ``epochs``."""
+        """Return the seconds of a model that is trained for ``epochs`` epochs."""
         return self.start + epochs * self.epoch + self.test
 
     def disk(self, seeds: int, kept: int) -> int:
-        """Bytes on the disk at most: a model for each seed, one more, what a training keeps to go on from, and so many
-        ``kept`` models.
-        """
+        """Return the most bytes on disk: a model for each seed, one more, a training's copies, and ``kept`` models."""
         return (seeds + 1 + _COPIES + kept) * self.weights
 
 
 def timing(setting: Setting) -> Timing:
-    """The times of the ``setting``'s models, remembered or measured.
+    """Return the times of the ``setting``'s models, remembered or measured.
 
     One epoch is trained and thrown away. Raises as :func:`explainlab.training.train` and as measures do.
     """
@@ -68,14 +66,14 @@ def timing(setting: Setting) -> Timing:
 
 
 def known_timing(setting: Setting) -> Timing | None:
-    """As :func:`timing`, if all is remembered; else None."""
+    """Return :func:`timing` if all of it is remembered; else None."""
     if _recalled(setting) is None or any(_recalled(setting, name) is None for name in setting.measures):
         return None
     return timing(setting)
 
 
 def grid_seconds(grid: Grid, timed: Timing, epochs: int) -> tuple[float, dict[str, float]]:
-    """Seconds of training all models of ``grid``, each for so many ``epochs``, and of asking each measure."""
+    """Return the seconds of training all models of ``grid`` for ``epochs`` epochs each, and of every measure."""
     asked = [name for seed in grid.seeds for _, name in grid.sources(seed)]
     return grid.distinct * timed.model(epochs), {name: asked.count(name) * timed.importance[name] for name in asked}
 
@@ -100,7 +98,7 @@ def _parent(setting: Setting) -> Path:
 
 
 def _key(setting: Setting, name: str = "") -> str:
-    """Of the times of training, or of those of a measure; neither depends on seeds or ratios."""
+    """Return the key of the training times, or of a measure's time; neither depends on seeds or ratios."""
     data = setting.data
     texts = [data.splits[split].examples.digest for split in SPLITS]
     trained = data.settings.model_dump(mode="json", exclude={"epochs", "seed", "patience"})
@@ -135,11 +133,11 @@ def _measure(setting: Setting, folder: Path, missing: list[str]) -> None:
 
 
 def _importance(setting: Setting, batcher: Batcher, nothing: Mapping[SplitName, Masks], name: str) -> float:
-    """Seconds of a measure for all texts, from those for some of the training data that are evenly spread."""
+    """Return a measure's seconds for all texts, from those for evenly spread texts of the training data."""
     data, split = setting.data, setting.data.splits["train"]
     rows = range(0, len(split), max(1, len(split) // TEXTS))[:TEXTS]
     gold, measure = data.gold["train"].tolist(), setting.measures[name]
-    scores_of(batcher, split, rows[:1], gold, nothing["train"], measure, 0)  # what is made once a model
+    scores_of(batcher, split, rows[:1], gold, nothing["train"], measure, 0)  # pays for the work done once a model
     paused, since = batcher.paused, time.perf_counter()
     scores_of(batcher, split, rows, gold, nothing["train"], measure, 0)
     seconds = time.perf_counter() - since - (batcher.paused - paused)

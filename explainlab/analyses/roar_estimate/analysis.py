@@ -1,4 +1,4 @@
-"""How long a study ``roar`` takes on this machine, before it is begun, and what a smaller one would take."""
+"""An estimate of the time that a study ``roar``, or a smaller one, takes on this machine."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from explainlab.result import Cost
 
 
 class Parameters(RoarParameters):
-    """Those of the study that is to be begun, and how long it may take."""
+    """The parameters of the study to estimate, and its time limit."""
 
     within: float = Field(0.0, ge=0, description="Seconds that the study may take; 0: any time.")
 
 
 class RoarEstimation(GridQuestion[RoarEstimate]):
-    """Times one epoch, and each measure for 64 texts; what it has timed before it remembers.
+    """An estimate from one timed epoch and each measure's time for 64 texts; earlier timings are reused.
 
-    The time is that of a study of which nothing is known: models that are there already take none.
+    The time is that of a study from scratch: models that are there already take none.
     """
 
     Parameters = Parameters
@@ -101,7 +101,7 @@ def _lines(result: AnalysisResult[RoarEstimate]) -> list[str]:
 
 
 def _smaller(parameters: Parameters, timed: Timing, epochs: int) -> list[Smaller]:
-    """Smaller grids with what all of each takes, the longest first; where a time is given those within it."""
+    """Return smaller grids with their whole time, the longest first; under a time limit only those within it."""
     found = []
     for changed, own in _changes(parameters):
         training, measures = grid_seconds(Grid(own, 0), timed, epochs)
@@ -112,7 +112,7 @@ def _smaller(parameters: Parameters, timed: Timing, epochs: int) -> list[Smaller
 
 
 def _changes(parameters: Parameters) -> Iterator[tuple[str, RoarParameters]]:
-    """Smaller grids: without a measure, recursive alone, with fewer seeds, every other ratio, or two of these."""
+    """Yield smaller grids: without a measure, recursive alone, with fewer seeds, every other ratio, or two of these."""
     single = [*_single(parameters)]
     yield from single
     for first, changed in single:

@@ -6,7 +6,7 @@ from explainlab.analyses.base import Record
 
 
 class MeasureTime(Record):
-    """A measure's time: ``seconds`` on all models that it is asked of, ``share`` of all the time."""
+    """A measure's time: ``seconds`` on all models that it scores, ``share`` of all the time."""
 
     measure: str
     label: str
@@ -15,14 +15,14 @@ class MeasureTime(Record):
 
 
 class Smaller(Record):
-    """A smaller grid: what is ``changed``, in words, and the ``seconds`` that all of it takes."""
+    """A smaller grid: its ``changed`` parameters, in words, and the ``seconds`` of the whole grid."""
 
     changed: str
     seconds: float
 
 
 class RoarEstimate(Record):
-    """What a study ``roar`` will take on this machine.
+    """The estimate for a study ``roar`` on this machine.
 
     ``models`` are those of the grid. ``training`` and ``importance`` are seconds; ``epoch`` are those of one epoch, and
     ``epochs`` the most that a model is trained for. ``disk_mb``: the most that it needs on the disk. ``within`` is the

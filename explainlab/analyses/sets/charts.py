@@ -32,10 +32,10 @@ class _Axis:
 
 
 def by_model(studies: StudySet, measure: str, data: str) -> Chart:
-    """The means of ``measure`` (its key) on ``data`` by the number of parameters, where all are known and differ.
+    """Draw the means of ``measure`` (its key) on ``data`` by the number of parameters, where all are known and differ.
 
-    Else bars by model; or, of a single model, by data set. A line or a colour a method or a rule; of numbers that are
-    the model's own, a data set, all of which are drawn then.
+    Otherwise draw bars by model or, for a single model, by data set. Each method or rule has a line or a colour. For
+    numbers of the model itself each data set has one, and all are drawn.
     """
     series = studies.series_of(measure)
     source = data if len(studies.groups) > 1 and len(series) > 1 else None
@@ -69,14 +69,14 @@ def by_model(studies: StudySet, measure: str, data: str) -> Chart:
 
 
 def _spans_decades(means: Sequence[Mean]) -> bool:
-    """Whether the smallest values could not be told from zero on a linear axis."""
+    """Return whether the smallest values would look like zero on a linear axis."""
     values = [mean.value.mean or 0.0 for mean in means]
     lows = [mean.value.mean if mean.value.low is None else mean.value.low for mean in means]
     return all((low or 0.0) > 0 for low in lows) and max(values) > _SPAN * min(values)
 
 
 def weights_words(weights: int) -> str:
-    """``5.4 M``, ``1.2 B`` or ``900 k``."""
+    """Write a number of weights as ``5.4 M``, ``1.2 B`` or ``900 k``."""
     for unit, name in ((10**9, "B"), (10**6, "M"), (10**3, "k")):
         if weights >= unit:
             return f"{weights / unit:.3g} {name}"
@@ -84,7 +84,7 @@ def weights_words(weights: int) -> str:
 
 
 def _lines(studies: StudySet, series: dict[str, str], means: Sequence[Mean]) -> dict[str, str]:
-    """What has a line or a colour of its own, with its label: methods, else data sets."""
+    """Return the series with a line or a colour each, and their labels: methods, else data sets."""
     if len(series) > 1:
         return series
     if len(studies.groups) > 1:
@@ -93,7 +93,7 @@ def _lines(studies: StudySet, series: dict[str, str], means: Sequence[Mean]) -> 
 
 
 def _axis(studies: StudySet, means: list[Mean]) -> _Axis:
-    """The places of the models that have a value; of a single model, of all data sets."""
+    """Return the axis: the models that have a value; for a single model, all data sets."""
     if len(studies.groups) == 1 and len(studies.data) > 1:
         return _Axis("Data set", list(studies.data.values()), lambda mean: studies.data[mean.data])
     groups = [group for group in studies.groups if any(mean.group is group for mean in means)]
@@ -109,7 +109,7 @@ def _with_family(group: Group) -> str:
 
 
 def _add_line(figure: go.Figure, means: list[Mean], name: str, dotted: bool, color: str, symbol: str) -> None:
-    """A line through the means of a method, in the band of their intervals."""
+    """Add a line through the means of a method, in the band of their intervals."""
     label, sizes = shown(shortened(name, 2 * NAME)), [mean.group.weights for mean in means]
     ends = [(mean.value.low, mean.value.high, mean.value.mean) for mean in means]
     low, high = (
@@ -149,7 +149,7 @@ def _log_axis(figure: go.Figure, sizes: Sequence[int]) -> None:
 
 
 def _between(mean: Mean) -> str:
-    """The value with its interval, and over how much it is a mean."""
+    """Write the value with its interval, and the number of values in its mean."""
     return f"{_words(mean)}, {mean.number.n:,} {mean.over}"
 
 
@@ -158,7 +158,7 @@ def _words(mean: Mean) -> str:
 
 
 def _finding(studies: StudySet, series: dict[str, str], means: list[Mean], axis: _Axis) -> str:
-    """The best method at each place; of numbers that are the model's own, all of them."""
+    """Name the best method at each place; for numbers of the model itself, list all of them."""
     if not means:
         return "There is no value."
     if len(series) == 1:

@@ -18,7 +18,7 @@ from explainlab.figures.export import inert
 
 
 def number_rows(studies: StudySet) -> list[dict[str, object]]:
-    """Every headline number of every cell as a flat row; a cell without a result has one row with its reason."""
+    """List every headline number of every cell as a flat row; a cell without a result has one row with its reason."""
     rows: list[dict[str, object]] = []
     for cell in studies.cells:
         rows += [
@@ -37,16 +37,16 @@ def number_rows(studies: StudySet) -> list[dict[str, object]]:
 
 
 def set_csv(rows: Iterable[Mapping[str, object]]) -> str:
-    """``rows`` as a table that no spreadsheet computes with."""
+    """Write ``rows`` as a table that no spreadsheet computes with."""
     safe = [{name: inert(v) if isinstance(v, str) else v for name, v in row.items()} for row in rows]
     table: str = pd.DataFrame(safe).to_csv(index=False, lineterminator="\r\n")
     return table
 
 
 def set_json(studies: StudySet, sentences: Sequence[str], **more: object) -> str:
-    """``{"finding", "cells": [{"model", "data", "status", "reason", "body"}]}``, the bodies without their texts.
+    """Write ``{"finding", "cells": [{"model", "data", "status", "reason", "body"}]}``, the bodies without their texts.
 
-    What is given as ``more`` follows.
+    The fields of ``more`` follow.
     """
     cells = [
         {
@@ -61,7 +61,7 @@ def set_json(studies: StudySet, sentences: Sequence[str], **more: object) -> str
 
 
 def set_charts(studies: StudySet) -> Iterator[Chart]:
-    """All figures of the set."""
+    """Yield all figures of the set."""
     for measure in studies.measures:
         every = len(studies.groups) == 1 or len(studies.series_of(measure)) == 1
         for data in list(studies.data)[: 1 if every else None]:
@@ -70,7 +70,7 @@ def set_charts(studies: StudySet) -> Iterator[Chart]:
 
 
 def set_html(title: str, sentences: Sequence[str], studies: StudySet, more: Iterable[Chart] = ()) -> str:
-    """A page that loads nothing from the network: the answer in words, the cells that failed, and every figure."""
+    """Write a page that loads nothing from the network: the answer in words, the failed cells, and every figure."""
     failed = [f"{cell.model.name} on {cell.data_name}: {cell.reason}" for cell in studies.cells if cell.reason]
     words = "\n".join(f"<p>{html.escape(sentence)}</p>" for sentence in [*sentences, *failed])
     parts = [_figure(chart) for chart in [*set_charts(studies), *more] if chart.rows]
@@ -89,7 +89,7 @@ def _figure(chart: Chart) -> str:
 
 
 def _without_texts(cell: SetCell) -> dict[str, Any]:
-    """The JSON of a cell's body but for its lists of texts, of which there may be very many."""
+    """Return the JSON of a cell's body but for its lists of texts, which may be very long."""
     body = cell.result.body.model_dump(mode="json", exclude={"texts"}) if cell.result else {}
     return {name: value for name, value in body.items() if not _is_texts(value)}
 

@@ -14,19 +14,19 @@ MOST_COLUMNS = 6
 """Methods or data sets of a LaTeX table; more go into tables of their own."""
 _AROUND = "means and half the width of their 95% intervals"
 Rows = Mapping[Row, Mapping[str, Mean]]
-"""The means of each row by column: a method; or a data set's source, all of which a row is about then."""
+"""The means of each row by column: a method or, for numbers of the model itself, a data set's source."""
 
 
 def set_latex(studies: StudySet, more: Iterable[str] = ()) -> str:
-    """A standalone document with ``booktabs``: models by methods for each measure; the best of a row is bold.
+    """Write a standalone document with ``booktabs``: models by methods for each measure; the best of a row is bold.
 
-    Of numbers that are the model's own: models by data sets, the best of a column bold. ``more`` tables follow.
+    For numbers of the model itself: models by data sets, the best of a column bold. ``more`` tables follow.
     """
     return document([*(table for measure in studies.measures for table in _tables(studies, measure)), *more])
 
 
 def value_cell(facts: Measure, value: Interval, best: bool = False) -> str:
-    """A mean with half the width of its interval, as readers see ``facts``; the best one is bold."""
+    """Write a mean with half the width of its interval, as readers see ``facts``; the best one is bold."""
     if value.mean is None:
         return "--"
     half = "" if value.low is None or value.high is None else facts.words((value.high - value.low) / 2)
@@ -67,7 +67,7 @@ def _table(studies: StudySet, facts: Measure, names: Mapping[str, str], rows: Ro
 
 
 def _best(rows: Rows, by_method: bool) -> list[Mean]:
-    """The best of each row, or of each column; none where it is alone."""
+    """Return the best of each row, or of each column; none where it is alone."""
     contests: dict[Row | str, list[Mean]] = {}
     for place, row in rows.items():
         for column, mean in row.items():

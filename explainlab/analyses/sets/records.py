@@ -46,12 +46,12 @@ class SetCell:
 
     @property
     def status(self) -> Literal["done", "failed", "waiting"]:
-        """``failed``: also where it was refused."""
+        """The state of the cell; a refused one has ``failed``."""
         return "done" if self.result else "failed" if self.reason else "waiting"
 
     @property
     def facts(self) -> dict[str, object]:
-        """What the cell is about and how it is, as a plain record."""
+        """The subject and the state of the cell, as a plain record."""
         return {
             "model": self.model.id,
             "architecture": self.model.family,
@@ -76,7 +76,7 @@ class Group:
 
     @property
     def weights(self) -> int:
-        """Of each of them; 0: not known."""
+        """The number of weights of each model; 0: not known."""
         return self.models[0].weights
 
 
@@ -126,22 +126,22 @@ class StudySet:
 
     @cached_property
     def measures(self) -> dict[str, Measure]:
-        """What is measured, by key, in the order in which the analysis names it."""
+        """The measures by key, in the order of the analysis."""
         return {number.measure.key: number.measure for numbers in self._numbers.values() for number in numbers}
 
     @cached_property
     def series(self) -> dict[str, str]:
-        """What the numbers are about, with the names for readers, random last; a single one where it is the model."""
+        """The series with their names for readers, random last; a single one where the numbers are of the model."""
         names = {number.of: number.label for numbers in self._numbers.values() for number in numbers}
         return {of: names[of] for of in sorted(names, key=lambda of: of == RANDOM)}
 
     def series_of(self, measure: str) -> dict[str, str]:
-        """Those of :attr:`series` of which a measure (its key) is a number."""
+        """Return the entries of :attr:`series` that have a number of the measure (its key)."""
         known = {number.of for numbers in self._numbers.values() for number in numbers if number.measure.key == measure}
         return {of: label for of, label in self.series.items() if of in known}
 
     def mean(self, group: Group, data: str, of: str, measure: str) -> Mean | None:
-        """The mean of a measure (its key); None without a value."""
+        """Return the mean of a measure (its key); None without a value."""
         numbers = [number for model in group.models for number in self._numbers.get((model.id, data), ())]
         known = [n for n in numbers if (n.of, n.measure.key) == (of, measure) and n.value.mean is not None]
         if not known:
@@ -153,7 +153,7 @@ class StudySet:
         return Mean(group, data, number, "models")
 
     def means(self, measure: str, data: str | None = None) -> list[Mean]:
-        """All means of a measure (on ``data`` alone, unless None): by data set, then by series, then by model."""
+        """Return all means of a measure (on ``data`` alone, unless None): by data set, then series, then model."""
         means = (
             self.mean(group, source, of, measure)
             for source in self.data
@@ -164,7 +164,7 @@ class StudySet:
         return [mean for mean in means if mean is not None]
 
     def place(self, group: Group, data: str) -> str:
-        """The models, and the data set where there are several."""
+        """Name the models, and the data set where there are several."""
         return group.name if len(self.data) == 1 else f"{group.name} on {self.data[data]}"
 
     @cached_property

@@ -21,7 +21,7 @@ Row = tuple[Group, str]
 
 
 def set_means(studies: StudySet, measure: str) -> list[tuple[Row, list[Mean]]]:
-    """The models and data sets that have a value, with the means of the methods."""
+    """Return the models and data sets that have a value, with the means of the methods."""
     rows = [(group, data) for group in studies.groups for data in studies.data]
     means = [(row, [studies.mean(*row, of, measure) for of in studies.series_of(measure)]) for row in rows]
     known = [(row, [mean for mean in own if mean is not None]) for row, own in means]
@@ -29,7 +29,7 @@ def set_means(studies: StudySet, measure: str) -> list[tuple[Row, list[Mean]]]:
 
 
 def set_table(studies: StudySet, measure: str) -> Chart:
-    """The table as a chart to keep; ``measure`` is its key."""
+    """Return the table as a chart to keep; ``measure`` is its key."""
     facts = studies.measures[measure]
     title = f"{facts.label}: all cells, means with 95% intervals"
     rows = set_means(studies, measure)
@@ -55,12 +55,12 @@ def set_table(studies: StudySet, measure: str) -> Chart:
 
 
 def set_cells(studies: StudySet, measure: str, dark: bool = False) -> dict[str, Any]:
-    """The table as cells that can be pressed: a press selects ``{"model", "data"}``."""
+    """Return the table as cells that can be pressed: a press selects ``{"model", "data"}``."""
     return _matrix(studies, measure).pressable({}, dark)
 
 
 def set_frame(studies: StudySet, measure: str) -> list[dict[str, Any]]:
-    """The means alone, a row for each model and data set that has a value."""
+    """Return the means alone, a row for each model and data set that has a value."""
     names = studies.series_of(measure)
     if len(names) == 1:
         names = dict.fromkeys(names, studies.measures[measure].directed_label)
@@ -95,7 +95,7 @@ def _matrix(studies: StudySet, measure: str) -> Matrix:
 
 
 def _shares(means: list[Mean]) -> list[float | None]:
-    """How far each mean of a row is from random (0) to the best (1), at least -1; None without random."""
+    """Scale the means of a row from random (0) to the best (1), at least -1; None without random."""
     random = next((mean.merit for mean in means if mean.number.of == RANDOM), None)
     if random is None:
         return [None] * len(means)

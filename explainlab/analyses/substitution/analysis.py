@@ -1,4 +1,4 @@
-"""Whether a method's map can be driven away by a few near words that keep the prediction: attacks that can be read."""
+"""Readable attacks on a method's map: a few near words that keep the prediction and change the map."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _EVALUATIONS = 20
 
 
 class Substitution(TextAnalysis[SubstitutionText, SubstitutionData]):
-    """The smallest share of a map that its top features can be brought to by replacing a few words by near ones.
+    """The extent to which a few near words can lower the share of a map's top features.
 
     Greedy: each round replaces the word that lowers the share most, of those that keep the predicted class and,
     ``constrained``, nearly its probability.
@@ -197,7 +197,7 @@ def _text(run: Run, parameters: Substitution.Parameters) -> SubstitutedText:
 
 
 def _means(texts: Sequence[SubstitutedText], parameters: Substitution.Parameters) -> list[SubstitutionRow]:
-    """The means of every objective."""
+    """Return the means of every objective."""
     rows = []
     for objective in objectives(parameters.objective):
         own = means([text for text in texts if text.objective == objective], WordMeasures)

@@ -12,7 +12,7 @@ from explainlab.analyses.substitution.search import Ending
 
 
 class WordMeasures(Measures):
-    """What an attack did, and the share of the words with a letter that it ``replaced``."""
+    """The effect of an attack, and the share of the words with a letter that it ``replaced``."""
 
     replaced_share: float
 
@@ -49,8 +49,8 @@ class ReplacedWord(Record):
 class SubstitutedText(Record):
     """One attack on the text of a ``row``: the ``text`` that it ends with, and the ``scores`` [n_features] of its map.
 
-    It ``stopped`` after so many ``steps``, a word each: by its budget, without gain, or as no word kept the prediction.
-    ``dropped`` near words were left out as the text was tokenised otherwise with them.
+    It ``stopped`` after ``steps`` replaced words: by its budget, without gain, or as no word kept the prediction.
+    ``dropped`` counts the near words that were left out because the text was tokenised otherwise with them.
     """
 
     row: int

@@ -39,7 +39,7 @@ class Replacement(NamedTuple):
 
 @dataclass(eq=False)
 class Run:
-    """An attack on the text of ``subject``: the text as it is now, what was replaced, and the map there.
+    """An attack on the text of ``subject``: the current text, its replacements, and its map.
 
     ``listed`` int64 [k] are the features to drive away. ``dropped`` counts the texts that were tokenised otherwise.
     """
@@ -60,7 +60,7 @@ class Run:
 
 @dataclass(frozen=True, eq=False)
 class Proposal:
-    """A text that differs from that of ``run`` in the token at ``place``, and what the model says of it."""
+    """A text that differs from the text of ``run`` in the token at ``place``, and the model's prediction for it."""
 
     run: Run
     place: int
@@ -71,12 +71,12 @@ class Proposal:
 
     @property
     def probability(self) -> float:
-        """That of the class predicted for the original text."""
+        """The probability of the class predicted for the original text."""
         return float(self.probabilities[self.run.subject.prediction.index])
 
 
 class Search:
-    """Replaces words in texts of one classifier, whose predictions are known, and explains them by ``method``.
+    """A search that replaces words in texts of one classifier with known predictions, and explains them by ``method``.
 
     ``tolerance``: how far the probability of the predicted class may change where it is constrained.
     """
@@ -88,7 +88,7 @@ class Search:
         self._tolerance = tolerance
 
     def originals(self, subjects: Sequence[Subject]) -> list[np.ndarray]:
-        """float64 [n_features]: the map of every text as it is."""
+        """Return the map of every text as it is, float64 [n_features]."""
         runs = [
             subject.again(output=self._output(subject), seed=text_seed(subject), baseline_data=self._data)
             for subject in subjects
@@ -137,7 +137,7 @@ class Search:
     # Candidates ------------------------------------------------------------------------------------------------------
 
     def _proposals(self, runs: Sequence[Run]) -> list[list[Proposal]]:
-        """Every text of a round that is tokenised as the one before but for one token, with its logits."""
+        """Return every text of a round that is tokenised as the one before but for one token, with its logits."""
         wanted = [self._written(run) for run in runs]
         distinct = list(dict.fromkeys(text for own in wanted for *_, text in own))
         readings = dict(zip(distinct, read_all(self._batcher.classifier, distinct), strict=True))
@@ -157,7 +157,7 @@ class Search:
         ]
 
     def _written(self, run: Run) -> list[tuple[int, int, Replacement, Text]]:
-        """Each place with a near token: the replacement, and the text with it."""
+        """Return each place with a near token: the replacement, and the text with it."""
         encoding, found = run.encoding, []
         for word in single(encoding):
             if word.place in run.places:
@@ -178,7 +178,7 @@ class Search:
         return close or run.objective == "unconstrained"
 
     def _promising(self, proposals: list[Proposal]) -> list[Proposal]:
-        """At most so many as are explained, those with the smallest share under input x gradient first."""
+        """Keep at most :data:`MOST_EXPLAINED` proposals, those with the smallest share under input x gradient."""
         if len(proposals) <= MOST_EXPLAINED:
             return proposals
         screen = get_method(SCREEN)
@@ -191,7 +191,7 @@ class Search:
     # Maps ------------------------------------------------------------------------------------------------------------
 
     def _maps(self, proposals: Sequence[Proposal], method: MethodSpec) -> dict[Proposal, np.ndarray]:
-        """The map of every proposal; a text that several runs propose is explained once, and counted with each."""
+        """Return the maps of proposals; a text that several runs propose is explained once and counted with each."""
         subjects: dict[tuple[Subject, Text], Subject] = {}
         for proposal in proposals:
             key = proposal.run.subject, proposal.text
@@ -238,7 +238,7 @@ class Search:
 
 
 def _differs_once(encoding: Encoding, reading: Reading | TextError, place: int, token: int) -> bool:
-    """Whether a text has the tokens of ``encoding``, but for ``token`` at ``place``."""
+    """Return whether a text has the tokens of ``encoding``, but for ``token`` at ``place``."""
     if isinstance(reading, TextError) or len(reading) != len(encoding):
         return False
     expected = encoding.ids.copy()
@@ -247,7 +247,7 @@ def _differs_once(encoding: Encoding, reading: Reading | TextError, place: int, 
 
 
 def _share(run: Run, scores: np.ndarray) -> float:
-    """The listed features' share of a map; 1 for one that is 0 everywhere."""
+    """Return the listed features' share of a map; 1 for one that is 0 everywhere."""
     share = float(normalised(scores, run.subject.units.content)[run.listed].sum())
     return share if np.isfinite(share) else 1.0
 

@@ -24,11 +24,11 @@ from explainlab.result import Cost
 
 _STORED = "synthetic_roar/1"  # part of the storage key: rises when the stored form or the numbers change
 _ROWS_OF_A_GRADIENT = 40
-"""All models of a draw take about as long for so many of its rows as a small model for the gradient of a text."""
+"""Rows of a draw whose models all together take as long as a small model for the gradient of a text."""
 
 
 class SyntheticRoar(SelfContained[SyntheticRoarData]):
-    """Whether the orders of ROAR and of Recursive ROAR are right, on data sets drawn so that the right one is known.
+    """A check of the orders of ROAR and of Recursive ROAR, on data sets drawn so that the right one is known.
 
     Of 16 features the first four tell the class, each in its own right: one hides little while a stronger one is left.
     Features are masked by 0, one after another, and a model is fitted each time; a feature's importance is the absolute
@@ -82,7 +82,7 @@ def _lines(result: AnalysisResult[SyntheticRoarData]) -> list[str]:
 
 
 def _drawn(first: int, parameters: SyntheticRoar.Parameters, context: RunContext) -> list[Draw]:
-    """The draws, each kept as soon as it is done, so that a stopped run goes on."""
+    """Return the draws, each kept as soon as it is done, so that a stopped run goes on."""
     seeds = range(first, first + parameters.draws)
     keys = {seed: digest([_STORED, seed, parameters.rows]) for seed in seeds}
     bodies = context.recall_all(keys.values())

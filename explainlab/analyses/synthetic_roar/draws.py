@@ -10,12 +10,12 @@ import numpy as np
 from explainlab.analyses.synthetic_roar.result import FEATURES, INFORMATIVE, Draw, Order
 
 _TEST = 4
-"""So many rows to learn from for one to test on."""
+"""Training rows for each test row."""
 _MOST_STEPS = 1_000
 
 
 class Problem:
-    """x = a z / 10 + d η + ε / 10 and y = [z > 0] for ``rows`` rows, and a quarter as many to test on.
+    """A problem x = a z / 10 + d η + ε / 10 and y = [z > 0] of ``rows`` rows, and a quarter as many to test on.
 
     a and d [16] are drawn once, z, η and the 16 numbers ε for each row, all standard normal from ``seed``; a is 0 but
     in its first four places. Source: Madsen et al. 2022 (Recursive ROAR), Eq. 1; Hooker et al. 2019. That ε has a value
@@ -29,7 +29,7 @@ class Problem:
         self._train, self._test = self._rows(rng, rows), self._rows(rng, rows // _TEST)
 
     def learned(self, masked: frozenset[int]) -> tuple[float, np.ndarray]:
-        """The accuracy on the test rows, and |coefficients| [16], of a model for which features are ``masked`` by 0."""
+        """Return the accuracy on the test rows and |coefficients| [16] of a model with features ``masked`` by 0."""
         from sklearn.linear_model import LogisticRegression  # half a second to import
 
         seen = np.array([feature not in masked for feature in range(FEATURES)], dtype=np.float64)
@@ -38,14 +38,14 @@ class Problem:
         return float(model.score(test_x * seen, test_y)), np.abs(model.coef_[0])
 
     def _rows(self, rng: np.random.Generator, rows: int) -> tuple[np.ndarray, np.ndarray]:
-        """x float64 [rows, 16] and y bool [rows]."""
+        """Draw x float64 [rows, 16] and y bool [rows]."""
         z, eta = rng.standard_normal(rows), rng.standard_normal(rows)
         noise = rng.standard_normal((rows, FEATURES))
         return np.outer(z, self._a / 10) + np.outer(eta, self._d) + noise / 10, z > 0
 
 
 def draw(seed: int, rows: int, before: Callable[[], None]) -> Draw:
-    """What all orders do with the problem that ``seed`` draws; ``before`` is called before each model is fitted."""
+    """Run all orders on the problem that ``seed`` draws; ``before`` is called before each model is fitted."""
     problem = Problem(seed, rows)
 
     @cache
@@ -54,7 +54,7 @@ def draw(seed: int, rows: int, before: Callable[[], None]) -> Draw:
         return problem.learned(masked)
 
     def most_important(masked: Sequence[int], of: Sequence[int]) -> int:
-        """The feature that the model of ``of`` gives the largest weight, of those that are not ``masked``."""
+        """Return the feature with the largest weight in the model of ``of``, among those that are not ``masked``."""
         weights = learned(frozenset(of))[1]
         return min(set(range(FEATURES)) - {*masked}, key=lambda feature: (-weights[feature], feature))
 

@@ -21,7 +21,7 @@ FEATURES, INFORMATIVE = 16, 4
 
 
 class Draw(Record):
-    """One data set, drawn from ``seed``: what each order masks, feature by feature, and what that costs.
+    """One data set, drawn from ``seed``: the order in which each rule masks the features, and the accuracies.
 
     ``orders``: the 16 features, by their places. ``accuracies``: on the test rows with 0, 1, ..., 16 of them masked.
     ``found``: whether the four informative features go first, in any order.
@@ -43,7 +43,7 @@ class Draw(Record):
 
 
 class OrderShare(KnownInterval):
-    """Of the ``draws`` the number in which ``order`` has ``found`` the informative features, and their share.
+    """The number and the share of the ``draws`` in which ``order`` has ``found`` the informative features.
 
     ``mean`` is the share, with Wilson's 95% interval. ``area`` is the mean area under the accuracy curve, by
     trapezoids, in accuracies times features: lower is a better order, 16 the most, 8 what guessing gives.
@@ -56,7 +56,7 @@ class OrderShare(KnownInterval):
 
 
 class SyntheticRoarData(Record):
-    """Every draw, and what they say together about each order."""
+    """Every draw, and the summary of all for each order."""
 
     draws: list[Draw]
     shares: list[OrderShare]
@@ -68,5 +68,5 @@ class SyntheticRoarData(Record):
         return self
 
     def share(self, order: Order) -> OrderShare:
-        """That of ``order``."""
+        """Return the share of ``order``."""
         return next(share for share in self.shares if share.order == order)

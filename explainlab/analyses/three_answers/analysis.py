@@ -39,13 +39,13 @@ _KNOWS_MASKS = (
 
 
 class ThreeAnswers(GridQuestion[ThreeAnswersData]):
-    """The order of measures by three answers to whether they find what a model needs, with Kendall's tau of each pair.
+    """The order of measures by three answers to one question (do they find what a model needs?), with Kendall's tau.
 
-    Of each seed there are two models: the grid's model of whole texts (plain), and one of the same recipe that learned
-    half of each batch with a share of the tokens masked (masked). Both are asked for each measure's scores of whole
-    test texts, by which the erasure metric masks. The third answer is the faithfulness of Recursive ROAR over the whole
-    area, by the grid of these parameters: the result of the study ``roar`` that is stored, or else is made. All three
-    read the scores as the grid does: of the gold class, by |score| or by score.
+    Each seed has two models: the grid's model of whole texts (plain), and one of the same recipe that learned half of
+    each batch with a share of the tokens masked (masked). On both the erasure metric masks whole test texts by each
+    measure's scores. The third answer is the faithfulness of Recursive ROAR over the whole area, by the grid of these
+    parameters: the stored result of the study ``roar``, or else a new one. All three read the scores as the grid does:
+    of the gold class, by |score| or by score.
     """
 
     Parameters = ThreeAnswersParameters
@@ -102,7 +102,7 @@ def _numbers(result: AnalysisResult[ThreeAnswersData]) -> list[Number]:
 
 
 def about_grid(grid: Request) -> CompleteRequest:
-    """The question for the three answers about the ``grid`` that a request for the study ``roar`` asks for.
+    """Build the question for the three answers about the ``grid`` that a request for the study ``roar`` describes.
 
     Raises :class:`RequestError` for a grid of too few measures, without Recursive ROAR, or whose models learn masks.
     """
@@ -110,13 +110,13 @@ def about_grid(grid: Request) -> CompleteRequest:
 
 
 def grid_of(request: Request) -> CompleteRequest:
-    """The request for the grid that a question for the three answers is about."""
+    """Return the request for the grid of a question for the three answers."""
     own = {name: value for name, value in request.parameters.items() if name in RoarParameters.model_fields}
     return Roar().complete(Request(**{**dict(request), "question": Roar.id, "parameters": own}))
 
 
 class _Before(Relay):
-    """What ``context`` does, for a part of its run before others that take ``later`` work; it shows no result."""
+    """A context for an early part of a run, which leaves ``later`` work to others and shows no result."""
 
     def __init__(self, context: RunContext, later: float) -> None:
         super().__init__(context)
@@ -130,7 +130,7 @@ class _Before(Relay):
 
 
 def _grid(request: CompleteRequest, setting: Setting, later: float) -> RoarData:
-    """The grid's result: the stored one, or made and stored now; after it the run takes ``later`` work."""
+    """Return the grid's result, stored before or made and stored now; after it the run takes ``later`` work."""
     roar, asked, context = Roar(), grid_of(request), setting.context
     key = roar.key(asked, roar.model_digest(asked.model), context.reader)
     known = context.recall_results([key]).get(key)
@@ -175,7 +175,7 @@ def _body(
 
 
 def _places(names: list[str], found: Compared, areas: Mapping[str, Interval]) -> list[Placed]:
-    """Every measure by every answer; ``areas`` are the values of Recursive ROAR as its own study tells them."""
+    """Return every measure by every answer; ``areas`` are the values of Recursive ROAR as its own study gives them."""
     places = []
     for row, answer in enumerate(ANSWERS):
         for column, name in enumerate(names):

@@ -1,4 +1,4 @@
-"""How three answers order the same measures: values, ranks and Kendall's tau, with intervals by one bootstrap."""
+"""Values, ranks and Kendall's tau of the measures by three answers, with intervals by one bootstrap."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from explainlab.metrics.comparison import rank_correlations
 from explainlab.metrics.summary import RESAMPLES
 
 DIGITS = 12
-"""Means that agree to so many decimal places are equal."""
+"""The decimal places in which equal means agree."""
 
 
 class Ends(NamedTuple):
@@ -25,7 +25,7 @@ class Ends(NamedTuple):
 
 
 class Compared(NamedTuple):
-    """``means`` and ``ranks`` [3, M] of M measures by the three answers, and ``taus`` [3, 3] of each pair of these."""
+    """The ``means`` and ``ranks`` [3, M] of M measures by the three answers, and ``taus`` [3, 3] of each pair."""
 
     means: Ends
     ranks: Ends
@@ -33,7 +33,7 @@ class Compared(NamedTuple):
 
 
 def compared(erased: np.ndarray, faithful: np.ndarray, higher_is_better: bool, seed: int = 0) -> Compared:
-    """The answers of erasure on two models, and of faithfulness.
+    """Compare the answers of erasure on two models, and of faithfulness.
 
     ``erased`` float64 [2, S, T, M]: the metric of S seeds and T texts, on the plain and on the masked model.
     ``faithful`` float64 [S, M], NaN where it is not known; higher is better.
@@ -67,7 +67,7 @@ def compared(erased: np.ndarray, faithful: np.ndarray, higher_is_better: bool, s
 
 
 def _drawn(seeds: int, texts: int, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """The weights of seeds [S] and texts [T] in every resample."""
+    """Yield the weights of seeds [S] and texts [T] in every resample."""
     rng = np.random.default_rng(seed)
     for _ in range(RESAMPLES):
         own = rng.integers(seeds, size=seeds) if seeds >= FEWEST_SEEDS else np.arange(seeds)
@@ -78,7 +78,7 @@ def _drawn(seeds: int, texts: int, seed: int) -> Iterator[tuple[np.ndarray, np.n
 
 
 def _known_mean(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """float64 [M]: the weighted mean of the known of ``values`` float64 [S, M]; NaN where none is."""
+    """Return float64 [M]: the weighted mean of the known of ``values`` float64 [S, M]; NaN where none is."""
     known = ~np.isnan(values)
     with np.errstate(invalid="ignore"):
         mean: np.ndarray = (weights @ np.where(known, values, 0.0)) / (weights @ known)
@@ -86,7 +86,7 @@ def _known_mean(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 
 def _percentiles(drawn: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The ends of what was ``drawn`` [R, ...], of what is known in any resample."""
+    """Return the ends of the ``drawn`` values [R, ...], where any resample knows one."""
     flat = drawn.reshape(len(drawn), -1)
     known = ~np.isnan(flat).all(axis=0)
     ends = np.full((2, flat.shape[1]), np.nan)

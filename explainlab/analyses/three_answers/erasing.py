@@ -30,24 +30,24 @@ from explainlab.training import TrainingSettings, score, training_digest
 
 Kind = Literal["plain", "masked"]
 KINDS: tuple[Kind, ...] = ("plain", "masked")
-_STORED = "three answers/1"  # part of the keys: rises when what is kept changes
+_STORED = "three answers/1"  # part of the keys: rises when the stored form changes
 _PERFORMANCE = "performance"
 _WEIGHTS = "masked"
 
 
 class Erased(NamedTuple):
-    """``values`` float64 [T, M] of a metric, of every test text and measure, and the model's ``performance``."""
+    """The ``values`` float64 [T, M] of a metric for all test texts and measures, and the model's ``performance``."""
 
     values: np.ndarray
     performance: float
 
 
 class Erasing:
-    """What the ``erasure`` metric says of the measures ``compared`` on the models of a grid's ``setting``.
+    """The values of the ``erasure`` metric for the measures ``compared`` on the models of a grid's ``setting``.
 
-    Measures are asked as the grid asks them: of the logit of the gold class, by |score| or by score. All that is no
-    content of the first text is ranked last. The metric reads the probability of the gold class. What is finished is
-    kept, by seed, model and measure, and so are the weights of the masked models, as long as those of the grid's.
+    Measures score as in the grid: the logit of the gold class, by |score| or by score. Everything but content of the
+    first text is ranked last. The metric reads the probability of the gold class. Finished values are kept, by seed,
+    model and measure, and so are the weights of the masked models, as long as those of the grid's.
     """
 
     def __init__(
@@ -65,11 +65,11 @@ class Erasing:
 
     @property
     def work(self) -> float:
-        """What is not known takes, as :meth:`RunContext.spend` counts."""
+        """The work of the unknown values, as :meth:`RunContext.spend` counts."""
         return sum(self._work(kind, seed, self._missing(kind, seed)) for kind in KINDS for seed in self._seeds)
 
     def all(self) -> dict[Kind, list[Erased]]:
-        """The answer of every seed on both models, computed where it is not known.
+        """Return the answer of every seed on both models, computed where it is not known.
 
         Raises as :func:`explainlab.training.train`, :func:`explainlab.metrics.evaluate.evaluate` and the measures do.
         """
@@ -119,7 +119,7 @@ class Erasing:
         return {"values": values}
 
     def _case(self, row: int, scores: np.ndarray, logits: np.ndarray) -> Case:
-        """The text with the ``scores`` float64 [n] of what may be masked; all else is ranked after it."""
+        """Build the case of a text with the ``scores`` float64 [n] of its maskable tokens; all else is ranked last."""
         read = self._test.read(row)
         whole = np.full(len(read.units.features), scores.min(initial=0.0) - 1.0)
         whole[read.units.membership[read.candidates]] = scores
@@ -142,17 +142,17 @@ class Erasing:
     def _settings(self, kind: Kind, seed: int) -> TrainingSettings:
         return self._setting.data.settings.model_copy(update={"seed": seed, "masking": kind == "masked"})
 
-    # What is known ---------------------------------------------------------------------------------------------------
+    # Stored values ---------------------------------------------------------------------------------------------------
 
     def _identity(self, kind: Kind, seed: int) -> str:
-        """All that decides the model."""
+        """Return the digest of everything that decides the model."""
         setting = self._setting
         train, validation = (setting.data.splits[name].examples for name in ("train", "validation"))
         trained = training_digest(train, setting.base, self._settings(kind, seed), setting.device, validation)
         return digest([_STORED, trained, setting.device])
 
     def _key(self, kind: Kind, seed: int, name: str) -> str:
-        """Of the performance, or of the values of a measure."""
+        """Return the key of the performance, or of the values of a measure."""
         asked: list[object] = [self._metric]
         if name != _PERFORMANCE:
             version = get_metric(self._erasure.metric).version

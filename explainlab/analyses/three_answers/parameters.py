@@ -9,13 +9,13 @@ from explainlab.analyses.parameters import RANDOM, PerturbingMetric
 from explainlab.analyses.roar.parameters import RoarParameters
 
 FEWEST = 3
-"""Measures, random words among them, that there must be: two have but one order, or the other."""
+"""The fewest measures, random words among them: two have only one order or its reverse."""
 _OF_MASKS = ("masking", "mask_share", "heavy_mask")
-"""Settings by which a training masks texts."""
+"""Settings of a training that mask its texts."""
 
 
 class ThreeAnswersParameters(RoarParameters):
-    """Those of the grid, and the metric of erasure."""
+    """The parameters of the grid, and the metric of erasure."""
 
     erasure: PerturbingMetric = Field(
         "aopc_comprehensiveness:removal=mask",

@@ -14,7 +14,7 @@ ANSWERS: tuple[Answer, ...] = ("plain", "masked", "roar")
 
 
 class Placed(Interval):
-    """What an ``answer`` says of a ``measure``: a value with its 95% interval, and its ``rank`` among the measures.
+    """The value of a ``measure`` by an ``answer`` with its 95% interval, and its ``rank`` among the measures.
 
     The value is the metric of erasure, or the faithfulness over the whole area (Eq. 3), of random words 0 by
     definition. The rank 1 is the best; equal values share the mean of their ranks. Its interval is of resamples, as
@@ -34,10 +34,10 @@ class Agreed(Interval):
 
 
 class ThreeAnswersData(Record):
-    """How three answers to one question order the measures.
+    """The orders of the measures by three answers to one question.
 
-    ``base`` is an architecture or a model; ``metric`` is what ``plain`` and ``masked``, the performance of the two
-    models on ``n`` whole test texts, are about. ``erasure`` is the metric of erasure in canonical form, with its
+    ``base`` is an architecture or a model; ``plain`` and ``masked`` are the performance of the two models on ``n``
+    whole test texts, by ``metric``. ``erasure`` is the metric of erasure in canonical form, with its
     ``erasure_label``, its ``erasure_definition``, and whether ``higher_is_better``. ``ratios`` are those of the grid,
     per cent or, if ``counted``, numbers of tokens. ``unknown`` counts the models of the grid that cannot be made.
     """

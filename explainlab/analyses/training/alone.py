@@ -18,7 +18,7 @@ _WAIT_SECONDS = 0.1
 
 @contextmanager
 def alone(folder: Path, context: RunContext) -> Iterator[None]:
-    """Inside no other job works in ``folder``, of this server or of another one; it is made if it is not there.
+    """Hold ``folder``, made if missing, so that no other job of this server or of another one works in it.
 
     Waiting can be cancelled by ``context``. Raises :class:`explainlab.errors.ResourceError` where nothing can be
     written.
@@ -41,7 +41,7 @@ def alone(folder: Path, context: RunContext) -> Iterator[None]:
 
 
 def is_held(folder: Path) -> bool:
-    """Whether a job works in ``folder``, of this server or of another one on this machine."""
+    """Return whether a job works in ``folder``, of this server or of another one on this machine."""
     if not folder.is_dir():
         return False
     try:

@@ -53,7 +53,7 @@ ELSEWHERE = ("recipe", "size", "validation", "evaluate", "teacher", "embeddings"
 
 
 def training_settings(value: object) -> object:
-    """``epochs=3,batch_size=8`` or a mapping as a mapping of checked values; raises RequestError as training does."""
+    """Read ``epochs=3,batch_size=8`` or a mapping into checked values; raises RequestError as training does."""
     if isinstance(value, str):
         pairs = [part.partition("=") for part in value.split(",") if part.strip()]
         if not all(equals and name.strip() for name, equals, _ in pairs):
@@ -148,7 +148,7 @@ def _lines(result: AnalysisResult[TrainingData]) -> list[str]:
 
 
 class _Maker:
-    """The models of one request; ``passes`` are what their training has taken, ``seconds`` what that here has."""
+    """The models of one request; ``passes`` are those of all trainings, ``seconds`` those of trainings made here."""
 
     def __init__(
         self, request: CompleteRequest, parameters: Training.Parameters, context: RunContext, folder: Path, device: str
@@ -166,9 +166,9 @@ class _Maker:
         context.expect(self._work * missing, exact=False)
 
     def all(self) -> list[Made]:
-        """A model for each seed: the one that is there, or a new one, made here or by a worker that helps.
+        """Return a model for each seed: the one that is there, or a new one, made here or by a worker that helps.
 
-        One that helps is of this machine: others have another folder of models.
+        Such a worker is of this machine: others have another folder of models.
         """
         missing = [place for place, (_, identity) in enumerate(self._trainings) if not self._is_there(identity)]
         parts, own = [(place, gethostname()) for place in missing], set()
@@ -191,7 +191,7 @@ class _Maker:
         with alone(folder, self._context):
             if not self._is_there(identity):
                 self._train(folder, identity, settings)
-            (folder / LOCK).unlink(missing_ok=True)  # whoever waits for this very file then finds the model
+            (folder / LOCK).unlink(missing_ok=True)  # a job that waits for this very file then finds the model
 
     def _made(self, settings: TrainingSettings, identity: str) -> Made:
         self._make(settings, identity)
@@ -200,7 +200,7 @@ class _Maker:
 
     @cached_property
     def _trainings(self) -> list[tuple[TrainingSettings, str]]:
-        """For each seed the settings, and the digest of all that decides the model."""
+        """The settings of each seed, with the digest of everything that decides its model."""
         seeds = range(self._request.seed, self._request.seed + self.seeds)
         settings = [self._settings.model_copy(update={"seed": seed}) for seed in seeds]
         base, held = self._request.model, self._validation
@@ -255,7 +255,7 @@ class _Maker:
         return Made(model=card, accuracy=accuracy_of(round(mean * n), n), measured_on="test", measured_rows=n)
 
     def _report(self, seed: int) -> Callable[[int, int, str], None]:
-        """Tells the run how far the training with this ``seed`` is; between two batches others have their turn."""
+        """Return a callback for the progress of the training with this ``seed``; others run between two batches."""
         which, steps = f", seed {seed}" if self.seeds > 1 else "", 0
 
         def report(done: int, total: int, phase: str) -> None:
@@ -278,7 +278,7 @@ class _Maker:
 
 
 def _settings(request: CompleteRequest, parameters: Training.Parameters) -> TrainingSettings:
-    """Those of the first seed."""
+    """Return the settings of the first seed."""
     share = "" if parameters.validation_data or not parameters.validation_share else parameters.validation_share
     chosen = {"recipe": parameters.recipe, "size": parameters.size, "validation": str(share)}
     given = {name: value for name, value in chosen.items() if value}
@@ -286,7 +286,7 @@ def _settings(request: CompleteRequest, parameters: Training.Parameters) -> Trai
 
 
 def _work(examples: Examples, settings: TrainingSettings) -> float:
-    """The expected work of a training, by the characters of its texts."""
+    """Return the expected work of a training, by the characters of its texts."""
     texts = sum(map(len, examples.texts)) + sum(map(len, examples.pairs))
     return texts / CHARACTERS * settings.epochs
 
@@ -298,7 +298,7 @@ def _labels(weights: Path) -> tuple[str, ...]:
 
 
 def _merged_into(base: str) -> str:
-    """The model that ``base`` changes, if it is an adapter."""
+    """Return the model that ``base`` changes, if it is an adapter."""
     return "" if base in ARCHITECTURES else loading.changed_model(base) or ""
 
 

@@ -13,7 +13,7 @@ from explainlab.analyses.errors.result import Accuracy
 class TrainedEpoch(Record):
     """An epoch: its number from 1, the mean loss of its texts, and the accuracy on validation data (or None).
 
-    ``masked``: that on the same data with masks, where half of what was learned from had them.
+    ``masked``: the accuracy on the same data with masks, where half of the training texts had them.
     """
 
     epoch: int

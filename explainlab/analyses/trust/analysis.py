@@ -1,4 +1,4 @@
-"""Whether an attribution can be trusted: how well it predicts the model, against random ones of the same text."""
+"""The trust in an attribution: how well it predicts the model, against random ones of the same text."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from explainlab.text.units import Feature
 
 
 def _read(settings: Any) -> Any:
-    """Settings, parsed if they are JSON as on the command line."""
+    """Parse settings if they are JSON, as on the command line."""
     return from_json(settings) if isinstance(settings, str) else settings
 
 
@@ -155,7 +155,7 @@ def _text_body(subject: Subject, attribution: Attribution, parameters: Trust.Par
 
 
 def _comparison(result: RandomComparison, features: Sequence[Feature]) -> Comparison:
-    """One metric of an attribution of a text with these ``features``."""
+    """Return one metric of an attribution of a text with these ``features``."""
     return Comparison(
         **result.metric.facts,
         value=result.metric_result.value,
@@ -169,7 +169,7 @@ def _comparison(result: RandomComparison, features: Sequence[Feature]) -> Compar
 
 
 def _means(column: Sequence[Comparison]) -> MeanComparison:
-    """One metric over all texts that are long enough for it."""
+    """Average one metric over all texts that are long enough for it."""
     metric, long_enough = column[0], [comparison for comparison in column if comparison.counted]
     return MeanComparison(
         metric=metric.metric,
@@ -185,7 +185,7 @@ def _means(column: Sequence[Comparison]) -> MeanComparison:
 
 
 def _row(row: Row, body: TrustText) -> TrustRow:
-    """What one text contributes."""
+    """Return the contribution of one text."""
     metrics = [
         RowComparison(asked=metric.asked, value=metric.value, beaten=metric.beaten, counted=metric.counted)
         for metric in body.metrics

@@ -7,7 +7,7 @@ from explainlab.analyses.records import Interval, MetricFacts, PerturbedText, Te
 
 
 class Comparison(MetricFacts):
-    """An attribution's ``value`` of one metric, and what random attributions of the same text reach.
+    """An attribution's ``value`` of one metric, beside those of random attributions of the same text.
 
     ``counted`` features are selected; 0 of them in a text that is too short. ``beaten`` is the share of random
     attributions that are worse, ties counted half. ``median``, ``low`` and ``high`` are their median and their 5% and
@@ -54,7 +54,7 @@ class Summary(Record):
 
 
 class RowComparison(Record):
-    """What one text contributes to the metric ``asked`` (with its options): see :class:`Comparison`."""
+    """The contribution of one text to the metric ``asked`` (with its options): see :class:`Comparison`."""
 
     asked: str
     value: float

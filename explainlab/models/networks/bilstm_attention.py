@@ -17,7 +17,7 @@ from transformers.modeling_outputs import SequenceClassifierOutput
 
 
 class BiLSTMAttentionConfig(PreTrainedConfig):
-    """``embedding_size``: d; ``hidden_size``: that of both directions together; ``attention_size``: that of u.
+    """A configuration: ``embedding_size``: d; ``hidden_size``: of both directions together; ``attention_size``: of u.
 
     ``second_text``: there is an LSTM for it; token types tell the texts of a pair apart. ``decoder`` of a pair:
     ``plain``, a linear layer of the context (as paper 003 has it), or ``reference``, as its code has it: of

@@ -1,4 +1,4 @@
-"""The judged_map study: the values and texts behind given scores, once more by hand; what is refused."""
+"""The judged_map study: the values and texts behind given scores, recomputed by hand, and its refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Layer randomisation against closed forms and a slow computation, and what it does to the loaded model: nothing."""
+"""Layer randomisation against closed forms and a slow computation; the loaded model stays unchanged."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def result(encoder: Classifier) -> AnalysisResult[RandomisationText]:
 
 
 def row(body: RandomisationText | RandomisationData, *which: object) -> Survival:
-    """The row of a method, mode and unit; of absolute scores if that is the fourth."""
+    """Return the row of a method, mode and unit; of absolute scores if the fourth is true."""
     absolute = len(which) > 3 and bool(which[3])
     return next(own for own in body.rows if (own.method, own.mode, own.unit, own.absolute) == (*which[:3], absolute))
 
@@ -61,7 +61,7 @@ def fresh(classifier: Classifier, number: int) -> dict[str, Tensor]:
 
 
 def written(classifier: Classifier, random: list[str], number: int) -> Classifier:
-    """A whole copy of the model into whose units the weights of a fresh one are written."""
+    """Return a whole copy of the model with the weights of a fresh one written into the ``random`` units."""
     network, values = copy.deepcopy(classifier.model.network), fresh(classifier, number)
     state = with_network(classifier, network)
     names = {own: name for name, own in network.named_parameters()}
@@ -73,7 +73,7 @@ def written(classifier: Classifier, random: list[str], number: int) -> Classifie
     return state
 
 
-# What it computes ----------------------------------------------------------------------------------------------------
+# Results -------------------------------------------------------------------------------------------------------------
 
 
 def test_it_is_the_correlation_with_maps_of_copies_into_which_weights_are_written(
@@ -116,7 +116,7 @@ def test_a_random_head_does_not_change_attention(result: AnalysisResult[Randomis
 
 
 def test_an_identical_model_has_a_rho_of_one(encoder: Classifier) -> None:
-    """The weights that are drawn are those that the model has."""
+    """Draw the weights that the model already has."""
     classifier = written(encoder, UNITS, 0)
     methods = f"{GXI}+{ATTENTION}+integrated_gradients:steps=3+occlusion+random"
     body = run(classifier, methods=methods, draws=1).body
@@ -215,7 +215,7 @@ def test_a_constant_map_has_no_rho_and_is_counted(encoder: Classifier) -> None:
 
 
 class Roots(nn.Module):
-    """Its weights after the fourth position must not be negative, as no square root has them."""
+    """A model whose weights after the fourth position must not be negative, as it takes their square roots."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -241,7 +241,7 @@ def test_maps_that_random_weights_break_are_told_and_stop_no_other(encoder: Clas
     assert alone.body.maps == []
 
 
-# What is asked -------------------------------------------------------------------------------------------------------
+# Requests ------------------------------------------------------------------------------------------------------------
 
 
 def test_methods_are_joined_by_plus_or_separated_by_commas(encoder: Classifier) -> None:

@@ -80,7 +80,7 @@ def test_a_text_has_the_map_of_the_model_and_of_the_one_with_all_units_random(en
 
 
 def changed(body: RandomisationData, rho: dict[str, tuple[float, float, float]]) -> RandomisationData:
-    """The body with these mean, low and high of every absolute row; random maps reach 0.1, the order gives 0.5."""
+    """Return the body with these mean, low and high of absolute rows; random maps reach 0.1, the order gives 0.5."""
     values = [dict(zip(("mean", "low", "high"), rho[own.method], strict=True)) for own in body.rows]
     random, order = Interval(mean=0, low=-0.1, high=0.1), Interval(mean=0.5, low=0.4, high=0.6)
     return body.model_copy(

@@ -1,4 +1,4 @@
-"""What layer randomisation does to the loaded model: nothing; what it keeps when it is stopped, and what it takes."""
+"""Layer randomisation and the loaded model: it stays as it is, a stopped run goes on, and the work is counted."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def checksum(classifier: Classifier) -> str:
 
 
 class Asking(RunContext):
-    """Asks the loaded model a question between two batches, and ends at one of them with ``error``."""
+    """A context that runs the loaded model between two batches, and ends at one of them with ``error``."""
 
     def __init__(self, classifier: Classifier, last: int = 10**9, error: type[Exception] = Cancelled) -> None:
         super().__init__()
@@ -55,7 +55,7 @@ def test_the_loaded_model_is_never_written_to(encoder: Classifier, last: int, er
 
 
 class Stopping(RunContext):
-    """Is cancelled when so many random models are ``finished``."""
+    """A context that is cancelled after ``finished`` random models."""
 
     def __init__(self, finished: int) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""The unit morph's payload: every method's map on the model and on every random model, and what is told of each."""
+"""The unit morph's payload: every method's map on the model and on every random model, with their captions."""
 
 from __future__ import annotations
 

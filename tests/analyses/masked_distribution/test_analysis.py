@@ -1,4 +1,4 @@
-"""Masked texts in distribution: models trained with masks and without, texts by hand, and what is refused."""
+"""Masked texts in distribution: models trained with masks and without, texts by hand, and refusals."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ WORDS = {"negative": ["dull", "awful", "boring"], "positive": ["bright", "lovely
 
 
 def sentences(n: int, seed: int) -> Examples:
-    """Sentences of one form, in which the word that tells the class stands third."""
+    """Return sentences of one form, whose third word reveals the class."""
     drawn, texts, labels = random.Random(seed), [], []
     for i in range(n):
         label = ("negative", "positive")[i % 2]
@@ -53,7 +53,7 @@ def sentences(n: int, seed: int) -> Examples:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two models of the same texts, one of them trained on masks, and a file of other texts."""
+    """Return a folder with two models of the same texts, one trained on masks, and a file of other texts."""
     folder: Path = tmp_path_factory.mktemp("masked")
     for name, recipe in (("plain", "roar"), ("masked", "masked")):
         asked = settings_for("bert", **SIZE, recipe=recipe, epochs=6, learning_rate=3e-3, dropout=0.0)
@@ -92,7 +92,7 @@ def test_a_model_that_never_saw_masks_tells_masked_texts_apart(folder: Path) -> 
 
 
 def test_the_reference_is_masked_as_one_says(folder: Path) -> None:
-    """Beside unmasked texts alone, masked ones are unusual to the model that was trained on masks too."""
+    """Compare with unmasked texts alone: then masked ones are unusual even to the model trained on masks."""
     classifier = load_model(str(folder / "masked"), device="cpu")
     texts = [classifier.encode(text) for text in sentences(200, 3).texts]
     mask = classifier.tokenizer.mask_token_id
@@ -134,7 +134,7 @@ def test_versions_are_those_made_by_hand(zoo: Zoo) -> None:
     "name", ["bert", "gpt2", "roberta", "t5", "t5-encoder", "albert", "deberta", "bilstm", "llama"]
 )
 def test_features_are_the_states_that_the_head_reads(zoo: Zoo, name: str) -> None:
-    """Alone as in a batch of other lengths and baselines; those of ``pad`` by the network's own word embeddings."""
+    """Run texts alone and in a batch of other lengths and baselines; check ``pad`` by the network's embeddings."""
     classifier = zoo(name)
     texts = [classifier.encode(text) for text in ("a good film", "the plot is thin and the acting is worse than it")]
     drawn = orders(texts, 0)

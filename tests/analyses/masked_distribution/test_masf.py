@@ -1,4 +1,4 @@
-"""MaSF against slow loops and scipy, and on drawn numbers of which the right answer is known."""
+"""MaSF against slow loops and scipy, and on drawn numbers with a known answer."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_simes_and_fisher_are_those_of_scipy() -> None:
 
 
 def slow(reference: np.ndarray, text: np.ndarray) -> float:
-    """The p-value of ``text`` [layers, units] among ``reference`` [m, layers, units], by loops over all of it."""
+    """Return the p-value of ``text`` [layers, units] among ``reference`` [m, layers, units], by loops over it."""
     m, layers, units = reference.shape
 
     def layer_value(own: np.ndarray, layer: int, itself: int) -> float:
@@ -57,7 +57,7 @@ def test_p_values_are_those_of_loops() -> None:
 
 
 def test_texts_like_the_reference_are_told_apart_in_one_of_twenty_cases() -> None:
-    """Whether units depend on each other or not; the reference is drawn too, which adds as much chance again."""
+    """Draw independent and dependent units; the reference is drawn too, which adds as much chance again."""
     generator = torch.Generator().manual_seed(2)
     for shared in (0.0, 1.0):
         counts = []

@@ -20,5 +20,5 @@ def bert() -> Classifier:
 
 @pytest.fixture(scope="session")
 def result(bert: Classifier) -> AnalysisResult[MistakeDriversData]:
-    """Return what drives the mistakes of a real model, compared with 12 correct rows; tests must not change it."""
+    """Return the drivers of a real model's mistakes, compared with 12 correct rows; tests must not change them."""
     return study(bert, "mistake_drivers", **ASKED)

@@ -1,4 +1,4 @@
-"""What drives mistakes: every count, mean and interval against a slow loop over attributions made one by one."""
+"""Drivers of mistakes: every count, mean and interval against a slow loop over attributions made one by one."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def body(result):
 
 @pytest.fixture(scope="module")
 def compared(rows):
-    """The correct rows that the seed draws."""
+    """Return the correct rows that the seed draws."""
     right = [row for row in rows if row["label"] == row["predicted"]]
     return [right[i] for i in sorted(np.random.default_rng(3).permutation(len(right))[:12])]
 
 
 def scored(bert, row, label) -> list[tuple[str, float]]:
-    """The words of a row with their scores toward ``label``; punctuation and special tokens are empty."""
+    """Return the words of a row with their scores toward ``label``; punctuation and special tokens are empty."""
     found = explain(bert, row["text"], "input_x_gradient", target=label, output="logit", unit="word")
     letters = [regex.search(r"[^\p{P}\p{Z}\p{C}]", f.text) for f in found.features]
     return [
@@ -46,7 +46,7 @@ def scored(bert, row, label) -> list[tuple[str, float]]:
 
 
 def collected(bert, wanted) -> tuple[dict, dict]:
-    """Scores by (words, class), with their rows' numbers, of words and of neighbours."""
+    """Collect scores by (words, class), with their rows' numbers, of words and of neighbours."""
     words, pairs = defaultdict(dict), defaultdict(dict)
     for row, label in wanted:
         found = scored(bert, row, label)
@@ -122,7 +122,7 @@ def test_interactions_are_four_masked_texts(bert, rows, body) -> None:
 
 
 class Stopped(RunContext):
-    """Cancels once some maps are kept; counts the work."""
+    """A context that cancels once some maps are kept, and counts the work."""
 
     goes_on, work = False, 0.0
 

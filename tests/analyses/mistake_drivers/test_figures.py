@@ -1,4 +1,4 @@
-"""Charts of mistakes, drawn from what the studies themselves give."""
+"""Charts of mistakes, drawn from real results of the studies."""
 
 from __future__ import annotations
 

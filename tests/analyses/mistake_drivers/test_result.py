@@ -1,4 +1,4 @@
-"""The record of what drives mistakes is its JSON: nothing is lost, and what is no such record is refused."""
+"""The record of mistake drivers as JSON: nothing is lost, and other records are refused."""
 
 from __future__ import annotations
 

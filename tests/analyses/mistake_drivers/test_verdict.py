@@ -1,4 +1,4 @@
-"""What drives mistakes, in words: every wording, forced by drivers that allow no other."""
+"""Drivers of mistakes, in words: every wording, forced by drivers that allow no other."""
 
 from __future__ import annotations
 

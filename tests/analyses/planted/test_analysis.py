@@ -55,7 +55,7 @@ def model(folder: Path) -> Classifier:
 
 @pytest.mark.parametrize("share", ["all", "half"])
 def test_a_model_that_reads_the_words_has_a_known_mechanism(model: Classifier, folder: Path, share: str) -> None:
-    """Of rows without a word it can only guess, so that it is judged by what is possible."""
+    """Judge the model by the best possible accuracy, since rows without a word allow only a guess."""
     result = study(model, "planted", data=str(folder / f"{share}-test.csv"))
     body, rows = result.body, read_dataset(folder / f"{share}-test.csv").rows
     assert isinstance(body, PlantedData)
@@ -91,7 +91,7 @@ def test_a_model_that_knows_nothing_of_the_words_has_none(folder: Path) -> None:
 
 
 def test_a_class_that_the_text_gives_away_too_is_no_planted_truth(folder: Path, tmp_path: Path) -> None:
-    """Every text of one class ends with another word: with the planted one masked the model still knows."""
+    """End every text of one class with another word: with the planted one masked the model still knows."""
     for name in ("train", "test"):
         rows = read_dataset(folder / f"all-{name}.csv").rows
         with (tmp_path / f"{name}.csv").open("w", newline="") as file:

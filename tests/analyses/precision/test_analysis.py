@@ -1,4 +1,4 @@
-"""What half precision changes: against a slow loop by hand, exact where nothing is rounded, and what cannot be."""
+"""Half precision against a slow loop by hand: exact where nothing is rounded, and the formats that cannot run."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ Made = Callable[[Change], Classifier]
 
 
 class Zero(Method):
-    """0 for every feature."""
+    """A method whose scores are all 0."""
 
     id: ClassVar = "zero"
     label: ClassVar = "Zero"
@@ -88,7 +88,7 @@ def toys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def made(tmp_path: Path) -> Made:
-    """A tiny model whose files are changed before it is loaded."""
+    """Return a function that changes the files of a tiny model and loads it."""
 
     def make(change: Change, dtype: torch.dtype = torch.float32) -> Classifier:
         path = build("bert", tmp_path / "model")
@@ -120,7 +120,7 @@ def of_data(classifier: Classifier, path: Path, texts: Sequence[str] = TEXTS, **
 
 
 def by_hand(path: str, text: str, dtype: torch.dtype, target: int | None) -> tuple[np.ndarray, int, np.ndarray]:
-    """The logits, the class explained (None: the predicted one), and the norms of the gradients of its probability."""
+    """Return the logits, the class explained (None: the predicted one), and the gradient norms of its probability."""
     network = transformers.AutoModelForSequenceClassification.from_pretrained(path, dtype=dtype).eval()
     tokens = transformers.AutoTokenizer.from_pretrained(path)(text, return_tensors="pt")
     embeddings = network.get_input_embeddings()(tokens.pop("input_ids")).detach().requires_grad_()
@@ -176,7 +176,7 @@ def test_float32_against_float32_is_exactly_the_same(zoo: Zoo, tmp_path: Path) -
 
 
 def test_the_model_is_loaded_anew_and_gives_the_same_map(zoo: Zoo, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is remembered here: what is equal was computed twice. The copy is gone afterwards."""
+    """Compute equal maps twice, since nothing is remembered here; the copy is gone afterwards."""
     classifier, copies = zoo("bert"), []
     load = halves.in_dtype
 
@@ -201,7 +201,7 @@ def test_the_model_is_loaded_anew_and_gives_the_same_map(zoo: Zoo, monkeypatch: 
 
 def test_the_class_of_float32_is_explained_where_the_prediction_changes(made: Made) -> None:
     def tie(network: Any) -> None:
-        """A class far from the others, and two whose logits are nearly equal: what rounds them turns them around."""
+        """Set one class far from the others, and two to nearly equal logits: rounding turns them around."""
         head = network.classifier
         head.weight[1] = head.weight[0] * (1 + 2**-9)
         head.bias[:2] = torch.tensor([0.0, 0.0])
@@ -245,7 +245,7 @@ def test_maps_are_stored_as_the_answers_that_explain_would_ask_for(
     assert [own.dtype for own in service.workers[0].pool.loaded] == ["float32"]
 
 
-# What is left out ----------------------------------------------------------------------------------------------------
+# Omissions -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.usefixtures("toys")

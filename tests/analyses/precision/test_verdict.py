@@ -1,4 +1,4 @@
-"""What half precision does, in words: no more is said than the numbers hold."""
+"""Half precision in words: a verdict claims no more than the numbers hold."""
 
 from __future__ import annotations
 

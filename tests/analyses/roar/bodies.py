@@ -1,4 +1,4 @@
-"""Answers of ROAR made by hand: plausible curves of five seeds, and what else a grid can come to."""
+"""Answers of ROAR made by hand: plausible curves of five seeds, and the other states of a grid."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ STRENGTHS = {
     (False, "gradient:norm=one_hot"): 0.0,
     (False, "integrated_gradients:rule=right:baseline=zero"): -0.15,
 }
-"""How far a curve bends down from that of random words towards the lower bound."""
+"""The bend of a curve from that of random words towards the lower bound."""
 RATIOS = tuple(range(0, 101, 10))
 WORDS = [
     "A",
@@ -54,7 +54,7 @@ def roar_body(
     text: str = TEXT,
     labels: Sequence[str] = ("negative", "positive"),
 ) -> RoarData:
-    """A whole grid; with ``done`` only the first so many ratios, and with ``failed`` one model that cannot be made."""
+    """Return a whole grid; ``done`` keeps its first ratios only, ``failed`` adds a model that cannot be made."""
     ratios = [0, *range(1, 11), 100] if counted else list(RATIOS)
     grid = _performances(ratios, seeds, recursive, leaks)
     known = len(ratios) if done is None else done
@@ -119,7 +119,7 @@ def roar_body(
 
 
 def roar_result(body: RoarData, **fields: Any) -> AnalysisResult[RoarData]:
-    """``body`` as the answer to a request for it."""
+    """Return ``body`` as the answer to a request for it."""
     kinds = {(True,): "true", (False,): "false"}.get(tuple(body.recursive), "both")
     measures = [measure.name for measure in body.measures if not measure.random]
     parameters: Fields = {"test": "embedded:sentiment", "measures": measures, "recursive": kinds}
@@ -139,7 +139,7 @@ def roar_result(body: RoarData, **fields: Any) -> AnalysisResult[RoarData]:
 def _performances(
     ratios: Sequence[int], seeds: int, recursive: Sequence[bool], leaks: bool
 ) -> dict[tuple[bool, str], np.ndarray]:
-    """Of each kind and measure float64 [seeds, ratios]; all share whole texts and those that are all masked."""
+    """Return float64 [seeds, ratios] for each kind and measure; all share the models of whole and of masked texts."""
     rng = np.random.default_rng(5)
     x = np.linspace(0, 1, len(ratios))
     random = 0.82 - 0.47 * x**3 + rng.normal(0, _NOISE, (seeds, len(ratios)))
@@ -158,7 +158,7 @@ def _performances(
 
 
 def _estimated(values: np.ndarray) -> Fields:
-    """The mean over seeds with an interval as wide as twice its standard error."""
+    """Return the mean over seeds with an interval as wide as twice its standard error."""
     known = values[~np.isnan(values)]
     listed = [None if np.isnan(value) else float(value) for value in values]
     if not len(known) or len(known) < len(values):
@@ -224,7 +224,7 @@ def _nodes(key: tuple[bool, str], values: np.ndarray, ratios: Sequence[int], fai
 
 
 def _text(row: int, text: str, kinds: Sequence[tuple[bool, str]], ratios: Sequence[int]) -> Fields:
-    """A text of class positive, whose ``row`` decides from which ratio on each measure's model is wrong."""
+    """Return a text of class positive, whose ``row`` decides from which ratio on each measure's model is wrong."""
     tokens, end = [], 0
     for word in text.split(" "):
         tokens.append({"start": end, "end": end + len(word)})

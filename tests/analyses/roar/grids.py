@@ -27,7 +27,7 @@ SETTINGS = {"width": 16, "embedding_size": 12, "learning_rate": 0.02, "batch_siz
 
 
 def written(path: Path, examples: Examples) -> str:
-    """A CSV file of the examples."""
+    """Write the examples to a CSV file, and return its path."""
     columns = {
         "text": examples.texts,
         "label": examples.labels,
@@ -40,7 +40,7 @@ def written(path: Path, examples: Examples) -> str:
 
 @contextmanager
 def measure(name: str, score: Callable[[str, str, float], float]) -> Iterator[str]:
-    """A method that scores words by themselves, the class explained and chance; known by this id inside."""
+    """Register a method that scores words by themselves, the class explained and chance, under this id."""
 
     class Known(Method):
         id, label, family, source, definition, plain = name, name, "Control", "-", "-", "-"
@@ -61,7 +61,7 @@ def measure(name: str, score: Callable[[str, str, float], float]) -> Iterator[st
 
 
 class Watching(RunContext):
-    """Counts the batches of trainings and the texts that measures have read, and stops before one of them."""
+    """A context that counts the batches of trainings and the texts read by measures, and stops before one of them."""
 
     def __init__(self, made: Path, most: int = 10**6, phase: str = "training") -> None:
         super().__init__(Reader(made=made))

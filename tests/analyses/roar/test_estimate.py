@@ -1,4 +1,4 @@
-"""What a grid takes, told before it begins: from one epoch and a few texts, and for smaller grids."""
+"""The time of a grid before it begins: estimated from one epoch and a few texts, and for smaller grids."""
 
 from __future__ import annotations
 

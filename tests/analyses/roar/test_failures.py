@@ -1,4 +1,4 @@
-"""Grids that fail in part or stop, and keep what is finished; and what is refused before anything trains."""
+"""Grids that fail in part or stop, and keep their finished models; refusals before anything trains."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.training.test_train import sentences
 
 
 def test_a_model_that_cannot_be_trained_fails_alone(files: dict[str, str], tmp_path: Path) -> None:
-    """The measure is broken on the model of whole texts; what needs no measure is there all the same."""
+    """Break a measure on the model of whole texts; models that need no measure are there all the same."""
     with measure("broken", lambda word, *_: float("nan") if word == "dull" else 1.0):
         body = ask(Watching(tmp_path), files, measures="broken+gradient").body
     status = {(node.measure, node.ratio): node.status for node in body.nodes}
@@ -49,7 +49,7 @@ def test_a_training_that_diverges_fails_with_those_that_wait_for_it(files: dict[
     assert ask(Watching(tmp_path), files).body.failed == 0, "what has failed is tried again"
 
 
-# What is refused --------------------------------------------------------------------------------------------------
+# Refusals ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_a_measure_that_the_architecture_lacks_is_refused_before_anything_trains
 
 @pytest.fixture
 def spoiled(files: dict[str, str], tmp_path: Path) -> tuple[dict[str, str], Path]:
-    """Files of which one is replaced by what the test writes."""
+    """Return the files, and the path of one that the test writes in place of another."""
     return dict(files), tmp_path / "other.csv"
 
 

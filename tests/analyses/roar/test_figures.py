@@ -1,4 +1,4 @@
-"""The charts of retraining hold the numbers of the answer, whatever is missing from it."""
+"""The charts of retraining hold the numbers of the answer, even if some are missing."""
 
 from __future__ import annotations
 

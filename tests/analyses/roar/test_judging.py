@@ -15,7 +15,7 @@ RATIOS = [0, 20, 50, 100]
 
 
 def judge(random: list[list[float | None]], own: list[list[float | None]], clip: bool = False) -> Judge:
-    """Of curves with the performance at each ratio, one a seed; they begin and end together."""
+    """Return the judge of curves with the performance at each ratio, one a seed; they begin and end together."""
     parameters = RoarParameters.model_validate(
         {"test": "t", "measures": ["gradient"], "ratios": RATIOS, "seeds": len(random)}
     )

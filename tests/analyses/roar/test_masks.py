@@ -1,4 +1,4 @@
-"""What is masked: as many tokens as the ratio says, nested, the largest scores first; sparsity; the order of models."""
+"""Masks: as many tokens as the ratio says, nested, the largest scores first; sparsity; the order of models."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from explainlab.analyses.roar.parameters import RoarParameters
 
 
 def slow_choice(scores: list[float], masked: list[bool], number: int) -> list[bool]:
-    """What is masked stays so; then the largest score is added, of equal ones the first, until there are so many."""
+    """Add the largest scores to the mask, of equal ones the first, until ``number`` tokens are masked."""
     chosen = list(masked)
     while sum(chosen) < number:
         left = [i for i, is_chosen in enumerate(chosen) if not is_chosen]

@@ -31,7 +31,7 @@ TINY = {"epochs": 1, "width": 8, "embedding_size": 8, "batch_size": 64}
 
 
 def tiny(**fields) -> AppTest:
-    """The page on a link to a grid of tiny models, not yet asked for."""
+    """Open the page on a link to a grid of tiny models that has not run yet."""
     own = {"settings": TINY, "ratios": "0, 50, 100", "seeds": 1, "measures": ("gradient:norm=one_hot",)}
     return linked("roar", first_view(), **{**own, **fields})
 
@@ -205,7 +205,7 @@ def test_a_grid_that_is_stopped_goes_on(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def _finished(app: AppTest) -> int:
-    """Of a grid of eight models how many the page says are there."""
+    """Return the number of finished models, of eight, that the page shows."""
     told = re.search(r"(\d) of 8 models", words(app.info))
     return int(told[1]) if told else 0
 

@@ -1,4 +1,4 @@
-"""The preset of the paper's code: its integrated gradients in closed form and by a slow loop; what is told."""
+"""The preset of the paper's code: its integrated gradients in closed form and by a slow loop; its warnings."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PATH = "integrated_gradients:rule=right:steps={steps}:baseline=zero"
 
 
 def scores(classifier: Classifier, steps: int, weighted: bool) -> np.ndarray:
-    """float64 [tokens], of the second class's logit."""
+    """Return the scores of the second class's logit, float64 [tokens]."""
     request = parse_spec(PATH.format(steps=steps))
     subject = Subject(classifier, classifier.encode(TEXT), target=classifier.labels[1], output="logit")
     method = Measure(request, absolute=True, alpha_weighted=weighted).method
@@ -48,7 +48,7 @@ def test_of_a_linear_model_they_are_a_half_and_a_bit(steps: int) -> None:
 
 @pytest.mark.parametrize("name", ["bert", "gpt2"])
 def test_they_are_those_of_a_loop_that_differentiates_by_the_text_itself(name: str, zoo: Zoo) -> None:
-    """F(x' + α (x - x')), summed over α, is one graph whose leaf is x: that is what the code does."""
+    """Differentiate F(x' + α (x - x')), summed over α, as one graph whose leaf is x, as the paper's code does."""
     classifier, steps = zoo(name), 7
     plain = Plain(classifier.id, classifier.tokenizer)
     text, start = plain.embed(plain.ids(TEXT)), plain.baseline(TEXT, "zero")

@@ -1,4 +1,4 @@
-"""The study on tiny grids: what measures of known quality come to, and what is kept."""
+"""The study on tiny grids: results of measures of known quality, and stored results."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CLASS_WORDS = {"negative": {"dull", "awful", "boring"}, "positive": {"bright", "
 
 
 def comparable(result: AnalysisResult[RoarData]) -> dict[str, Any]:
-    """The answer without the seconds that it took."""
+    """Return the answer without the seconds that it took."""
     body = json.loads(json.dumps(result.body_json()))
     for node in body["nodes"]:
         del node["seconds"], node["importance"]
@@ -33,12 +33,12 @@ def comparable(result: AnalysisResult[RoarData]) -> dict[str, Any]:
     return body
 
 
-# What measures of known quality come to ---------------------------------------------------------------------------
+# Measures of known quality ----------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
 def judged(files: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> RoarData:
-    """Three measures: one that marks the words of the own class, one that marks the others, one that knows nothing."""
+    """Judge three measures: one marks the words of the own class, one those of the others, one knows nothing."""
     told = measure("told", lambda word, label, _: float(word in CLASS_WORDS[label]))
     others = measure("others", lambda word, label, _: float(word not in CLASS_WORDS[label]))
     noise = measure("noise", lambda word, label, chance: chance)
@@ -89,7 +89,7 @@ def test_texts_tell_when_each_token_goes_and_what_the_model_says(judged: RoarDat
 
 @pytest.mark.full("8 s: trains fifteen models; tests of the verdict have a leak made by hand")
 def test_a_measure_that_gives_the_class_away_is_a_leak(tmp_path: Path) -> None:
-    """A word without meaning, masked only where the class is positive: what is left of it tells the class."""
+    """Mask a word without meaning only where the class is positive: its presence then reveals the class."""
     parts = {"train": told_by_nothing(160, 1), "validation": told_by_nothing(40, 2), "test": told_by_nothing(80, 3)}
     files = {name: written(tmp_path / f"{name}.csv", part) for name, part in parts.items()}
     with measure("tells", lambda word, label, _: (word == "indeed") * (1.0 if label == "positive" else -1.0)):
@@ -103,14 +103,14 @@ def test_a_measure_that_gives_the_class_away_is_a_leak(tmp_path: Path) -> None:
 
 
 def told_by_nothing(count: int, seed: int) -> Examples:
-    """Sentences of words without a class, among them one "indeed"."""
+    """Return sentences of words without a class, among them one "indeed"."""
     whole = sentences(count, seed)
     filler = ["the", "film", "plot", "with", "actors"]
     texts = [" ".join([*(filler[(i + j * seed) % 5] for j in range(4 + i % 3)), "indeed"]) for i in range(count)]
     return Examples(texts, whole.labels)
 
 
-# What is kept -----------------------------------------------------------------------------------------------------
+# Stored results ---------------------------------------------------------------------------------------------------
 
 
 GRID = {"measures": "gradient:norm=one_hot", "recursive": "true"}
@@ -158,7 +158,7 @@ def test_the_model_that_another_worker_makes_is_seen(
     files: dict[str, str], undisturbed: AnalysisResult[RoarData], tmp_path: Path
 ) -> None:
     class Beside(Watching):
-        """Looks at the grid as a worker that has no model of it."""
+        """A context that looks at the grid as a worker that has no model of it."""
 
         def show(self, result: Any) -> None:
             super().show(result)

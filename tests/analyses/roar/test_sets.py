@@ -22,7 +22,7 @@ from tests.training.test_train import sentences
 
 
 def studies(models: int, sources: int) -> StudySet:
-    """A set of grids made by hand; that of the last model on the last data set has failed."""
+    """Return a set of grids made by hand; that of the last model on the last data set has failed."""
     cells = [
         SetCell(
             SetModel(f"base-{i}", f"Base {i}", "", 0, f"base-{i}"),

@@ -52,7 +52,7 @@ class Slow:
             ]
 
     def train(self, hidden: dict[str, list[set[int]]]) -> None:
-        """AMSGrad on batches in the order of the product's training; the best epoch by macro F1 is kept."""
+        """Train by AMSGrad on batches in the order of the product's training; keep the best epoch by macro F1."""
         self.start()
         slow = [(name, weight) for name, weight in self.network.named_parameters()]
         groups = [
@@ -85,7 +85,7 @@ class Slow:
         self.network.load_state_dict(kept, strict=False)
 
     def more(self, name: str, hidden: list[set[int]], ratio: int) -> list[set[int]]:
-        """What the gradient with respect to one-hot rows masks next, token by token."""
+        """Mask further tokens one by one by the gradient with respect to one-hot rows."""
         self.network.eval()
         embeddings, chosen = self.network.encoder.words, []
         table = embeddings.weight.detach()

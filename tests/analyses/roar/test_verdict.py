@@ -1,4 +1,4 @@
-"""What retraining tells in words: the paper's verdicts, what is missing first, leaks, and no order without evidence."""
+"""Retraining in words: the paper's verdicts, missing results first, leaks, and no order without evidence."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tests.analyses.roar.bodies import MEASURES, roar_body
 
 
 def with_values(body: RoarData, values: dict[str, tuple[float, float, float]]) -> RoarData:
-    """``body`` with these means and intervals of the faithfulness of measures, below random."""
+    """Return ``body`` with these means and intervals of the faithfulness of measures, below random."""
     rows = []
     for row in body.faithfulness:
         mean, low, high = values[row.measure]

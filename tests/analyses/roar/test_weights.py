@@ -1,4 +1,4 @@
-"""Weights of a grid that stay where they are asked for."""
+"""Weights of a grid that stay in the requested folder."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ GRID = {"measures": "gradient:norm=one_hot", "recursive": "both", "ratios": [0, 
 
 
 def read_as(text: RoarText, body: RoarData, node: NodeFacts, mask: str) -> str:
-    """The text as the model of the node reads it."""
+    """Return the text as the model of the node reads it."""
     if node.ratio == 0:
         return text.text
     (own,) = (m for m in text.masked if (m.measure, m.recursive) == (node.measure, node.recursive))

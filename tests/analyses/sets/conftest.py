@@ -54,7 +54,7 @@ def _result(question: str, model: str, data: str, body: Record) -> AnalysisResul
 
 @pytest.fixture
 def make_set() -> MakeSet:
-    """Makes a set of ``{(model, data): {method: area}}``; the other area is 1 minus it; None is a cell that failed."""
+    """Return a maker of sets of ``{(model, data): {method: area}}``; the other area is 1 minus it; None has failed."""
 
     def make(cells: dict[tuple[SetModel, str], dict[str, float] | None], half: float = 0.05) -> StudySet:
         return _set("activation", {place: column and _areas(column, half) for place, column in cells.items()})

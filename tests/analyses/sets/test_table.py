@@ -1,4 +1,4 @@
-"""The table of all cells: coloured from random to the best of a row; a press tells the model and the data set."""
+"""The table of all cells: coloured from random to the best of a row; a press selects the model and the data set."""
 
 from __future__ import annotations
 

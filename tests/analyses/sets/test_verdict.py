@@ -1,4 +1,4 @@
-"""What a set says in words: how far its numbers run, and what is told apart in how many cells."""
+"""A set in words: the range of its numbers, and the number of cells that tell methods apart."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_on_a_single_data_set_the_models_are_named(make_accuracies: MakeAccuraci
 def test_models_are_compared_text_by_text_where_they_read_the_same(
     make_accuracies: MakeAccuracies, last: int, said: str
 ) -> None:
-    """6 texts of 100 that one model alone reads right are no chance, though the intervals of the two overlap."""
+    """Give one model 6 of 100 texts that it alone reads right: no chance, though the intervals of the two overlap."""
     rows = {SMALL: [*range(1, 101)], LARGE: [*range(1, 100), last]}
     made = make_accuracies({(SMALL, "d:a"): 0.8, (LARGE, "d:a"): 0.86}, rows)
     assert overview(made).endswith(said)

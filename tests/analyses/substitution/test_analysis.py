@@ -1,4 +1,4 @@
-"""The substitution study: its greedy search against a slow one, its contract, what is told, left out or refused."""
+"""The substitution study: its greedy search against a slow one, its contract, its warnings, gaps and refusals."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def share(scores: np.ndarray, content: np.ndarray, listed: list[int]) -> float:
 
 
 def slowly(classifier: Classifier, body: SubstitutionText, method: str, tolerance: float) -> tuple[str, float]:
-    """The text and the share after one round: every text is predicted and explained alone."""
+    """Return the text and the share after one round: every text is predicted and explained alone."""
     original = explain(classifier, TEXT, method=method)
     content = np.flatnonzero(original.content)
     encoding, near = classifier.encode(TEXT), Neighbours(classifier, 3)

@@ -79,7 +79,7 @@ def test_wilsons_interval(many: AnalysisResult[SyntheticRoarData]) -> None:
 
 
 def test_one_draw_by_slow_code_of_its_own() -> None:
-    """Rows one by one, and Newton's method in place of scikit-learn."""
+    """Process rows one by one, with Newton's method in place of scikit-learn."""
     seed, rows = 3, 800
     rng = np.random.default_rng(seed)
     a, d = rng.standard_normal(16), rng.standard_normal(16)
@@ -131,7 +131,7 @@ def test_one_draw_by_slow_code_of_its_own() -> None:
 
 
 class Stopping(RunContext):
-    """Cancels once so many draws are kept; remembers plain JSON, and what it is told."""
+    """A context that cancels after ``most`` kept draws; it remembers plain JSON, and its own progress."""
 
     def __init__(self, most: int) -> None:
         super().__init__()

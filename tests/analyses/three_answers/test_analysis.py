@@ -1,4 +1,4 @@
-"""The study on a tiny grid: what it answers, what it finds again, what it draws, and what it refuses."""
+"""The study on a tiny grid: its answers, its reuse of stored results, its drawings and its refusals."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ def few_resamples(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def alone(plain: tuple[float, ...], masked: tuple[float, ...], faithful: tuple[float, ...], higher=True) -> Compared:
-    """The answers of a seed and a text."""
+    """Compare the answers of a seed and a text."""
     return compared(np.array([plain, masked])[:, None, None, :], np.array([faithful]), higher)
 
 
@@ -28,7 +28,7 @@ def test_the_same_order_gives_1_and_the_opposite_one_minus_1() -> None:
 
 
 def test_tau_of_hand_made_values() -> None:
-    """Two of ten pairs are in the other order: (8 - 2) / 10."""
+    """Reverse two of ten pairs: (8 - 2) / 10."""
     assert alone(ONE, TWO, ONE).taus.value[0, 1] == pytest.approx(0.6)
 
 
@@ -57,7 +57,7 @@ def test_equal_values_have_no_tau() -> None:
 
 @pytest.fixture
 def made_up() -> tuple[np.ndarray, np.ndarray]:
-    """Four seeds, twelve texts and five measures that differ by less than the noise; a seed of one is not known."""
+    """Draw four seeds, twelve texts and five measures that differ by less than the noise; one value is not known."""
     random = np.random.default_rng(5)
     better = np.arange(5) * 0.3
     faithful = random.normal(better, 1, (4, 5))

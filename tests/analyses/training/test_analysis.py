@@ -26,7 +26,7 @@ SMALL = {**TINY, "epochs": 2}
 
 
 class Watching(RunContext):
-    """Counts the batches of trainings, and cancels before one of them."""
+    """A context that counts the batches of trainings, and cancels before one of them."""
 
     def __init__(self, made: Path, most: int = 1000) -> None:
         super().__init__(Reader(made=made))
@@ -126,7 +126,7 @@ def test_a_training_never_runs_twice(data: str, tmp_path: Path) -> None:
 
 
 class Helped(Watching):
-    """Gives its second part away, to a worker of the machine ``host``."""
+    """A context that gives its second part to a worker of the machine ``host``."""
 
     def __init__(self, made: Path, data: str, host: str) -> None:
         super().__init__(made)
@@ -223,7 +223,7 @@ def test_refuses_requests(data: str, tmp_path: Path) -> None:
 
 
 def test_rows_are_left_out_for_their_label_in_every_file(data: str, tmp_path: Path) -> None:
-    """A file with a third label, left out, makes the very model that the file without it makes."""
+    """Leave out a third label: the model is the one that the file without it makes."""
     kept = Path(data).read_text(encoding="utf-8")
     third, test = tmp_path / "third.csv", tmp_path / "test.csv"
     third.write_text(kept.replace("text,label\n", "text,label\nwhat?,unsure\nhow?,odd\n"), encoding="utf-8")

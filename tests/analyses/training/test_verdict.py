@@ -1,4 +1,4 @@
-"""What became of a training in words: one model, several, what was not measured, what is no better than guessing."""
+"""A training in words: one model, several, missing measurements, and no better than guessing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CARD: dict[str, Any] = {
 
 
 def card(*accuracies: float | None, best: int = 1, **fields: Any) -> MadeModel:
-    """The card of a model with these accuracies after its epochs."""
+    """Return the card of a model with these accuracies after its epochs."""
     epochs = [{"epoch": i, "loss": 1 / i, "validation": value} for i, value in enumerate(accuracies, start=1)]
     return MadeModel(**{**CARD, "epochs": epochs, "best_epoch": best, **fields})
 

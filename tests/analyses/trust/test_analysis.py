@@ -1,4 +1,4 @@
-"""The trust study: closed forms, the very map that is shown, a slow recount, data sets, and what is refused."""
+"""The trust study: closed forms, the very map that is shown, a slow recount, data sets, and refusals."""
 
 from __future__ import annotations
 
@@ -211,7 +211,7 @@ def test_a_stored_attribution_is_compared_and_not_run_again(encoder: Classifier)
 
 
 def test_the_pass_of_the_text_is_counted_once(encoder: Classifier) -> None:
-    """A stored attribution of a class that was named leaves the text unread until it is compared."""
+    """Store an attribution of a named class: the text stays unread until it is compared."""
     context, named = RunContext(), {"model": encoder.id, "text": TEXT, "target": "0"}
     request = complete(Request(**named, question="occlusion"))
     context.keep_results({request_key(request, encoder.digest): answer(encoder, request).to_json()})

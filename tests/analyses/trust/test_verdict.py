@@ -1,4 +1,4 @@
-"""Whether an attribution can be trusted, in words: every wording, forced by a comparison that allows no other."""
+"""Trust in an attribution, in words: every wording, forced by a comparison that allows no other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How important a measure says the tokens of many texts are, and what follows from it: masks, and sparsity."""
+"""The importance of tokens by a measure for many texts, and its results: masks and sparsity."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NUMBERS, _PERCENTS = np.arange(1, FIRST_TOKENS + 1), np.arange(10, 101, 10)
 
 
 class Measure(NamedTuple):
-    """A measure, whether its scores count by their size alone, and whether it is computed as the paper's code does."""
+    """A measure; ``absolute``: scores count by their size; ``alpha_weighted``: computed as in the paper's code."""
 
     request: MethodSpec
     absolute: bool
@@ -32,16 +32,16 @@ class Measure(NamedTuple):
 
     @property
     def method(self) -> Method:
-        """What computes it."""
+        """The attribution method that computes the measure."""
         return AlphaWeighted() if self.alpha_weighted else get_method(self.request.method)
 
 
 def scores_of(
     batcher: Batcher, split: Split, rows: Sequence[int], gold: Sequence[int], masks: Masks, measure: Measure, seed: int
 ) -> list[np.ndarray]:
-    """float64 [n] of the texts ``rows`` of ``split``, as they are masked: the scores of their tokens that may be.
+    """Return the scores of the maskable tokens of the texts ``rows`` of ``split``, as they are masked, float64 [n].
 
-    Explained is the logit of the ``gold`` class of each, an index [T]. A random method draws from ``seed`` and the
+    They explain the logit of each text's ``gold`` class, an index [T]. A random method draws from ``seed`` and the
     text. Raises as :func:`explainlab.attribution.explain.outcomes_of`; scores that are no numbers with their text.
     """
     classifier, method, parameters = batcher.classifier, measure.method, measure.request.parameters
@@ -76,10 +76,10 @@ def scores_of(
 
 
 def concentration(scores: Sequence[np.ndarray]) -> np.ndarray:
-    """float64 [k, 20]: the share of the sum of a text's |scores| that the largest 1 to 10 hold, then the largest 10% to
-    100%. Of ``scores``, float64 [n] of each text, only the k with a sum above 0 have one.
+    """Return the share of the sum of a text's |scores| that the largest 1 to 10 hold, then the largest 10% to 100%.
 
-    A per cent of the tokens is rounded up.
+    The result is float64 [k, 20]: of ``scores``, float64 [n] of each text, only the k texts with a sum above 0 count. A
+    per cent of the tokens is rounded up.
     """
     own = [np.abs(text) for text in scores if text.any()]
     lengths = np.array([len(text) for text in own], dtype=np.int64)[:, None]

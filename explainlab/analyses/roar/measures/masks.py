@@ -1,4 +1,4 @@
-"""Which tokens of many texts are masked: nested, and as many of each text as its ratio says."""
+"""Masks on the tokens of many texts: nested, with as many tokens of each text as its ratio says."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from explainlab.analyses.roar.parameters import WHOLE
 
 
 def count(tokens: int, step: int, counted: bool) -> int:
-    """How many of ``tokens`` are masked at ``step``, per cent rounded down or, if ``counted``, a number."""
+    """Return the number of ``tokens`` to mask at ``step``: per cent rounded down or, if ``counted``, a number."""
     if step == WHOLE:
         return tokens
     return min(step, tokens) if counted else tokens * step // WHOLE
 
 
 def most_important(scores: np.ndarray, masked: np.ndarray, number: int) -> np.ndarray:
-    """bool [n]: the ``masked`` bool [n] tokens and those with the largest ``scores`` float64 [n], ``number`` in all.
+    """Return bool [n]: the ``masked`` tokens and those with the largest ``scores`` float64 [n], ``number`` in all.
 
     Of equal scores the first comes first.
     """
@@ -30,7 +30,7 @@ def most_important(scores: np.ndarray, masked: np.ndarray, number: int) -> np.nd
 
 
 class Masks:
-    """What is masked of each of several texts with ``lengths`` [T] tokens: ``bits``, bool [sum of lengths]."""
+    """The masks of several texts with ``lengths`` [T] tokens: ``bits``, bool [sum of lengths]."""
 
     def __init__(self, lengths: Sequence[int], bits: np.ndarray) -> None:
         self.bits = bits
@@ -39,22 +39,22 @@ class Masks:
 
     @classmethod
     def none(cls, lengths: Sequence[int]) -> Masks:
-        """Nothing is masked."""
+        """Return masks of no token."""
         return cls(lengths, np.zeros(sum(lengths), dtype=bool))
 
     @classmethod
     def all(cls, lengths: Sequence[int]) -> Masks:
-        """Everything is."""
+        """Return masks of every token."""
         return cls(lengths, np.ones(sum(lengths), dtype=bool))
 
     @classmethod
     def joined(cls, lengths: Sequence[int], each: Iterator[np.ndarray]) -> Masks:
-        """Those of texts one by one."""
+        """Join the bits of texts, given one by one."""
         return cls(lengths, np.concatenate([np.zeros(0, dtype=bool), *each]))
 
     @classmethod
     def placed(cls, lengths: Sequence[int], parts: Iterator[tuple[list[int], np.ndarray]]) -> Masks:
-        """Those of all texts, in parts: the numbers of some texts, and their bits one after another."""
+        """Join the bits of all texts, given in parts: the numbers of some texts, and their bits one after another."""
         whole = cls.none(lengths)
         for texts, bits in parts:
             starts, ends = whole._starts[texts], whole._ends[texts]
@@ -63,7 +63,7 @@ class Masks:
         return whole
 
     def __getitem__(self, text: int) -> np.ndarray:
-        """bool [n]: what is masked of a text."""
+        """Return the mask of a text, bool [n]."""
         own: np.ndarray = self.bits[self._starts[text] : self._ends[text]]
         return own
 
@@ -72,11 +72,11 @@ class Masks:
 
 
 def packed(bits: np.ndarray) -> str:
-    """Bits as text: eight a byte, packed by zlib, in base64."""
+    """Pack bits as text: eight a byte, compressed by zlib, in base64."""
     return base64.b64encode(zlib.compress(np.packbits(bits).tobytes())).decode()
 
 
 def unpacked(text: str, number: int) -> np.ndarray:
-    """bool [number]: the inverse of :func:`packed`."""
+    """Return bool [number], the inverse of :func:`packed`."""
     raw = np.frombuffer(zlib.decompress(base64.b64decode(text)), dtype=np.uint8)
     return np.unpackbits(raw, count=number).astype(bool)

@@ -1,4 +1,4 @@
-"""What the code of paper 003 computes where the paper says otherwise, for comparison only."""
+"""The computations of paper 003's code where the paper says otherwise, for comparison only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a measure says on one model: which tokens are masked next, of all texts, computed and kept part by part."""
+"""The selection of a measure on one model: the next tokens to mask in all texts, computed and kept part by part."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SHARES = 20
 
 
 class _Part(NamedTuple):
-    """Texts of a split whose importance is computed together, and the name under which that is kept.
+    """A part of the texts of a split, whose importance is computed together and kept under ``name``.
 
     ``tokens`` are those of their encodings.
     """
@@ -35,9 +35,9 @@ class _Part(NamedTuple):
 
 @dataclass(frozen=True)
 class Selected:
-    """What is masked at each ratio, by split; ``shares`` float64 [20], the mean concentration of the test texts.
+    """The masks at each ratio, by split; ``shares`` float64 [20], the mean concentration of the test texts.
 
-    They are None where no test text has any importance. ``seconds`` are what the measure took.
+    ``shares`` is None where no test text has any importance. ``seconds`` is the time of the measure.
     """
 
     masks: Mapping[int, Mapping[SplitName, Masks]]
@@ -66,12 +66,12 @@ class Selection:
         self._parts = [part for name, split in data.splits.items() for part in _parts(name, split, key)]
 
     def recalled(self) -> Selected | None:
-        """The selection, if all of it is known."""
+        """Return the selection, if all of it is known."""
         known = self._known()
         return self._joined(known) if len(known) == len(self._keys(self._parts)) else None
 
     def computed(self, classifier: Classifier, masks: Mapping[SplitName, Masks], phase: str) -> Selected:
-        """The selection, computed by the model where it is not known, whose texts have these ``masks``.
+        """Return the selection; its unknown parts are computed on the model, whose texts have these ``masks``.
 
         Raises as :func:`explainlab.attribution.explain.outcomes_of`.
         """
@@ -90,7 +90,7 @@ class Selection:
         return self._joined(known)
 
     def _keys(self, parts: Sequence[_Part]) -> list[str]:
-        """The keys of notes: one of each part and ratio, and one of the rest of each part."""
+        """Return the keys of notes: one of each part and ratio, and one of the rest of each part."""
         kinds: list[int | str] = [*self._ratios, ""]
         return [self._key(part, what) for part in parts for what in kinds]
 
@@ -141,7 +141,7 @@ class Selection:
 
 
 def _parts(name: SplitName, split: Split, key: str) -> Iterator[_Part]:
-    """The texts of a split, those of similar length together, the longest first: so batches are even."""
+    """Yield the texts of a split, those of similar length together, the longest first: so batches are even."""
     tokens = np.array(split.tokens)
     order = np.argsort(-tokens, kind="stable")
     for start in range(0, len(split), TOGETHER):

@@ -22,9 +22,9 @@ class Beside(NamedTuple):
 
 
 def beside_paper(result: AnalysisResult[RoarData], name: str = "") -> list[Beside]:
-    """All numbers that both have; none where the paper has another data set or model.
+    """Return all numbers that both have; none where the paper has another data set or model.
 
-    ``name`` is what readers call the data set.
+    ``name`` is the data set's name for readers.
     """
     body, paper = result.body, _paper_of(result, name)
     if paper is None:
@@ -33,7 +33,7 @@ def beside_paper(result: AnalysisResult[RoarData], name: str = "") -> list[Besid
 
 
 def setting(result: AnalysisResult[RoarData], name: str = "") -> str:
-    """How the paper's setting differs from ours, or may; empty where it has no numbers for it."""
+    """Describe the differences between the paper's setting and ours; empty where it has no numbers for it."""
     paper = _paper_of(result, name)
     if paper is None:
         return ""
@@ -56,7 +56,7 @@ def _performance(body: RoarData, paper: PaperGrid) -> Iterator[Beside]:
 
 
 def _of_measures(result: AnalysisResult[RoarData], paper: PaperGrid) -> Iterator[Beside]:
-    """Of the paper's measures by Recursive ROAR: faithfulness over shares of all tokens, and time."""
+    """Yield the paper's measures by Recursive ROAR: faithfulness over shares of all tokens, and time."""
     body, absolute = result.body, result.request.parameters["signs"] == "absolute"
     labels = labels_of(body)
     for row in whole_areas(body):
@@ -81,7 +81,7 @@ def _sizes(body: RoarData, paper: PaperGrid) -> Iterator[Beside]:
 
 
 def _of_a_model(body: RoarData, cost: CostFacts) -> float | None:
-    """Seconds of one masked model with its importance, the mean; None without one."""
+    """Return the mean seconds of one masked model with its importance; None without one."""
     own = [node for node in body.nodes if (node.measure, node.recursive) == (cost.measure, cost.recursive)]
     made = sum(node.status == "done" for node in own)
     return (cost.training + cost.importance) / made if made else None

@@ -22,11 +22,11 @@ _DATA = {
     "Diabetes": r"diabetes",
     **{f"bAbI-{task}": rf"babi[-_ ]?(qa|task)?[-_ ]?{task}(?!\d)" for task in (1, 2, 3)},
 }
-"""How a data set is recognised in its name and the last folder of its path."""
+"""Patterns of a data set's name and of the last folder of its path."""
 _MODELS = {"LSTM": r"^bilstm_attention$", "RoBERTa": r"(^|/)roberta[-_]base$"}
-"""How a model is recognised in its id."""
+"""Patterns of a model's id."""
 _METRICS = {"SNLI": "micro_f1", **dict.fromkeys(("bAbI-1", "bAbI-2", "bAbI-3"), "accuracy")}
-"""What performance is, where it is not macro F1."""
+"""Metrics of performance, where it is not macro F1."""
 _NAMES = {
     RANDOM: "Random",
     "attention_last": "Attention",
@@ -37,12 +37,12 @@ _NAMES = {
 }
 """The paper's names of our measures."""
 _OPTIONS = {"Gradient": {"norm": "one_hot"}, "Integrated Gradient": {"rule": "right", "baseline": "zero"}}
-"""What the options of these must be; the others have the paper's meaning with any."""
+"""The required options of these; the others have the paper's meaning with any."""
 
 
 @dataclass(frozen=True)
 class PaperGrid:
-    """What the paper says of a ``model`` on its ``data`` set.
+    """The paper's numbers for a ``model`` on its ``data`` set.
 
     ``tokens`` of a text; ``texts`` to train, validate and test on; ``performance`` of whole texts by ``metric``, and
     by the paper's names of measures their ``faithfulness`` by Recursive ROAR and the ``minutes`` of one masked model
@@ -61,7 +61,7 @@ class PaperGrid:
 
 @cache
 def paper_grids() -> dict[tuple[str, str], PaperGrid]:
-    """Tables 1, 2, 3 and 7, by data set and model."""
+    """Read Tables 1, 2, 3 and 7, by data set and model."""
     numbers = json.loads((Path(__file__).parent / "numbers.json").read_text(encoding="utf-8"))
     return {
         (data, model): PaperGrid(
@@ -80,7 +80,7 @@ def paper_grids() -> dict[tuple[str, str], PaperGrid]:
 
 
 def paper_grid(base: str, names: Iterable[str]) -> PaperGrid | None:
-    """What the paper says of the model that begins as ``base`` on the data set with these ``names`` or this path.
+    """Find the paper's grid of the model that begins as ``base`` on the data set with these ``names`` or this path.
 
     None for a model or a data set that is not the paper's.
     """
@@ -91,7 +91,7 @@ def paper_grid(base: str, names: Iterable[str]) -> PaperGrid | None:
 
 
 def paper_name(measure: str, absolute: bool) -> str:
-    """What the paper calls a measure, ``absolute`` or by its signs; empty for one that it does not have."""
+    """Return the paper's name for a measure, ``absolute`` or by its signs; empty for one that it does not have."""
     request = parse_spec(measure)
     name, options = _NAMES.get(request.method, ""), request.parameters.model_dump()
     usual = all(options[option] == value for option, value in _OPTIONS.get(name, {}).items())
@@ -100,6 +100,6 @@ def paper_name(measure: str, absolute: bool) -> str:
 
 
 def _interval(numbers: list[float]) -> Interval:
-    """A mean in per cent, and how far its interval goes up and down."""
+    """Read a mean in per cent, and how far its interval goes up and down."""
     mean, up, down = numbers
     return Interval(mean=mean / 100, low=(mean - down) / 100, high=(mean + up) / 100)

@@ -23,13 +23,13 @@ _Place = tuple[int, int]
 
 
 def set_charts(studies: StudySet, columns: int = COLUMNS) -> list[Chart]:
-    """A chart for Recursive ROAR, for ROAR, or for both, with at most so many ``columns``."""
+    """Return a chart for Recursive ROAR, for ROAR, or for both, with at most ``columns`` columns."""
     kinds = dict.fromkeys(kind for cell in studies.done for kind in _body(cell).recursive)
     return [small_curves(studies, kind, columns) for kind in kinds]
 
 
 def small_curves(studies: StudySet, recursive: bool, columns: int = COLUMNS) -> Chart:
-    """Performance by how much is masked, a small chart for each cell that has a result of this kind.
+    """Draw performance by the share of masked tokens, a small chart for each cell that has a result of this kind.
 
     Each base has a row of its own where its data sets fit into the ``columns``; else they follow each other.
     """
@@ -66,7 +66,7 @@ def _judged(body: RoarData, recursive: bool) -> str:
 
 
 def _title(studies: StudySet, cell: SetCell) -> str:
-    """What tells a cell from the others: its data set, its base, or both."""
+    """Return the name that distinguishes a cell: its data set, its base, or both."""
     several = [
         name for name, n in ((cell.data_name, len(studies.data)), (cell.model.name, len(studies.groups))) if n > 1
     ]
@@ -82,7 +82,7 @@ def _places(studies: StudySet, cells: Sequence[SetCell], columns: int) -> list[_
 
 
 def _frame(places: Sequence[_Place], titles: Sequence[str], first: go.Layout) -> go.Figure:
-    """Empty small charts with equal axes, titled as the ``first``: at the left, and below the lowest of each column."""
+    """Lay out empty small charts with equal axes; the titles of ``first`` stand at the left and below each column."""
     rows, columns = (1 + max(place[i] for place in places) for i in (0, 1))
     named = dict(zip(places, titles, strict=True))
     every = [(row, column) for row in range(rows) for column in range(columns)]
@@ -115,7 +115,7 @@ def _ends(ticks: Sequence[float]) -> list[float]:
 
 
 def _traces(places: Sequence[_Place], charts: Sequence[Chart]) -> Iterator[tuple[_Place, go.Scatter]]:
-    """The lines of all charts; each name is once in the legend, which shows and hides it everywhere."""
+    """Yield the lines of all charts; each name is once in the legend, which shows and hides it everywhere."""
     known = set[str]()
     for place, chart in zip(places, charts, strict=True):
         for trace in chart.figure.data:
