@@ -101,7 +101,7 @@ class Attribution(Result):
 
     @property
     def contradicts(self) -> bool:
-        """Tell if the scores, each of which speaks for or against the predicted class, together speak against it.
+        """True if the scores, each of which speaks for or against the predicted class, together speak against it.
 
         Where a sum is promised (:attr:`completeness`), the promise counts: a sum that fails has a warning of its own.
         """
@@ -112,7 +112,7 @@ class Attribution(Result):
 
     @property
     def truncated(self) -> bool:
-        """Tell if the model read only a part of the text."""
+        """True if the model read only a part of the text."""
         return self.cut > 0
 
     @property

@@ -155,14 +155,14 @@ class RunContext:
 
 
 class Momentary(RunContext):
-    """Remembers what one part of a run has kept until the next begins, so that memory does not grow with the parts."""
+    """A context that forgets the notes of a part when the next begins, so that memory does not grow with the parts."""
 
     def part(self, work: float) -> None:
         self._memory.clear()
 
 
 class Relay(RunContext):
-    """Does what ``context`` does; a subclass changes some of it."""
+    """A context that passes everything to ``context``; a subclass changes some of it."""
 
     def __init__(self, context: RunContext) -> None:
         super().__init__(context.reader)

@@ -86,7 +86,7 @@ class Engine(Protocol):
 
 
 class MakeEngine(Protocol):
-    """Makes an engine that computes with ``answer`` and ``help``, and calls ``ended`` when a job has ended.
+    """A maker of an engine that computes with ``answer`` and ``help``, and calls ``ended`` after each job.
 
     ``places`` is the number of workers. ``prefer`` groups the places that may begin a job: a place of a later group
     begins an urgent one only while all places of earlier groups are taken.

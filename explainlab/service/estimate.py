@@ -162,7 +162,7 @@ class Estimate:
 
 
 class Measured(Relay):
-    """Does what ``context`` does, and has an ``estimate`` of the run; ``pace`` is that of earlier ones, if known."""
+    """A context like ``context`` with an ``estimate`` of the run; ``pace`` is that of earlier ones, if known."""
 
     def __init__(self, context: RunContext, pace: Pace | None = None) -> None:
         super().__init__(context)

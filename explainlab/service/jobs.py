@@ -152,7 +152,7 @@ def no_pause() -> float:
 
 
 class JobContext(Momentary):
-    """Reports a run's progress to its job, and stops it when it is cancelled or has run as long as the settings allow.
+    """The context of a run: reports progress to its job; ends it if it is cancelled or beyond the settings' time.
 
     ``pause`` is called before every batch and returns the seconds that it took, which do not count. ``estimate`` knows
     how far the request is that was ``asked`` and is answered now; those of a set after it are taken to be as long.
@@ -173,7 +173,7 @@ class JobContext(Momentary):
 
     @property
     def again(self) -> bool:
-        """Tell if the job computes its request anew, stored or not."""
+        """True if the job computes its request anew, stored or not."""
         return self._job.key == self._job.asked.again_key
 
     @property

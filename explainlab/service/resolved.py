@@ -24,7 +24,7 @@ class ResolvedRequest:
         user: The user of the request.
         identity: The digest of everything that decides the result, except the model: see :meth:`Analysis.identity`.
         key: The key of the job that equal requests share, 64 hexadecimal digits. The model counts by its name.
-        subject: The digest of the text (and its pair), of the data set's name, or of the question: the subject of a run.
+        subject: The digest of the text (and its pair), of the data set's name, or of the question.
         files: The data sets and files that the request names. They are read again before it is answered.
     """
 
@@ -42,7 +42,7 @@ class ResolvedRequest:
 
     @property
     def is_batch(self) -> bool:
-        """Tell if the request is about more than one text; its job is then not urgent."""
+        """True if the request is about more than one text; its job is then not urgent."""
         return is_batch(self.request)
 
     @property

@@ -17,7 +17,7 @@ FIRST_TURNS = 8
 
 
 class Scheduler:
-    """Gives the turns of every place, each a batch long, to unfinished jobs: to urgent ones first, then to the others.
+    """The turns of every place, each a batch long, for unfinished jobs: for urgent ones first, then for the others.
 
     A job stays at the place where it had its first turn. A helping job has a turn where no other job wants one. In each
     group users take turns, each with the job that has begun first, else with the oldest; a new user catches up with the

@@ -39,7 +39,7 @@ _MOST_UNSTORED = 64
 
 
 class Service(Access):
-    """Answers requests from a store or by an engine. Safe to use from any thread.
+    """The answering of requests, from a store or by an engine. Safe to use from any thread.
 
     ``engine`` makes what runs jobs on ``workers``: by default one, in this process, on ``device``. ``notice`` is a
     problem of the store or of the workers at the start that users must know; else empty.
@@ -85,7 +85,7 @@ class Service(Access):
 
     @property
     def notice(self) -> str:
-        """Return the problem that every page shows: the one of the start, or the loss of the database; else nothing."""
+        """The problem that every page shows: the one of the start, or the loss of the database; else nothing."""
         return self._notice or self.store.loss
 
     def find(self, asked: ResolvedRequest) -> Result | None:

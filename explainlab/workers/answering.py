@@ -63,7 +63,7 @@ class Answering:
 
     @property
     def condition(self) -> Condition:
-        """Return the condition of this process."""
+        """The condition of this process."""
         return Condition(
             name="here" if self.spare else "1",
             state="spare" if self.spare else "ready",

@@ -127,7 +127,7 @@ class Talk(Protocol):
 
 
 class Serving:
-    """Answers what comes over ``channel`` until the server is gone, by ``answering``.
+    """The server side of ``channel``: messages are answered by ``answering`` until the server is gone.
 
     ``most_bytes``: with more anonymous memory the process ends (0: no limit), so that its server starts another.
     """

@@ -37,7 +37,7 @@ def ended_too_often() -> ResourceError:
 
 
 class Worker(Protocol):
-    """Answers requests, several at once if each waits for its turn in its context. Holds models, and no database.
+    """A worker: it answers several requests at once if each waits for its turn in its context. It holds models only.
 
     A ``spare`` one takes single texts while all others are away or busy with one long batch. ``changed`` is called when
     it comes or goes.

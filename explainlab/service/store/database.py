@@ -149,7 +149,7 @@ class Database:
 
     @property
     def has_clock(self) -> bool:
-        """Return whether everybody reads the time from its one clock; with SQLite each machine reads its own."""
+        """True if everybody reads the time from its one clock; with SQLite each machine reads its own."""
         return self._engine.dialect.name != "sqlite"
 
     @contextmanager
@@ -167,7 +167,7 @@ class Database:
 
     @property
     def loss(self) -> str:
-        """Return the problem and its remedy where SQLite's file is no longer the one that was opened; else nothing."""
+        """The problem and its remedy where SQLite's file is no longer the one that was opened; else nothing."""
         try:
             self._require_file()
         except ResourceError as error:
@@ -216,7 +216,7 @@ class Database:
 
     @property
     def version(self) -> str:
-        """Return the version of the tables."""
+        """The version of the tables."""
         return str(_scripts().get_current_head())
 
     @contextmanager
