@@ -22,7 +22,7 @@ _lock = Lock()
 
 
 def cached_for(owner: Any, make: Callable[..., T], *arguments: Any) -> T:
-    """``make(*arguments)``, made once and kept while ``owner`` is in memory and in use. Do not change it.
+    """Return ``make(*arguments)``, made once and kept while ``owner`` is in memory and in use. Do not change it.
 
     ``make`` gives the same for the same arguments, never None. Arguments are ``owner`` itself (a result, a figure), its
     body, other results, requests, plain values, and tuples of these.
@@ -52,7 +52,7 @@ def _kept(owner: Any) -> dict[tuple[Any, ...], Any]:
 
 
 def _key_of(owner: Any, argument: Any) -> Any:
-    """The part of the key for an argument; the owner and its body need none."""
+    """Return the part of the key for an argument; the owner and its body need none."""
     if argument is owner or argument is getattr(owner, "body", None):
         return None
     if isinstance(argument, tuple):
