@@ -31,9 +31,7 @@ TOKENS = 25
 
 
 def rows() -> Iterator[Row]:
-    """Yield rows: replay on the sentiment model and in BERT-base's shape; 24 attributions by all metrics; on every
-    device.
-    """
+    """Yield rows on every device: replay on two models, and 24 attributions by all metrics."""
     for classifier in sentiment_classifiers():
         yield _replayed(classifier, model_name(classifier))
         yield _replayed(_of_base_shape(classifier), "BERT-base's shape, random weights")

@@ -97,9 +97,7 @@ def _randomisation(classifier: Classifier) -> Row:
 
 
 def _states(classifier: Classifier, name: str) -> Iterator[Row]:
-    """Yield a row for building a random model with all units at random and with one block, and the memory that it
-    takes.
-    """
+    """Yield a row for building a random model: all units at random, and one block; with the memory that it takes."""
     units = classifier.model.units
     kinds: dict[str, Sequence[Unit]] = {"all units": units, units[1].name: units[1:2]}
     for kind, chosen in kinds.items():

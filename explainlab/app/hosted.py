@@ -159,7 +159,7 @@ def _sign_in_address() -> str:
 
 @lru_cache(maxsize=1)
 def _security_headers() -> dict[str, str]:
-    """Nothing is fetched from, or sent to, another server; scripts are Streamlit's own, and blobs for components.
+    """Return headers that allow no exchange with another server, and no script but Streamlit's own and blobs.
 
     ``X-Frame-Options`` cannot name a site: it is there where no site may show the app in a frame.
     """

@@ -352,7 +352,7 @@ class Question:
 
 
 def supported_methods(card: ModelCard | None) -> dict[str, Method]:
-    """By id, the methods that the model of ``card`` supports; all where it is not known yet."""
+    """Return, by id, the methods that the model of ``card`` supports; all where it is not known yet."""
     known = methods().items()
     return {name: method for name, method in known if card is None or not method.unsupported(card.architecture)}
 

@@ -251,8 +251,7 @@ def _draw_heatmaps(
 
 
 def maps_of(row: Row, results: Sequence[Attribution], palette: str) -> list[ReportMap]:
-    """Return the maps for the predicted class and, where it differs, the true one, on one scale; then their difference.
-    """
+    """Return the maps for the predicted and, where it differs, the true class, on one scale; then their difference."""
     predicted, true = row["predicted"], row["label"]
     if len(results) == 1:
         return [ReportMap(results[0], heatmap(results[0], palette), f"Why {predicted}, which is predicted and true")]
