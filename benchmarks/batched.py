@@ -26,7 +26,7 @@ METHODS: dict[str, dict[str, Any]] = {
     "integrated_gradients": {"rule": "gauss_legendre", "steps": 20},
 }
 BATCHES = (16, 32, 64, 128)
-"""Texts, or points of a path, in one bare batch; the fastest over so many of the texts is taken:"""
+"""Texts, or points of a path, in one bare batch; the fastest over this many of the texts is taken:"""
 TRIAL = 64
 _REPEATS = 2
 

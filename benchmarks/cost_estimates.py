@@ -34,7 +34,7 @@ METHODS = (
     "decompx",
 )
 TEXTS = 8
-"""Of earlier runs, and as many others that are planned: adaptive methods need several times more for some texts."""
+"""Number of earlier runs, and of other planned ones: adaptive methods need several times more for some texts."""
 EARLIER, EARLIER_ROWS, ROWS = 4, 10, 50
 
 

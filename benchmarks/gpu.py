@@ -64,9 +64,9 @@ SECONDS, LONGEST = 540.0, 60.0
 """The usual budget, and the most for one measurement."""
 RECORDS, PAGE = "gpu.jsonl", "gpu.md"
 MOST_BARE = 1024
-"""At most so many bare passes are timed for a measurement."""
+"""Most bare passes that are timed for a measurement."""
 REPEATS, STEADY = 3, 1.0
-"""A measurement is repeated up to so many times, until its runs have taken so many seconds; the fastest counts."""
+"""Most repeats of a measurement, and the seconds of runs that are enough; the fastest counts."""
 LABELS = ("negative", "positive")
 _MAPS = "input_x_gradient"
 """The method that makes the maps that metrics judge."""

@@ -26,7 +26,7 @@ from explainlab.settings import settings
 from explainlab.workers.local import here, processes
 
 ASKED = 5
-"""Sentences that are asked one after another beside each request; the slowest counts."""
+"""Sentences in a sequence beside each request; the slowest counts."""
 _BEGUN_SECONDS, _MOMENT = 60.0, 0.05
 _ANN, _BOB = User("ann", "Ann"), User("bob", "Bob")
 

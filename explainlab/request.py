@@ -20,9 +20,9 @@ Dtype = Literal["float32", "bfloat16", "float16"]
 Spans = tuple[tuple[int, int], ...]
 """Half-open spans of characters of a text; none where nothing is marked."""
 Rationale = tuple[Spans | None, Spans | None]
-"""The marked spans of a text, and those of the second text of a pair; None where nobody has looked."""
+"""The marked spans of a text, and those of the second text of a pair; None without marks."""
 Kind = Literal["attribution", "study"]
-"""What a question is: a method's, whose answer is an attribution, or a study's."""
+"""The kind of a question: a method's, whose answer is an attribution, or a study's."""
 
 GOLD = "gold"
 """The target of a data set's rows that names every row's own label."""

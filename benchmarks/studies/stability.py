@@ -31,7 +31,7 @@ from explainlab.models.context import RunContext
 
 TEXTS, TOKENS = 32, 25
 STEPS = 20
-"""Of integrated gradients."""
+"""Steps of integrated gradients."""
 GRADIENT, INPUT, PATH = "gradient", "input_x_gradient", "integrated_gradients"
 METHODS: dict[str, dict[str, Any]] = {GRADIENT: {}, INPUT: {}, PATH: {"rule": "gauss_legendre", "steps": STEPS}}
 _MOVED, _SUBSETS = 10, 100
@@ -41,7 +41,7 @@ _REPEATS = 2
 Rival = Callable[[], list[float]]
 """A metric of a text by Captum: its value for every method."""
 Explained = Callable[..., tuple[Tensor]]
-"""From word embeddings [B, N, d] to the maps [B, n] of the content tokens."""
+"""A function from word embeddings [B, N, d] to the maps [B, n] of the content tokens."""
 
 
 def rows(classifier: Classifier) -> Iterator[Row]:

@@ -15,8 +15,8 @@ from explainlab.result import Result
 T = TypeVar("T")
 
 _OWNERS, _MOST = 512, 64
-"""How many owners are kept, the last used, and how many values of each, the last made. A study's figures take about
-2 MB, a heatmap 0.1; heatmaps that a page makes anew count too while a session shows them."""
+"""Numbers of owners kept, the last used, and of values of each, the last made. A study's figures take about 2 MB, a
+heatmap 0.1; heatmaps that a page makes anew count too while a session shows them."""
 _made: OrderedDict[int, dict[tuple[Any, ...], Any]] = OrderedDict()
 _lock = Lock()
 

@@ -32,7 +32,7 @@ _FORMATS = ["csv", "tsv", "json", "jsonl", "ndjson", "parquet", "gz"]
 _MOST_MATCHED = 30  # labels without a class that get a box each
 
 Classes = Sequence[str] | None
-"""What the labels of a file must name; None where they need not name anything."""
+"""Names that the labels of a file must have; None for any names."""
 
 
 class _Filled(NamedTuple):

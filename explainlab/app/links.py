@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 V = TypeVar("V", bound=AnalysisView)
 FIRST = "first"
-"""The id of the view with which a page opens, which is never saved."""
+"""Id of a page's first view, which is never saved."""
 LATE_SECONDS = 3.0
 VISIBILITIES: dict[Visibility, str] = {
     "private": "Only me",

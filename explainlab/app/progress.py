@@ -33,7 +33,7 @@ GO_ON = "Go on"
 """On the button that asks again for what was paused."""
 _SO_FAR_SHARE = 0.05
 _so_far: WeakKeyDictionary[Job, tuple[Any, float]] = WeakKeyDictionary()
-"""The result of what is finished of a job, and the second (monotonic) from which it may be made anew."""
+"""The partial result of a job, and the second (monotonic) from which it may be made anew."""
 
 
 def draw_jobs(service: Service, jobs: Sequence[Job], place: PageState) -> None:

@@ -34,7 +34,7 @@ _SAMPLES = {"random": "Random", "first": "First", "all": "All"}
 _SAMPLE_HELP = "Random rows are drawn in proportion to the labels. The first rows of a sorted file are all alike."
 OUTPUT_HELP = "The number that is explained: the target's probability, or its logit (the score before the softmax)."
 _WORDS = {"baseline": "baseline", "steps": "integration-rule"}
-"""Where the page of words explains a parameter."""
+"""Places where the page of words explains a parameter."""
 
 
 @dataclass(frozen=True)

@@ -139,8 +139,7 @@ def set_of(
 
 
 def drawn(studies: S, make: Callable[..., T], *arguments: Any) -> T:
-    """Return ``make(studies, *arguments)``, made once a set of results: see :func:`explainlab.app.cached.cached_for`.
-    """
+    """Return ``make(studies, *arguments)``, made once for them: see :func:`explainlab.app.cached.cached_for`."""
     cells = tuple((cell.model, cell.data, cell.data_name, cell.reason, bool(cell.result)) for cell in studies.cells)
     results = tuple(cell.result for cell in studies.done)
     made: T = cached_for(results[0], _made, type(studies), make, cells, results, *arguments)

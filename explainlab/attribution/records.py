@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import shap
 
 CANCELS = 0.001
-"""Where F(x) - F(x′) is less than this share of Σ|φ|, an error relative to it means nothing."""
+"""Share of Σ|φ| below which an error relative to F(x) - F(x′) means nothing."""
 
 
 def cancels(total: float, size: float) -> bool:

@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from explainlab.request import CompleteRequest
 
 Body = dict[str, Any]
-"""What a memory keeps under a key: plain JSON."""
+"""A value of a memory: plain JSON."""
 
 FORWARD = 1 / 3
 """The work of a forward pass, as a share of a pass with gradients."""
 SHARE = 10_000
-"""The total of a phase that counts no things: of its progress only the share is told."""
+"""The total of a phase that counts no things: only the share of its progress is shown."""
 
 
 def how_far(done: int, total: int) -> str:

@@ -12,7 +12,7 @@ UNFINISHED = 0.98
 TRUSTED = 0.1
 """The share of a job after which its own pace counts as much as that of earlier jobs."""
 LEAST_SECONDS, LEAST_BATCHES = 0.5, 3
-"""Without earlier jobs, no time left is told before so many seconds of work and batches."""
+"""Seconds of work, and batches, before which no remaining time is shown, unless a pace is known."""
 LEAST_SHARE = 0.005
 """Nor before this share of what is left has been done: seconds tell nothing of hours."""
 EFFICIENCY, MOST_GAINED = 0.15, 0.75

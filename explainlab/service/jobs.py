@@ -21,7 +21,7 @@ from explainlab.settings import settings
 from explainlab.workers.parts import Parts
 
 LIVE_SECONDS = 10.0
-"""A page that has not said for so long that it waits is taken for closed."""
+"""Seconds without a sign of life after which a page is taken for closed."""
 
 _MOMENT = 0.05  # seconds
 Status = Literal["queued", "running", "done", "failed", "cancelled"]

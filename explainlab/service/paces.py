@@ -15,7 +15,7 @@ _STORED = "pace/4"  # part of the key: rises when the meaning of its numbers cha
 _NOBODY = ""  # the instance itself has them
 _TEXT, _DATA = "text", "data"
 _REMEMBERED = 8
-"""A pace is the mean of about so many jobs."""
+"""Window (in jobs) of the moving average of a pace."""
 
 
 class Paces:

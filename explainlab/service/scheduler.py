@@ -10,10 +10,10 @@ from explainlab.service.jobs import Job
 from explainlab.service.users import User
 
 MOST_BEGUN = 4
-"""So many users share a device with jobs that are not urgent, and so many jobs of a user may have begun before an
-urgent one begins: what has begun holds memory."""
+"""Most users who share a device with jobs that are not urgent, and most begun jobs of a user when an urgent one begins:
+a begun job holds memory."""
 FIRST_TURNS = 8
-"""A user who comes has up to this many turns before users who have had more: enough for one text."""
+"""Most turns of a new user before users who have had more: enough for one text."""
 
 
 class Scheduler:

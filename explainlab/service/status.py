@@ -23,7 +23,7 @@ from explainlab.workers.condition import Condition
 from explainlab.workers.pool import Loaded
 
 SILENT_SECONDS = 600.0
-"""A worker without a sign of life for so long is taken for dead."""
+"""Seconds without a sign of life after which a worker is taken for dead."""
 LEAST_FREE_MB = 50
 """An instance with less free space, on the disk of the home folder or of the store, is not ready."""
 OF_OTHERS = "another user's model"

@@ -21,7 +21,7 @@ from explainlab.workers.training import trained_of
 from explainlab.workers.wire import ANSWERED, TOLD, error_of, error_record, file_of, reader_record
 
 _SO_FAR_SECONDS = 5.0
-"""So long a page waits for a result so far."""
+"""Seconds that a page waits for a partial result."""
 
 
 class WorkerLost(Exception):

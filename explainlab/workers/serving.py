@@ -31,15 +31,15 @@ from explainlab.workers.wire import error_of, error_record, file_text, reader_of
 log = logging.getLogger(__name__)
 
 STATE_SECONDS = 1.0
-"""How often a worker says how it is."""
+"""Seconds between two reports of a worker's state."""
 IDLE_SECONDS = 5.0
 """A worker without a task for this time gives unused memory back."""
 _OFTEN, _RARELY, _ASKING = 0.01, 0.5, 0.02
-"""Between two batches a run asks whether it may go on: not more often than so many seconds, and, where the way to the
-server is long, so rarely that asking takes about this share of the time."""
+"""Seconds between two questions of a run whether it may go on: the least, the most, and in between the share of the
+time that such a question may take on a slow connection."""
 _TELL_SECONDS = 0.05
 TOO_LARGE = 3
-"""How a process exits that has more memory than it may."""
+"""Exit code of a process that has more memory than it may."""
 
 
 class Told(RunContext):

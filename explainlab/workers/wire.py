@@ -23,9 +23,9 @@ from explainlab.reader import Reader
 from explainlab.workers.channel import Message
 
 TOLD = ("report", "expect", "part", "spend", "skip", "keep_all", "keep_results", "predicted", "show")
-"""What a worker tells the context of a run: methods of :class:`explainlab.models.context.RunContext`."""
+"""Reports of a worker to the context of a run: methods of :class:`explainlab.models.context.RunContext`."""
 ANSWERED = ("check_cancelled", "recall_all", "recall_results", "hand_out", "next_part")
-"""What it asks; ``hand_out`` begins, and ``next_part`` gives one part after another, then None."""
+"""Questions of a worker; ``hand_out`` begins, and ``next_part`` gives one part after another, then None."""
 
 
 class Unexpected(Exception):

@@ -14,7 +14,7 @@ from explainlab.workers.condition import Condition
 from explainlab.workers.pool import Loaded
 
 MOST_TRIES = 3
-"""So often a task is begun whose process ends in the middle of it."""
+"""Maximum attempts at a task whose process dies."""
 
 
 class Elsewhere(Exception):

@@ -25,7 +25,8 @@ from tests.compat.printing import printed
 from tests.tiers import first
 
 TOLERANCE = 1e-5
-"""Of logits of about 1 in float32, which other kernels and numbers of threads round differently by up to 4e-6."""
+"""Tolerance for logits of about 1 in float32, which other kernels and numbers of threads round differently by up to
+4e-6."""
 ELSEWHERE = {"planted", "roar_estimate", "training"}
 """Analyses that need a model made for them, or that measure time: their own tests have their numbers."""
 FIRST = {

@@ -37,7 +37,7 @@ _alembic = threading.Lock()  # alembic keeps its state in its modules
 _POSTGRESQL = ("postgres", "postgresql")
 _CONNECT_SECONDS = 5
 _BUSY_SECONDS = 10
-"""How long a statement waits for the lock of SQLite's file."""
+"""Seconds that a statement waits for the lock of SQLite's file."""
 _INCREMENTAL = 2  # SQLite's mode of a file that can shrink
 _CHUNK = 500
 _UNRELEASED = {f"v{number}" for number in range(1, 13)}

@@ -20,7 +20,7 @@ from explainlab.service.store.schema import SERVERS
 log = logging.getLogger(__name__)
 
 LEASE_SECONDS = 10.0
-"""A server that has not renewed its lease for so long is taken for dead."""
+"""Seconds without a renewal of its lease after which a server is taken for dead."""
 BEAT_SECONDS = 2.0
 _LOOK_SECONDS = 0.1
 _Other = tuple[str, datetime]

@@ -28,9 +28,9 @@ log = logging.getLogger(__name__)
 
 SWEEP_SECONDS = 3600.0
 _UNHELD = timedelta(days=1)
-"""A running job stores somewhat earlier than it writes down who has it."""
+"""Age of results without an owner before they are deleted: a running job stores them somewhat before it owns them."""
 _STOPPED = timedelta(days=7)
-"""What a stopped training has left, to go on from, is kept so long."""
+"""Time for which the leftovers of a stopped training are kept, to go on from them."""
 _MB = 2**20
 
 

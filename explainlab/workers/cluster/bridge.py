@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 _KNOCK_SECONDS = 1.0
 _TAKE_SECONDS = 1.0
 _PLACED_SECONDS = 5.0
-"""After so long a worker that Ray has not placed yet is told to wait."""
+"""Seconds after which an unplaced worker is reported as waiting for a place."""
 
 
 class Bridge:

@@ -82,7 +82,7 @@ def draw() -> None:
 
 SINGLE_PASS = "sp_pi"
 BELIEFS = PageState("activation.beliefs")
-"""What a decoder believed on the way through the text, and what each feature changed."""
+"""The section on a decoder's beliefs on the way through the text, and the change by each feature."""
 AREA_HELP: dict[Direction, str] = {
     "activation": (
         "Highest scores first: the sooner the target becomes likely, the larger the area. Higher is better."

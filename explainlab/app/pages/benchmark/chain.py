@@ -15,7 +15,7 @@ from explainlab.request import Request, validated
 HELD_OUT = 0.25
 """The share of the rows that the models do not learn from."""
 _TEXTS_SEEN, _MOST_EPOCHS = 10_000, 20
-"""By default a model sees about so many texts: a word is learned then, also where there are few."""
+"""Texts that a model sees by default, in at most this many epochs: enough to learn a word, also from few texts."""
 
 
 class Chain(BaseModel):

@@ -37,7 +37,7 @@ from explainlab.service.service import Service
 
 Order = Literal["best", "worst"]
 TRUTH_METRICS = ("ground_truth_overlap", "mean_rank_percentage", "auprc")
-"""What a benchmark with a known truth compares with it."""
+"""Metrics of a benchmark that compare with its known truth."""
 MOST_HALVED = 50
 """The texts on which number formats are compared."""
 

@@ -96,7 +96,7 @@ def shows(request: Request) -> ErrorsView | None:
 
 NAME = "errors"
 ROWS, PICKED = "errors_shown_rows", "errors_picked"
-"""The containers of the rows that the filters show, and of those of the driver that was picked."""
+"""The containers of the rows that the filters show, and of those of the picked driver."""
 question = Question(NAME)
 
 _ASKED = ("model", "dtype")

@@ -36,10 +36,10 @@ ROW = PageState("errors.row")
 EDIT = PageState("errors.edit")
 """The attributions of the open row and of its edited text."""
 DRIVERS = PageState("errors.drivers")
-"""What drives the mistakes, once requested."""
+"""The section on the drivers of mistakes, once requested."""
 
 AHEAD = 2
-"""How many of the following rows are explained while the page is idle."""
+"""Number of following rows that are explained while the page is idle."""
 _CACHED, _REPORTED = "errors.held", "errors.told"
 
 

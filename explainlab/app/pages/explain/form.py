@@ -154,7 +154,8 @@ def shows(request: Request) -> View | None:
 NAME = "explain"
 _FIELDS = ("model", "text", "target", "output", "unit", "seed", "dtype", "palette", "scale", "top", "masked")
 BELIEFS = "beliefs"
-"""Whether what a decoder believed on the way is unfolded; a view that compares it with masked texts opens so."""
+"""Key of the unfolded section on a decoder's beliefs on the way; a view that compares them with masked texts opens
+so."""
 _METHODS_HELP = (
     "Each method makes a map of its own. For several settings of one method, type its id with its options: "
     "integrated_gradients:rule=right:steps=10+20."
