@@ -12,7 +12,7 @@ from explainlab.models.classifier import Classifier
 
 
 def bare_logits(classifier: Classifier, batch: Mapping[str, Tensor | None], last: Any = None) -> Tensor:
-    """Logits [B, classes]; ``last`` indexes the positions that a decoder's head reads (None: the last of each row)."""
+    """Return logits [B, classes]; ``last`` indexes the positions of a decoder's head (None: the last of each row)."""
     network: Any = classifier.model.network
     logits: Tensor
     if classifier.architecture.causal:

@@ -26,13 +26,13 @@ METHODS: dict[str, dict[str, Any]] = {
     "integrated_gradients": {"rule": "gauss_legendre", "steps": 20},
 }
 BATCHES = (16, 32, 64, 128)
-"""Texts, or points of a path, in one bare batch; the fastest over so many of the texts is taken:"""
+"""Texts, or points of a path, in one bare batch; the fastest over this many of the texts is taken:"""
 TRIAL = 64
 _REPEATS = 2
 
 
 def rows() -> Iterator[Row]:
-    """One row a method, on the first texts of SST-2's dev set where it is, else on the embedded ones."""
+    """Yield a row a method, on the first texts of SST-2's dev set where it is, else on the embedded ones."""
     shared = ROOT.parent / "shared"
     path = shared / "models" / "minilm-sst2"
     classifier = load_model(str(path) if path.is_dir() else "embedded:bert-mini-sst2")
@@ -84,7 +84,10 @@ def _measured(
 def bare_passes(
     classifier: Classifier, encodings: Sequence[Encoding], size: int, forward: int, backward: int
 ) -> Callable[[], None]:
-    """transformers' own passes over texts, the longest first: so many a text, ``backward`` of them there and back."""
+    """Return transformers' own passes over texts, the longest first.
+
+    Each text has ``forward`` passes, of which ``backward`` also go back.
+    """
     network = classifier.model.network
 
     def run() -> None:
@@ -108,6 +111,6 @@ def _slices(count: int, size: int) -> list[tuple[int, int]]:
 def _collated(
     classifier: Classifier, encodings: Sequence[Encoding], start: int, stop: int, each: int
 ) -> tuple[Tensor, Tensor | None]:
-    """int64 [B, N] of the passes from ``start`` to ``stop``, ``each`` a text, and the mask where there is padding."""
+    """Return int64 [B, N] of the passes from ``start`` to ``stop``, ``each`` a text, and the mask of any padding."""
     inputs = classifier.inputs([encodings[number // each] for number in range(start, stop)])
     return inputs.ids, inputs.attention.long() if inputs.padded else None

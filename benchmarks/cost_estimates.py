@@ -34,12 +34,12 @@ METHODS = (
     "decompx",
 )
 TEXTS = 8
-"""Of earlier runs, and as many others that are planned: adaptive methods need several times more for some texts."""
+"""Number of earlier runs, and of other planned ones: adaptive methods need several times more for some texts."""
 EARLIER, EARLIER_ROWS, ROWS = 4, 10, 50
 
 
 def rows() -> Iterator[Row]:
-    """A row for each model and method, and for an evaluation of a data set."""
+    """Yield a row for each model and method, and for an evaluation of a data set."""
     shared = ROOT.parent / "shared" / "models" / "minilm-sst2"
     models = ["embedded:bert-mini-sst2", "embedded:gpt2-mini-ag-news"]
     for model in [str(shared), *models] if shared.is_dir() else models:
@@ -51,7 +51,7 @@ def rows() -> Iterator[Row]:
 
 
 def _of_texts(classifier: Classifier, method: str) -> tuple[list[CompleteRequest], list[CompleteRequest]]:
-    """The same question to some texts, two rows of the examples each, and to others."""
+    """Return the same question to some texts, two rows of the examples each, and to others."""
     rows = read_dataset(examples(classifier), limit=4 * TEXTS).rows
     texts = [f"{first.text} {second.text}" for first, second in zip(rows[::2], rows[1::2], strict=True)]
     asked = [_asked(classifier, method, text=text) for text in texts]
@@ -59,7 +59,7 @@ def _of_texts(classifier: Classifier, method: str) -> tuple[list[CompleteRequest
 
 
 def _of_rows(classifier: Classifier) -> tuple[list[CompleteRequest], list[CompleteRequest]]:
-    """Evaluations of a few texts of the examples, and one of many."""
+    """Return evaluations of a few texts of the examples, and one of many."""
     parameters = {"methods": ["gradient", "occlusion"], "metrics": ["comprehensiveness", "sufficiency"]}
     make = partial(_asked, classifier, "evaluation", data=examples(classifier))
     drawn = {**parameters, "sample": "random", "rows": EARLIER_ROWS}
@@ -110,7 +110,7 @@ def _facts(estimates: Sequence[CostEstimate], results: Sequence[Any], seconds: f
 
 
 def _answered(service: Service, request: CompleteRequest) -> Any:
-    """The result of a job for ``request``, which is stored as those of users are."""
+    """Return the result of a job for ``request``, which is stored as those of users are."""
     job = service.submit(resolve(request))
     service.engine.wait(job)
     assert job.result is not None, job.progress.error

@@ -8,11 +8,10 @@ else. ``python -m benchmarks gpu`` prints the rows and keeps no files.
   measurements come first, so that an early end leaves a useful page.
 * A method or metric is timed beside the same number of passes by transformers alone, in batches of the size that is
   fastest there. Of more than :data:`MOST_BARE` passes a part is timed, and its seconds are scaled up.
-* The scores of the first text are compared with those of a CPU in float32, from the same weights. The model of 8
+* The scores of the first text are compared with a CPU's in float32, from the same weights. The model of 8
   billion parameters is not compared, but one with two of its layers is.
-* A finished measurement is in the file at once. A second run adds what is missing, and tries again what was
-  interrupted. A measurement that fails is in the file with its reason. One for which the time does not suffice is not
-  begun.
+* A finished measurement is in the file at once. A second run adds missing measurements, and repeats interrupted ones.
+  A measurement that fails is in the file with its reason. One that does not fit into the remaining time is not begun.
 * Without a GPU, tiny models on the CPU take their place. They show that all works, and no speed.
 
 ``llm_ranking`` is missing: it needs a language model, and these are classifiers.
@@ -65,9 +64,9 @@ SECONDS, LONGEST = 540.0, 60.0
 """The usual budget, and the most for one measurement."""
 RECORDS, PAGE = "gpu.jsonl", "gpu.md"
 MOST_BARE = 1024
-"""At most so many bare passes are timed for a measurement."""
+"""Most bare passes that are timed for a measurement."""
 REPEATS, STEADY = 3, 1.0
-"""A measurement is repeated up to so many times, until its runs have taken so many seconds; the fastest counts."""
+"""Most repeats of a measurement, and the seconds of runs that are enough; the fastest counts."""
 LABELS = ("negative", "positive")
 _MAPS = "input_x_gradient"
 """The method that makes the maps that metrics judge."""
@@ -386,7 +385,7 @@ class _Drawn:
         return best, seconds[best]
 
     def _bare(self, encodings: Sequence[Encoding], passes: Sequence[tuple[int, int]]) -> float:
-        """Time as many bare ``passes`` over each text, in seconds."""
+        """Return the seconds of as many bare ``passes`` over each text."""
         seconds = 0.0
         for gradients, (size, _) in self._batches.items():
             counts = [backward if gradients else forward - backward for forward, backward in passes]

@@ -28,7 +28,7 @@ _TIMES = 3
 
 
 def rows() -> Iterator[Row]:
-    """Seconds of the import beside Captum's, of 100 texts beside the service's, and megabytes after 1,000."""
+    """Yield rows: the import beside Captum's, 100 texts beside the service's, and megabytes after 1,000."""
     yield _import()
     classifier = next(sentiment_classifiers())
     texts = [row.text for row in read_dataset(examples(classifier), classifier.labels).rows]
@@ -43,14 +43,14 @@ def _import() -> Row:
 
 
 def _seconds_of(line: str) -> float:
-    """The fastest of some fresh processes that measure ``line`` themselves."""
+    """Return the seconds of the fastest of some fresh processes that measure ``line`` themselves."""
     code = f"import time; start = time.perf_counter(); {line}; print(time.perf_counter() - start)"
     ran = (subprocess.run([sys.executable, "-c", code], capture_output=True, check=True) for _ in range(_TIMES))
     return min(float(each.stdout) for each in ran)
 
 
 def _loop(classifier: Classifier, texts: list[str]) -> Row:
-    """Alternating runs, each of the service on a store of its own."""
+    """Measure alternating runs, each of the service on a store of its own."""
     ours, theirs = [], []
     for _ in range(_TIMES):
         start = time.perf_counter()

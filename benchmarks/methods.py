@@ -29,7 +29,7 @@ _ELSEWHERE = ("rpi", "rpi_g", "rpi_ig", "rpi_sig")
 
 
 def rows() -> Iterator[Row]:
-    """A row for each model, length and method, with Captum as the rival where it has the method."""
+    """Yield a row for each model, length and method, with Captum as the rival where it has the method."""
     for classifier in classifiers():
         for length in LENGTHS:
             text = text_of(classifier, length)
@@ -67,7 +67,7 @@ def _measure(classifier: Classifier, text: str, method_id: str) -> Row:
 
 
 def _best_rival(classifier: Classifier, text: str, method_id: str) -> Rival | None:
-    """Captum's implementation, at the batch size that is fastest here."""
+    """Return Captum's implementation, at the batch size that is fastest here."""
     if method_id not in RIVALS:
         return None
     candidates = {size: RIVALS[method_id](classifier, text, size) for size in _BATCHES}
@@ -75,7 +75,7 @@ def _best_rival(classifier: Classifier, text: str, method_id: str) -> Rival | No
 
 
 def best_floor(classifier: Classifier, text: str, result: Attribution) -> Callable[[], None]:
-    """Runs the model passes of ``result`` and nothing else, at the batch size that is fastest here."""
+    """Return a run of the model passes of ``result`` and nothing else, at the batch size that is fastest here."""
     family = methods()[result.request.question].family
     if family == "Attention" and not result.cost.backward:
         return lambda: _attention_pass(classifier, text)
@@ -106,7 +106,7 @@ def _passes(classifier: Classifier, text: str, result: Attribution, size: int) -
 
 
 def _attention_pass(classifier: Classifier, text: str) -> None:
-    """A pass with transformers' eager attention; all attention probabilities are copied to the CPU."""
+    """Make a pass with transformers' eager attention; all attention probabilities are copied to the CPU."""
     network: Any = classifier.model.network
     ids = classifier.tokenizer(text, return_tensors="pt").to(classifier.device)["input_ids"]
     before = network.config._attn_implementation

@@ -26,13 +26,13 @@ from explainlab.settings import settings
 from explainlab.workers.local import here, processes
 
 ASKED = 5
-"""Sentences that are asked one after another beside each request; the slowest counts."""
+"""Sentences in a sequence beside each request; the slowest counts."""
 _BEGUN_SECONDS, _MOMENT = 60.0, 0.05
 _ANN, _BOB = User("ann", "Ann"), User("bob", "Bob")
 
 
 def rows() -> Iterator[Row]:
-    """A row for each dear request, and one without any: the slowest of a few sentences."""
+    """Yield a row for each dear request, and one without any: the slowest of a few sentences."""
     classifier = next(sentiment_classifiers())
     workers = processes(1, "cpu")
     with _home() as folder:
@@ -53,7 +53,7 @@ def rows() -> Iterator[Row]:
 
 @contextmanager
 def _home() -> Iterator[Path]:
-    """A folder in which models are made inside, in place of the user's own."""
+    """Make models inside a folder, in place of the user's own."""
     own = settings().home
     with TemporaryDirectory() as folder:
         settings().home = Path(folder)
@@ -85,7 +85,7 @@ def _await_begun(job: Job) -> None:
 
 
 def _dear(classifier: Classifier, folder: Path) -> dict[str, Request]:
-    """The dear requests by their names; each takes minutes."""
+    """Return the dear requests by their names; each takes minutes."""
     long = text_of(classifier, 128)
 
     def of_text(question: str, **parameters: Any) -> Request:

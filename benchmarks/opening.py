@@ -35,7 +35,7 @@ OPENED = 50
 
 
 def rows() -> Iterator[Row]:
-    """A row with the median time of opening a row for the first time, and the longest."""
+    """Yield a row with the median time of opening a row for the first time, and the longest."""
     classifier = next(sentiment_classifiers())
     with tempfile.TemporaryDirectory() as folder:
         url = f"sqlite:///{Path(folder) / 'results.sqlite'}"
@@ -74,7 +74,7 @@ def _request(classifier: Classifier, text: str, label: str) -> CompleteRequest:
 
 
 def _opened(service: Service, *requests: Request) -> float:
-    """Seconds to find and draw both attributions and their difference."""
+    """Return the seconds to find and draw both attributions and their difference."""
     start = time.perf_counter()
     first, second = (service.find(resolve(request)) for request in requests)
     assert isinstance(first, Attribution), "the first attribution is not stored"

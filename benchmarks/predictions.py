@@ -27,7 +27,7 @@ TRIAL = 500
 
 
 def rows() -> Iterator[Row]:
-    """A row for the sentiment model on each device."""
+    """Yield a row for the sentiment model on each device."""
     for classifier in sentiment_classifiers():
         yield _measured(classifier)
 
@@ -61,7 +61,7 @@ def _measured(classifier: Classifier) -> Row:
 
 
 def varied(rows: Sequence[DataRow], count: int) -> list[DataRow]:
-    """``count`` different rows: texts of ``rows`` drawn at random, each followed by the beginning of another."""
+    """Return ``count`` different rows: texts of ``rows`` drawn at random, each followed by the beginning of another."""
     rng = np.random.default_rng(0)
     drawn = []
     for number in range(1, count + 1):
@@ -73,7 +73,7 @@ def varied(rows: Sequence[DataRow], count: int) -> list[DataRow]:
 
 
 def _collated(classifier: Classifier, ids: Sequence[list[int]]) -> tuple[Tensor, Tensor | None]:
-    """Ids int64 [B, N], right-padded, and the attention mask (None without padding)."""
+    """Return ids int64 [B, N], right-padded, and the attention mask (None without padding)."""
     sequences = [torch.tensor(text) for text in ids]
     padded = torch.nn.utils.rnn.pad_sequence(sequences, batch_first=True, padding_value=classifier.pad_id)
     lengths = torch.tensor([len(text) for text in ids])
@@ -82,7 +82,7 @@ def _collated(classifier: Classifier, ids: Sequence[list[int]]) -> tuple[Tensor,
 
 
 def bare_passes(classifier: Classifier, ids: Sequence[list[int]], size: int) -> Callable[[], None]:
-    """Runs bare passes over texts given by their ``ids``, in batches of ``size``."""
+    """Return a run of bare passes over texts given by their ``ids``, in batches of ``size``."""
     batches = [_collated(classifier, ids[start : start + size]) for start in range(0, len(ids), size)]
 
     def run() -> None:

@@ -28,7 +28,7 @@ class Rival:
     same: bool
 
     def difference(self, result: Attribution) -> float | None:
-        """The largest difference between content scores, relative to our largest; None unless ``same``."""
+        """Return the largest difference between content scores, relative to our largest; None unless ``same``."""
         if not self.same:
             return None
         content = result.content
@@ -37,7 +37,10 @@ class Rival:
 
 
 def setting(classifier: Classifier, text: str) -> tuple[Tensor, Tensor, Tensor, int]:
-    """ids [1, N], masked ids [1, N], features [1, N] (special tokens share a feature), and the predicted class."""
+    """Return ids [1, N], masked ids [1, N], features [1, N] and the predicted class.
+
+    Special tokens share a feature.
+    """
     encoding = classifier.encode(text)
     ids = classifier.inputs([encoding]).ids
     content = torch.as_tensor(encoding.content, device=ids.device)[None]
@@ -47,7 +50,7 @@ def setting(classifier: Classifier, text: str) -> tuple[Tensor, Tensor, Tensor, 
 
 
 def probability_of(classifier: Classifier) -> Callable[..., Tensor]:
-    """A function from ids or word embeddings of unpadded texts to probabilities, by transformers alone."""
+    """Return a function from ids or word embeddings of unpadded texts to probabilities, by transformers alone."""
 
     def forward(points: Tensor) -> Tensor:
         name = "inputs_embeds" if points.is_floating_point() else "input_ids"
@@ -57,7 +60,7 @@ def probability_of(classifier: Classifier) -> Callable[..., Tensor]:
 
 
 def integrated_gradients(classifier: Classifier, text: str, size: int) -> Rival:
-    """50 Gauss-Legendre steps from the mask baseline, in batches of ``size`` points."""
+    """Return Captum's method: 50 Gauss-Legendre steps from the mask baseline, in batches of ``size`` points."""
     explainer = IntegratedGradients(probability_of(classifier))
 
     def run() -> np.ndarray:

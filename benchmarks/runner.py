@@ -130,7 +130,7 @@ def run_bench(names: list[str], say: Say, fleet: Sequence[Worker] = ()) -> dict[
 
 
 def classifiers() -> Iterator[Classifier]:
-    """The models to measure, on every device: the shared development models if present, else the embedded ones."""
+    """Yield the models to measure, on every device: the shared development models, or the embedded ones."""
     pairs = (("minilm-sst2", "bert-mini-sst2"), ("gpt2-mini-ag-news", "gpt2-mini-ag-news"))
     devices = ["cpu", "cuda"] if torch.cuda.is_available() else ["cpu"]
     for device in devices:
@@ -140,50 +140,53 @@ def classifiers() -> Iterator[Classifier]:
 
 
 def sentiment_classifiers() -> Iterator[Classifier]:
-    """Those of them that tell negative from positive."""
+    """Return the classifiers that tell negative from positive."""
     return (classifier for classifier in classifiers() if classifier.labels == ("negative", "positive"))
 
 
 def model_name(classifier: Classifier) -> str:
-    """The model's short name."""
+    """Return the model's short name."""
     return classifier.id.rsplit("/", 1)[-1].removeprefix("embedded:")
 
 
 def examples(classifier: Classifier) -> str:
-    """The id of the embedded examples with the model's classes."""
+    """Return the id of the embedded examples with the model's classes."""
     fitting = examples_for(classifier.labels)
     assert fitting is not None, "every model of the benchmark has embedded examples"
     return fitting.id
 
 
 def held_out(classifier: Classifier) -> str:
-    """The shared test set for the model's classes if present, else the embedded examples: a path or an id."""
+    """Return the shared test set for the model's classes if present, else the embedded examples: a path or an id."""
     name = "sst2" if "positive" in classifier.labels else "ag_news"
     path = ROOT.parent / "shared" / "data" / name / "test.csv.gz"
     return str(path) if path.is_file() else examples(classifier)
 
 
 def text_of(classifier: Classifier, tokens: int) -> str:
-    """The first words of our text that make at most ``tokens`` tokens, special ones included."""
+    """Return the first words of our text that make at most ``tokens`` tokens, special ones included."""
     words = _TEXT.split()
     count = next(n for n in range(len(words), 0, -1) if len(classifier.encode(" ".join(words[:n]))) <= tokens)
     return " ".join(words[:count])
 
 
 def quickest(candidates: Mapping[int, Callable[[], object]]) -> int:
-    """The key of the fastest function, each run once, to choose a batch size."""
+    """Return the key of the fastest function, each run once, to choose a batch size."""
     seconds = {key: fastest({"run": run}, 1, warm_up=False)["run"] for key, run in candidates.items()}
     return min(seconds, key=seconds.__getitem__)
 
 
 def timed(run: Callable[[], T]) -> tuple[T, float]:
-    """What ``run`` gives, and the seconds that it took."""
+    """Return the result of ``run``, and the seconds that it took."""
     start = time.perf_counter()
     return run(), time.perf_counter() - start
 
 
 def fastest(runs: Mapping[str, Callable[[], object]], repeats: int, warm_up: bool = True) -> dict[str, float]:
-    """Seconds of the fastest of ``repeats`` runs of each function; the functions alternate, to share disturbances."""
+    """Return the seconds of the fastest of ``repeats`` runs of each function.
+
+    The functions alternate, to share disturbances.
+    """
     best = dict.fromkeys(runs, float("inf"))
     for turn in range(0 if warm_up else 1, repeats + 1):
         for name, run in runs.items():
@@ -197,14 +200,14 @@ def fastest(runs: Mapping[str, Callable[[], object]], repeats: int, warm_up: boo
 
 
 def peak_memory_mb(device: torch.device) -> float:
-    """Peak memory so far in MB, of the GPU's allocator or of this process."""
+    """Return the peak memory until now in MB, of the GPU's allocator or of this process."""
     if device.type == "cuda":
         return torch.cuda.max_memory_allocated(device) / 2**20
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def memory_beyond_mb(device: torch.device, run: Callable[[], object]) -> tuple[float, float]:
-    """MB that what ``run`` returns takes on ``device``, and the peak while it runs, both beyond what is there before.
+    """Return the MB of the result of ``run`` on ``device``, and the peak while it runs, beyond those in use before.
 
     Of a CPU it is what this process has in memory, seen every few milliseconds.
     """
@@ -238,7 +241,7 @@ def memory_beyond_mb(device: torch.device, run: Callable[[], object]) -> tuple[f
 
 
 def _give_back() -> None:
-    """What is no longer used goes back to the system, so that it is not counted."""
+    """Give unused memory back to the system, so that it is not counted."""
     gc.collect()
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc keeps freed memory
     if trim is not None:
@@ -246,7 +249,7 @@ def _give_back() -> None:
 
 
 def machine() -> dict[str, Any]:
-    """The machine and the versions of the libraries."""
+    """Return the machine and the versions of the libraries."""
     device = choose_device()
     return {
         "platform": platform.platform(),

@@ -37,7 +37,7 @@ FILTERS = {
 
 
 def rows() -> Iterator[Row]:
-    """A row for each filter: the newest 25 runs that match, and the number of all."""
+    """Yield a row for each filter: the newest 25 runs that match, and the number of all."""
     with tempfile.TemporaryDirectory() as folder:
         url = f"sqlite:///{Path(folder) / 'runs.sqlite'}"
         store = Store(url)

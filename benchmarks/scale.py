@@ -28,7 +28,7 @@ ROWS = (5_000, 25_000)
 
 
 def rows(fleet: Sequence[Worker] = ()) -> Iterator[Row]:
-    """A row for each number of rows, by the embedded model, and those of several workers: of ``fleet``, if any."""
+    """Yield a row for each number of rows, by the embedded model, and rows of several workers: of ``fleet``, if any."""
     classifier = load_model("embedded:bert-mini-sst2")
     for count in ROWS:
         with TemporaryDirectory() as folder:
@@ -67,7 +67,7 @@ def _measured(classifier: Classifier, count: int, folder: Path) -> Row:
 
 
 def _written(classifier: Classifier, count: int, folder: Path) -> str:
-    """A file of so many different rows."""
+    """Write a file of ``count`` different rows, and return its path."""
     path = folder / "rows.csv"
     drawn = varied(read_dataset(examples(classifier), classifier.labels).rows, count)
     with path.open("w", newline="", encoding="utf-8") as file:

@@ -87,7 +87,7 @@ class Shape:
 
 
 def rows() -> Iterator[Row]:
-    """A row for each model, length and piece of work."""
+    """Yield a row for each model, length and piece of work."""
     device = choose_device()
     shared = ROOT.parent / "shared" / "models" / "minilm-sst2"
     known = load_model(str(shared) if shared.is_dir() else "embedded:bert-mini-sst2")
@@ -100,7 +100,7 @@ def rows() -> Iterator[Row]:
 
 
 def shapes(device: torch.device) -> list[Shape]:
-    """BERT-base, and a decoder with the shape of Llama 2 7B, or one of its proportions for a CPU."""
+    """Return BERT-base, and a decoder with the shape of Llama 2 7B, or one of its proportions for a CPU."""
     base = Shape("BERT-base's shape", AutoConfig.for_model("bert"), "embedded:bert-mini-sst2", (128, 512))
     if device.type == "cuda":
         return [
@@ -122,7 +122,7 @@ def work_of(device: torch.device, length: int) -> Work:
 
 
 def drawn_model(shape: Shape, folder: Path, device: torch.device) -> Classifier:
-    """A model of a ``shape`` with random weights on ``device``, whose files are in ``folder``."""
+    """Return a model of a ``shape`` with random weights on ``device``, whose files are in ``folder``."""
     tokenizer = copy.deepcopy(load_model(shape.tokenizer).tokenizer)
     tokenizer.model_max_length = max(shape.lengths)
     tokenizer.save_pretrained(folder)
@@ -136,7 +136,7 @@ def drawn_model(shape: Shape, folder: Path, device: torch.device) -> Classifier:
 
 
 def _of(classifier: Classifier, name: str, length: int) -> Iterator[Row]:
-    """The rows of texts of ``length`` tokens."""
+    """Yield the rows of texts of ``length`` tokens."""
     work = work_of(classifier.device, length)
     text = _text(classifier, length)
     encoding = classifier.encode(text)
@@ -152,7 +152,7 @@ def _of(classifier: Classifier, name: str, length: int) -> Iterator[Row]:
 
 
 def _text(classifier: Classifier, length: int) -> str:
-    """Words that make ``length`` tokens, or a few less."""
+    """Return words that make ``length`` tokens, or a few less."""
     words = _WORDS.split() * length
     most = next(n for n in range(length, 0, -1) if len(classifier.encode(" ".join(words[:n]))) <= length)
     return " ".join(words[:most])
@@ -169,7 +169,7 @@ class _Bare:
 
     @classmethod
     def of(cls, classifier: Classifier, encoding: Encoding, batches: tuple[int, ...]) -> _Bare:
-        """With the best of these sizes in tokens that fit into memory."""
+        """Return the passes with the best of these sizes in tokens that fit into memory."""
         ids, best = torch.as_tensor(encoding.ids, device=classifier.device)[None], []
         for gradients in (False, True):
             rates: dict[int, float] = {}
@@ -197,7 +197,7 @@ def _batches(count: int, size: int) -> list[int]:
 
 
 def _method(bare: _Bare, name: str, encodings: list[Encoding], run: MethodSpec) -> Row:
-    """A method on texts together, with its peak memory."""
+    """Measure a method on texts together, with its peak memory."""
     classifier, method = bare.classifier, get_method(run.method)
     parameters = run.parameters.model_dump()
     request = new_request(question=run.method, model=classifier.id, text=encodings[0].text, parameters=parameters)
@@ -212,7 +212,7 @@ def _method(bare: _Bare, name: str, encodings: list[Encoding], run: MethodSpec) 
 
 
 def _judged(bare: _Bare, name: str, encoding: Encoding) -> Row:
-    """Random maps by two metrics; each distinct text is a pass."""
+    """Measure random maps by two metrics; each distinct text is a pass."""
     subject, metrics = Subject(bare.classifier, encoding), [parse_metric(metric) for metric in METRICS]
     case = case_of(subject, np.random.default_rng(0).random((MAPS, len(subject.units.features))))
 
@@ -250,7 +250,7 @@ def _row(
 
 
 def _profiled(run: Callable[[], object], device: torch.device) -> tuple[float, dict[str, float]]:
-    """MB of tensors at once, beyond those before, and the operations that take most of the time, with their shares."""
+    """Return the MB of tensors at once, beyond those before, and the shares of the slowest operations."""
     cuda = device.type == "cuda"
     activities = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if cuda else [])]
     if cuda:
@@ -265,7 +265,7 @@ def _profiled(run: Callable[[], object], device: torch.device) -> tuple[float, d
 
 
 def _allocated(seen: profile) -> int:
-    """The most bytes that torch had allocated at once on a CPU."""
+    """Return the most bytes that torch had allocated at once on a CPU."""
     assert seen.profiler is not None, "it has ended"
     results: Any = seen.profiler.kineto_results
     steps = sorted((event.start_ns(), event.nbytes()) for event in results.events() if event.name() == "[memory]")

@@ -32,12 +32,12 @@ class Game:
     exact: np.ndarray
 
     def at(self, keep: np.ndarray) -> np.ndarray:
-        """Values float64 [K] of coalitions bool [K, n]."""
+        """Return the values float64 [K] of coalitions bool [K, n]."""
         values: np.ndarray = self.values[keep.astype(np.int64) @ (1 << np.arange(self.n))]
         return values
 
     def error(self, scores: np.ndarray) -> float:
-        """The L1 distance from the exact values, relative to their L1 norm."""
+        """Return the L1 distance from the exact values, relative to their L1 norm."""
         return float(np.abs(scores - self.exact).sum() / np.abs(self.exact).sum())
 
 
@@ -46,7 +46,7 @@ Estimator = Callable[[Game, int, int], np.ndarray]
 
 
 def rows() -> Iterator[Row]:
-    """The mean error over texts and seeds, a row for each model, budget and rival; all use the same games."""
+    """Yield the mean error over texts and seeds, a row for each model, budget and rival, from the same games."""
     for classifier in classifiers():
         if classifier.device.type != "cpu":
             continue
@@ -65,7 +65,7 @@ def rows() -> Iterator[Row]:
 
 
 def game(classifier: Classifier, text: str) -> Game:
-    """The game of the words of ``text``: all coalitions, and the Shapley values by definition."""
+    """Return the game of the words of ``text``: all coalitions, and the Shapley values by definition."""
     subject = Subject(classifier, classifier.encode(text), unit="word")
     n = len(subject.units.content)
     keep = (np.arange(2**n)[:, None] >> np.arange(n) & 1).astype(bool)
@@ -85,7 +85,7 @@ def _exact(keep: np.ndarray, values: np.ndarray) -> np.ndarray:
 
 
 def _texts(classifier: Classifier) -> list[str]:
-    """The first sentences of 3 to 12 words of a held-out set."""
+    """Return the first sentences of 3 to 12 words of a held-out set."""
     texts: list[str] = []
     for row in read_dataset(held_out(classifier)).rows:
         subject = Subject(classifier, classifier.encode(_first_sentence(row.text)), unit="word")
@@ -133,7 +133,7 @@ def _shap(game: Game, samples: int, seed: int) -> np.ndarray:
 
 
 def _rivals() -> dict[str, Estimator]:
-    """Captum, and SHAP if it is installed."""
+    """Return Captum, and SHAP if it is installed."""
     try:
         import shap  # noqa: F401
     except ImportError:

@@ -37,7 +37,7 @@ _START_SECONDS = 120.0
 
 
 def rows(fleet: Sequence[Worker] = ()) -> Iterator[Row]:
-    """An evaluation by this process, by one and by two workers, by two that are killed, and by two of a cluster.
+    """Yield rows of an evaluation: in this process, by one and two workers, by two that are killed, and on a cluster.
 
     Where there is a ``fleet``, by that alone beside this process.
     """
@@ -80,7 +80,7 @@ def _row(
 
 
 def _evaluated(classifier: Classifier, workers: Sequence[Worker]) -> tuple[Result, float]:
-    """The result, and how long it took after every worker had read a text."""
+    """Return the result, and its seconds after every worker had read a text."""
     service = _ready(classifier, workers)
     parameters = {"methods": METHODS, "metrics": METRICS, "rows": TEXTS, "sample": "first"}
     data = held_out(classifier)
@@ -89,7 +89,7 @@ def _evaluated(classifier: Classifier, workers: Sequence[Worker]) -> tuple[Resul
 
 
 def _a_text(classifier: Classifier, workers: Sequence[Worker]) -> float:
-    """Seconds that a text takes, of those asked one after another."""
+    """Return the seconds of a text in a sequence of single-text requests."""
     service = _ready(classifier, workers)
     texts = [f"{text_of(classifier, 20)} {number}" for number in range(_ALONE)]
     asked = [Request(model=classifier.id, text=text, question="gradient") for text in texts]
@@ -97,7 +97,7 @@ def _a_text(classifier: Classifier, workers: Sequence[Worker]) -> float:
 
 
 def _ready(classifier: Classifier, workers: Sequence[Worker]) -> Service:
-    """A service whose workers have the model in memory."""
+    """Return a service whose workers have the model in memory."""
     until = time.monotonic() + _START_SECONDS
     while any(worker.away for worker in workers) and time.monotonic() < until:
         time.sleep(0.1)
@@ -123,7 +123,7 @@ def _kill(workers: Sequence[Worker], stop: threading.Event) -> None:
 
 
 def _difference(result: Any, expected: Any) -> float:
-    """The largest difference between two tables, relative to the largest mean."""
+    """Return the largest difference between two tables, relative to the largest mean."""
     means = [_means(found.body) for found in (result, expected)]
     return float(np.abs(means[0] - means[1]).max() / np.abs(means[1]).max())
 

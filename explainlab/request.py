@@ -20,9 +20,9 @@ Dtype = Literal["float32", "bfloat16", "float16"]
 Spans = tuple[tuple[int, int], ...]
 """Half-open spans of characters of a text; none where nothing is marked."""
 Rationale = tuple[Spans | None, Spans | None]
-"""The marked spans of a text, and those of the second text of a pair; None where nobody has looked."""
+"""The marked spans of a text, and those of the second text of a pair; None without marks."""
 Kind = Literal["attribution", "study"]
-"""What a question is: a method's, whose answer is an attribution, or a study's."""
+"""The kind of a question: a method's, whose answer is an attribution, or a study's."""
 
 GOLD = "gold"
 """The target of a data set's rows that names every row's own label."""
@@ -39,12 +39,12 @@ _ABOUT = ("text", "text_pair", *_MARKS, *_OF_DATA)
 class Request(BaseModel):
     """One question to one model, about one text (and its pair) or about the data set ``data``.
 
-    A few questions are about none of these (see :attr:`self_contained`): their ``model`` is empty.
-    ``question`` is the id of a method or of an analysis. ``target`` is ``predicted``, a class name or a class index (as
-    text), for a data set also ``gold``. ``rationale`` and ``rationale_pair`` are the spans that are marked in the
-    texts; None where nobody has looked, or nothing compares with them. So are ``paraphrases``, the text in other words.
-    ``columns`` and ``classes`` say how the data set is read (see :func:`explainlab.data.read_dataset`). ``reader`` is
-    the id of the user whose uploads are read; it is no part of what is stored.
+    A few questions are about none of these (see :attr:`self_contained`): their ``model`` is empty. ``question`` is the
+    id of a method or of an analysis. ``target`` is ``predicted``, a class name or a class index (as text), for a data
+    set also ``gold``. ``rationale`` and ``rationale_pair`` are the spans that are marked in the texts; None where no
+    spans are marked, or nothing compares with them. So are ``paraphrases``, the text in other words. ``columns`` and
+    ``classes`` say how the data set is read (see :func:`explainlab.data.read_dataset`). ``reader`` is the id of the
+    user whose uploads are read; it is not stored.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -83,12 +83,12 @@ class Request(BaseModel):
         return self
 
     def __eq__(self, other: object) -> bool:
-        """Whether both ask the same in the same words; a complete request equals one that was written out in full."""
+        """Return whether both have equal fields; a complete request equals one that was written out in full."""
         return isinstance(other, Request) and self.__dict__ == other.__dict__
 
     @property
     def self_contained(self) -> bool:
-        """Whether it names no model, no text and no data set: parameters and seed decide everything."""
+        """True if it names no model, no text and no data set: parameters and seed decide everything."""
         return not self.model and all(getattr(self, name) in (None, {}) for name in _ABOUT)
 
     @property
@@ -100,11 +100,11 @@ class Request(BaseModel):
 
     @property
     def rationales(self) -> Rationale:
-        """Those of the text and of its pair."""
+        """The rationales of the text and of its pair."""
         return self.rationale, self.rationale_pair
 
     def completed(self, parameters: BaseModel) -> CompleteRequest:
-        """The same request with all ``parameters`` of its question."""
+        """Return the same request with all ``parameters`` of its question."""
         return CompleteRequest(**{**dict(self), "parameters": parameters.model_dump(mode="json")})
 
     def to_json(self, kind: Kind) -> dict[str, Any]:
@@ -122,7 +122,7 @@ class Request(BaseModel):
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> Request:
-        """The inverse of :meth:`to_json`; raises :class:`RequestError` as :func:`validated` does."""
+        """Return the request of a record of :meth:`to_json`; raises :class:`RequestError` as :func:`validated` does."""
         fields = dict(record)
         name = "study" if "study" in fields else "method"
         if name not in fields:
@@ -133,7 +133,7 @@ class Request(BaseModel):
 
     @classmethod
     def of_result(cls, record: Mapping[str, Any]) -> Request:
-        """The request that the JSON of a result answers; raises as :meth:`from_json`."""
+        """Return the request that the JSON of a result answers; raises as :meth:`from_json`."""
         names = {*cls.model_fields, "study" if "study" in record else "method"} - {"target", "question", "reader"}
         fields = {name: value for name, value in record.items() if name in names}
         return cls.from_json({**fields, "target": record["target_asked"]})
@@ -146,12 +146,15 @@ class CompleteRequest(Request):
     """
 
     def completed(self, parameters: BaseModel) -> CompleteRequest:
-        """The same."""
+        """Return the same request."""
         return self
 
 
 def validated(record: type[R], /, **fields: Any) -> R:
-    """A ``record`` of these fields; raises :class:`RequestError` naming the first one that is not accepted."""
+    """Return a ``record`` of these fields.
+
+    Raises :class:`RequestError` naming the first one that is not accepted.
+    """
     try:
         return record(**fields)
     except ValidationError as error:
@@ -174,6 +177,6 @@ def result_key(identity: str, model_digest: str) -> str:
 
 
 def digest(body: Any) -> str:
-    """SHA-256 of the canonical JSON of ``body``, as 64 hexadecimal digits."""
+    """Return the SHA-256 of the canonical JSON of ``body``, as 64 hexadecimal digits."""
     canonical = json.dumps(body, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(canonical.encode("ascii")).hexdigest()

@@ -33,7 +33,7 @@ TOGETHER = 50
 
 
 def rows() -> Iterator[Row]:
-    """Statistics, metrics of rationales, and what another method or metric costs a finished evaluation."""
+    """Yield rows for statistics, metrics of rationales, and another method or metric for a finished evaluation."""
     classifier = next(iter(sentiment_classifiers()))
     yield _statistics()
     yield _compared(classifier)
@@ -41,7 +41,7 @@ def rows() -> Iterator[Row]:
 
 
 def _added(classifier: Classifier) -> Iterator[Row]:
-    """Another method beside six, and beside random alone; then other metrics, whose texts are all known."""
+    """Yield a row for another method beside six and beside random alone, then for other metrics on known texts."""
     data, metrics = held_out(classifier), [*metric_ids("Perturbation"), *metric_ids("Activation")]
 
     def evaluate_by(methods: Sequence[str], names: Sequence[str], context: RunContext) -> tuple[Any, float]:
@@ -80,7 +80,7 @@ def _added(classifier: Classifier) -> Iterator[Row]:
 
 
 class _Batches(Relay):
-    """Counts the batches that are run."""
+    """A context that counts the batches that run."""
 
     count = 0
 
@@ -129,7 +129,7 @@ def _text(rng: np.random.Generator, table: list[str], metrics: Sequence[MetricSp
 
 
 def _compared(classifier: Classifier) -> Row:
-    """All rationale metrics, from the marked characters to the values; texts of 10 to 58 tokens."""
+    """Measure all rationale metrics, from the marked characters to the values; texts of 10 to 58 tokens."""
     requests = [parse_metric(name) for name in metric_ids("Rationale")]
     encodings = [classifier.encode(text_of(classifier, tokens)) for tokens in range(10, 60, 2)]
     texts = [(encoding, group(encoding, "token")) for encoding in encodings]

@@ -31,7 +31,7 @@ TOKENS = 25
 
 
 def rows() -> Iterator[Row]:
-    """Replay on the sentiment model and one of BERT-base's shape; 24 attributions by all metrics; on every device."""
+    """Yield rows on every device: replay on two models, and 24 attributions by all metrics."""
     for classifier in sentiment_classifiers():
         yield _replayed(classifier, model_name(classifier))
         yield _replayed(_of_base_shape(classifier), "BERT-base's shape, random weights")
@@ -47,7 +47,7 @@ def _of_base_shape(classifier: Classifier) -> Classifier:
 
 
 def _replayed(classifier: Classifier, name: str) -> Row:
-    """All attributions of RPI with its defaults, by replay and with whole passes."""
+    """Measure all attributions of RPI with its defaults, by replay and with whole passes."""
     encoding = classifier.encode(text_of(classifier, TOKENS))
     _maps(classifier, encoding)
     ours, seconds = timed(lambda: _maps(classifier, encoding))
@@ -75,7 +75,7 @@ def _maps(classifier: Classifier, encoding: Encoding, whole: bool = False) -> li
 
 
 class _Whole(Replay):
-    """Runs the whole model instead of only the layers from the replaced attention on."""
+    """A replay that runs the whole model instead of only the layers from the replaced attention on."""
 
     def logits(self, layer: int, probabilities: Tensor) -> Tensor:
         read = self.rows(layer)
@@ -93,7 +93,7 @@ class _Whole(Replay):
 
 @dataclass(frozen=True, eq=False)
 class _Recording(Classifier):
-    """Records the batches that it runs."""
+    """A classifier that records the batches that it runs."""
 
     batches: list[Inputs] = field(default_factory=list)
 
@@ -103,7 +103,7 @@ class _Recording(Classifier):
 
 
 def _evaluated(classifier: Classifier) -> Row:
-    """24 attributions by all metrics that perturb, compared with bare passes of the texts, batched and one by one."""
+    """Measure 24 attributions by all metrics that perturb, beside bare passes of the texts, batched and one by one."""
     encoding = classifier.encode(text_of(classifier, TOKENS))
     subject = Subject(classifier, encoding)
     scores = np.stack([candidate.scores for candidate in _maps(classifier, encoding)])

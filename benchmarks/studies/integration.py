@@ -35,7 +35,7 @@ _BATCH = 64
 
 
 def rows() -> Iterator[Row]:
-    """A row for the adaptive rule and one for an analysis, on the sentiment model on each device."""
+    """Yield a row for the adaptive rule and one for an analysis, on the sentiment model on each device."""
     for classifier in sentiment_classifiers():
         texts = _texts(classifier)
         yield _adaptive(classifier, texts)
@@ -84,12 +84,12 @@ def _truth(classifier: Classifier, text: str) -> Attribution:
 
 
 def _distance(result: Attribution, truth: Attribution) -> float:
-    """The L1 distance of the scores, relative to the L1 norm of ``truth``."""
+    """Return the L1 distance of the scores, relative to the L1 norm of ``truth``."""
     return float(np.abs(result.scores - truth.scores).sum() / np.abs(truth.scores).sum())
 
 
 def _captum_doubled(classifier: Classifier, text: str) -> int:
-    """The number of gradients that doubling takes."""
+    """Return the number of gradients of the doubling."""
     ids, masked, _, target = setting(classifier, text)
     forward = probability_of(classifier)
     explainer = CaptumIntegratedGradients(forward)
@@ -106,7 +106,7 @@ def _captum_doubled(classifier: Classifier, text: str) -> int:
 
 
 def _study(classifier: Classifier, texts: Sequence[str]) -> Row:
-    """Several rules and step counts, batched across texts, compared with the bare passes of each text."""
+    """Measure several rules and step counts, batched across texts, beside the bare passes of each text."""
     settings = [(rule, steps) for rule in ("right", "midpoint", "gauss_legendre") for steps in STUDY_STEPS]
     grid = np.unique(np.concatenate([nodes(rule, steps)[0] for rule, steps in settings]))
 

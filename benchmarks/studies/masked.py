@@ -19,7 +19,7 @@ TEXTS = 500
 
 
 def rows() -> Iterator[Row]:
-    """A row for the sentiment model on each device: ten ratios of the mask token, whole and shuffled texts."""
+    """Yield a row for the sentiment model on each device: ten ratios of the mask token, whole and shuffled texts."""
     for classifier in sentiment_classifiers():
         yield _measured(classifier)
 

@@ -20,7 +20,7 @@ _PROMPT, _TEXTS = 200, 16
 
 
 def rows() -> Iterator[Row]:
-    """Every decoder, as it is and replaced by a model of GPT-2's shape."""
+    """Yield a row for every decoder, as it is and replaced by a model of GPT-2's shape."""
     for classifier in classifiers():
         if classifier.architecture.causal:
             large = _of_usual_shape(classifier)
@@ -51,7 +51,7 @@ def _single_pass(classifier: Classifier, name: str, start: str) -> Row:
 
 
 def _behind_a_prompt(classifier: Classifier) -> Row:
-    """Texts of 20 tokens behind the same 200, with the decoder's key-value cache of these and without."""
+    """Measure texts of 20 tokens behind the same 200, with the decoder's key-value cache of these and without."""
     torch.manual_seed(0)
     ids = torch.randint(GPT2Config().vocab_size, (_TEXTS, _PROMPT + 20))
     ids[:, :_PROMPT] = ids[0, :_PROMPT]

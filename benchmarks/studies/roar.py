@@ -53,7 +53,7 @@ _REPEATS = 5
 
 
 def rows() -> Iterator[Row]:
-    """A row a measure, then one of a whole grid: on SST-2's dev set if it is beside the project, else on meals."""
+    """Yield a row a measure, then one of a whole grid: on SST-2's dev set if it is beside the project, or on meals."""
     shared = ROOT.parent / "shared" / "data" / "sst2" / "dev.csv.gz"
     data = str(shared) if shared.is_file() else "embedded:meals"
     with TemporaryDirectory() as folder:
@@ -74,7 +74,7 @@ def _measures(data: str, context: RunContext, folder: Path) -> Iterator[Row]:
 
 
 def _measured(classifier: Classifier, setting: Setting, name: str, nothing: dict[SplitName, Masks]) -> Row:
-    """All texts by one measure, with the choice of what is masked next, beside the passes alone."""
+    """Measure all texts by one measure, with the choice of what is masked next, beside the passes alone."""
     splits, measure = setting.data.splits.values(), setting.measures[name]
     encodings = [split.read(row).encoding for split in splits for row in range(len(split))]
     encodings.sort(key=len, reverse=True)
@@ -102,7 +102,7 @@ def _measured(classifier: Classifier, setting: Setting, name: str, nothing: dict
 
 
 def _bare(classifier: Classifier, encodings: Sequence[Encoding], size: int, cost: Cost) -> Callable[[], None]:
-    """The network's own passes over texts, the longest first: as many a text as ``cost`` says."""
+    """Return the network's own passes over texts, the longest first: as many a text as ``cost`` says."""
     network: Any = classifier.model.network
 
     def batches(each: int) -> Iterator[Inputs]:
@@ -125,7 +125,7 @@ def _bare(classifier: Classifier, encodings: Sequence[Encoding], size: int, cost
 
 
 def _grid(data: str, context: RunContext) -> Row:
-    """The seconds of a grid; its floor is what training and importance take, and its estimate was asked for before."""
+    """Measure the seconds of a grid after its estimate; its floor is the time of training and importance."""
     estimate: RoarEstimate = _asked("roar_estimate", data, context).body
     begun = time.perf_counter()
     body: RoarData = _asked("roar", data, context).body

@@ -49,7 +49,7 @@ _REPEATS = 2
 
 
 def rows() -> Iterator[Row]:
-    """The sentiment model on each device, and a model of BERT-base's shape with random weights."""
+    """Yield rows for the sentiment model on each device, and for random weights in BERT-base's shape."""
     for classifier in sentiment_classifiers():
         large = _of_base_shape(classifier)
         yield _randomisation(classifier)
@@ -75,7 +75,7 @@ def _of_base_shape(classifier: Classifier) -> Classifier:
 
 
 def _randomisation(classifier: Classifier) -> Row:
-    """The study of one draw, beside the bare passes of its default methods, made as often as there are models."""
+    """Measure the study of one draw, beside the bare passes of its default methods, for as many models."""
 
     def ours() -> AnalysisResult[Any]:
         return _studied(classifier, "layer_randomisation", TEXTS, draws=1)
@@ -97,7 +97,7 @@ def _randomisation(classifier: Classifier) -> Row:
 
 
 def _states(classifier: Classifier, name: str) -> Iterator[Row]:
-    """Building a random model, with all units at random and with one block, and the memory that it takes."""
+    """Yield a row for building a random model: all units at random, and one block; with the memory that it takes."""
     units = classifier.model.units
     kinds: dict[str, Sequence[Unit]] = {"all units": units, units[1].name: units[1:2]}
     for kind, chosen in kinds.items():
@@ -122,7 +122,7 @@ def _states(classifier: Classifier, name: str) -> Iterator[Row]:
 
 
 def _attack(classifier: Classifier, method: str, nodes: int) -> Row:
-    """Further steps of all texts in one batch, beside a pass there and back of that batch, and beside text after text.
+    """Measure further steps of all texts in one batch, beside a pass there and back of it, and text after text.
 
     What comes before the first step is left out: the steps are those by which one attack is longer than another.
     """
@@ -173,7 +173,7 @@ def _encodings(classifier: Classifier, count: int) -> list[Encoding]:
 
 
 def _decomposition(classifier: Classifier, method: str) -> Row:
-    """A text beside one forward pass of it."""
+    """Measure a text beside one forward pass of it."""
     text = text_of(classifier, TOKENS)
     ids = classifier.inputs([classifier.encode(text)]).ids
 

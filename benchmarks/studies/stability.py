@@ -31,7 +31,7 @@ from explainlab.models.context import RunContext
 
 TEXTS, TOKENS = 32, 25
 STEPS = 20
-"""Of integrated gradients."""
+"""Steps of integrated gradients."""
 GRADIENT, INPUT, PATH = "gradient", "input_x_gradient", "integrated_gradients"
 METHODS: dict[str, dict[str, Any]] = {GRADIENT: {}, INPUT: {}, PATH: {"rule": "gauss_legendre", "steps": STEPS}}
 _MOVED, _SUBSETS = 10, 100
@@ -41,11 +41,11 @@ _REPEATS = 2
 Rival = Callable[[], list[float]]
 """A metric of a text by Captum: its value for every method."""
 Explained = Callable[..., tuple[Tensor]]
-"""From word embeddings [B, N, d] to the maps [B, n] of the content tokens."""
+"""A function from word embeddings [B, N, d] to the maps [B, n] of the content tokens."""
 
 
 def rows(classifier: Classifier) -> Iterator[Row]:
-    """A row for each metric and work: a text or many, a method or several."""
+    """Yield a row for each metric and work: a text or many, a method or several."""
     one = [text_of(classifier, TOKENS)]
     data = read_dataset(examples(classifier), classifier.labels)
     many = [row.text for row in data.rows[:TEXTS]]
@@ -64,7 +64,7 @@ def _row(
     rival: Callable[[Subject, Sequence[str], np.ndarray], Rival],
     opposite: bool = False,
 ) -> Row:
-    """``opposite``: maps with the opposite signs are judged too, as in an evaluation."""
+    """Measure a metric; ``opposite``: maps with the opposite signs are judged too, as in an evaluation."""
     methods = [(name, METHODS[name]) for name in names]
 
     def subjects() -> list[Subject]:
@@ -107,7 +107,7 @@ def _row(
 
 
 def _moved(subject: Subject, names: Sequence[str], maps: np.ndarray) -> Rival:
-    """Captum's largest sensitivity of every method; it makes the maps of the text itself too."""
+    """Return Captum's largest sensitivity of every method as a rival; it makes the maps of the text itself too."""
     classifier, content = subject.classifier, torch.from_numpy(subject.encoding.content)
     ids, masked, _, target = setting(classifier, subject.encoding.text)
     text, start = classifier.embed(ids), classifier.embed(masked)
@@ -141,7 +141,7 @@ def _explained(classifier: Classifier, name: str, target: int, start: Tensor, co
 
 
 def _unfaithful(subject: Subject, names: Sequence[str], maps: np.ndarray) -> Rival:
-    """Captum's infidelity of every map; it reads token ids, which is less than word embeddings."""
+    """Return Captum's infidelity of every map as a rival; it reads token ids, which is less than word embeddings."""
     ids, masked, _, target = setting(subject.classifier, subject.encoding.text)
     content, seed = subject.units.content, text_seed(subject)
     forward = probability_of(subject.classifier)

@@ -25,14 +25,14 @@ TEXTS = 640
 
 
 def rows() -> Iterator[Row]:
-    """An epoch of each architecture at its own size."""
+    """Yield a row for an epoch of each architecture at its own size."""
     examples = _examples()
     for architecture in ARCHITECTURES:
         yield _measured(architecture, examples)
 
 
 def _examples() -> Examples:
-    """Sentences of SST-2 if they are beside the project, else the embedded ones, again and again."""
+    """Return sentences of SST-2 if they are beside the project, else the embedded ones, again and again."""
     shared = ROOT.parent / "shared" / "data" / "sst2" / "dev.csv.gz"
     data = read_dataset(str(shared) if shared.is_file() else "embedded:sentiment").rows
     rows = [data[number % len(data)] for number in range(TEXTS)]
@@ -47,7 +47,7 @@ def _measured(architecture: str, examples: Examples) -> Row:
 
 
 def epoch_row(base: str, work: str, examples: Examples, settings: TrainingSettings) -> Row:
-    """An epoch on ``examples`` from ``base``, an architecture or the id of a model."""
+    """Measure an epoch on ``examples`` from ``base``, an architecture or the id of a model."""
     names, device = sorted(set(examples.labels)), choose_device()
     start = starting_point(base, examples, names, settings)
     nn.Module.to(start.network, device)
@@ -73,7 +73,7 @@ def epoch_row(base: str, work: str, examples: Examples, settings: TrainingSettin
 def _bare(
     start: Start, tokens: Tokens, targets: Tensor, settings: TrainingSettings, device: torch.device
 ) -> Callable[[], None]:
-    """An epoch by transformers and torch alone, over the same batches, which are there already."""
+    """Return an epoch by transformers and torch alone, over the same batches, made before."""
     order = shuffled_batches(tokens.ids, settings.batch_size, torch.Generator().manual_seed(settings.seed))
     batches = [
         ({name: tensor.to(device) for name, tensor in tokens.batch(rows).items()}, targets[rows].to(device))

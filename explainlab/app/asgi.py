@@ -34,20 +34,20 @@ log = logging.getLogger(__name__)
 
 @asynccontextmanager
 async def warm(_: Any) -> AsyncIterator[None]:
-    """Before the first request: the store open and the worker waiting; logs as JSON, also those of uvicorn."""
+    """Prepare for the first request: the store open, the worker waiting, logs as JSON, also those of uvicorn."""
     log_as_json()
     await asyncio.to_thread(service)
     yield
 
 
 async def ready(_: Request) -> JSONResponse:
-    """200 while store and worker answer, else 503; also counts of running and waiting jobs."""
+    """Answer 200 while store and worker answer, else 503; also counts of running and waiting jobs."""
     state = await asyncio.to_thread(lambda: health(service()))
     return JSONResponse(state, status_code=200 if state["ready"] else 503)
 
 
 async def tell_versions(_: Request) -> JSONResponse:
-    """Versions of libraries, by name."""
+    """Return the versions of libraries, by name."""
     return JSONResponse(library_versions())
 
 

@@ -15,14 +15,14 @@ from explainlab.result import Result
 T = TypeVar("T")
 
 _OWNERS, _MOST = 512, 64
-"""How many owners are kept, the last used, and how many values of each, the last made. A study's figures take about
-2 MB, a heatmap 0.1; heatmaps that a page makes anew count too while a session shows them."""
+"""Numbers of owners kept, the last used, and of values of each, the last made. A study's figures take about 2 MB, a
+heatmap 0.1; heatmaps that a page makes anew count too while a session shows them."""
 _made: OrderedDict[int, dict[tuple[Any, ...], Any]] = OrderedDict()
 _lock = Lock()
 
 
 def cached_for(owner: Any, make: Callable[..., T], *arguments: Any) -> T:
-    """``make(*arguments)``, made once and kept while ``owner`` is in memory and in use. Do not change it.
+    """Return ``make(*arguments)``, made once and kept while ``owner`` is in memory and in use. Do not change it.
 
     ``make`` gives the same for the same arguments, never None. Arguments are ``owner`` itself (a result, a figure), its
     body, other results, requests, plain values, and tuples of these.
@@ -52,7 +52,7 @@ def _kept(owner: Any) -> dict[tuple[Any, ...], Any]:
 
 
 def _key_of(owner: Any, argument: Any) -> Any:
-    """The part of the key for an argument; the owner and its body need none."""
+    """Return the part of the key for an argument; the owner and its body need none."""
     if argument is owner or argument is getattr(owner, "body", None):
         return None
     if isinstance(argument, tuple):

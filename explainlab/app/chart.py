@@ -27,17 +27,17 @@ class Saved(Protocol):
         """The files' name, without a suffix."""
 
     def to_csv(self) -> str:
-        """Its numbers as a table."""
+        """Return its numbers as a table."""
 
     def to_json(self) -> str:
-        """Its numbers as a record."""
+        """Return its numbers as a record."""
 
     def to_html(self) -> str:
-        """A standalone page."""
+        """Return a standalone page."""
 
 
 def theme() -> str:
-    """``light`` or ``dark``, as the reader's page is."""
+    """Return ``light`` or ``dark``, as the reader's page is."""
     return "dark" if st.context.theme.type == "dark" else "light"
 
 
@@ -93,7 +93,7 @@ def draw_cells(
 
 
 def files_of(source: Saved) -> list[File]:
-    """CSV, JSON and a standalone HTML page."""
+    """Return the files CSV, JSON and a standalone HTML page."""
     return [
         ("CSV", source.to_csv, f"{source.name}.csv", "text/csv"),
         ("JSON", source.to_json, f"{source.name}.json", "application/json"),
@@ -102,14 +102,14 @@ def files_of(source: Saved) -> list[File]:
 
 
 def draw_files(files: Iterable[File], key: str) -> None:
-    """Buttons that download ``files``, each of another kind."""
+    """Draw buttons that download ``files``, each of another kind."""
     for label, write, name, mime in files:
         suffix = name.rpartition(".")[2]
         st.download_button(label, write, name, mime, key=f"{key}_{suffix}", on_click="ignore", width="stretch")
 
 
 def _draw_title(chart: Chart, key: str, help: str | None, files: Iterable[File] = ()) -> None:
-    """The title of ``chart``, which is drawn in the container or under the ``key``, and its files."""
+    """Draw the title of ``chart``, which stands in the container or under the ``key``, and its files."""
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
         st.markdown(f"**{plain(chart.title)}**", help=help, width="stretch")
         with st.popover("Export", icon=":material/download:", key=f"{key}_export"):

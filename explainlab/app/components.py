@@ -47,7 +47,7 @@ def is_narrow() -> bool:
 
 
 def watch_narrow(page: str, on_narrow: Callable[[], None]) -> None:
-    """``on_narrow`` is called once in a session, on the first ``page`` whose window is as narrow as a phone's."""
+    """Call ``on_narrow`` once in a session, on the first ``page`` whose window is as narrow as a phone's."""
 
     def became() -> None:
         st.session_state[_NARROW] = True
@@ -75,7 +75,7 @@ def follow_press(key: str) -> None:
 def draw_text_area(
     label: str, text: str, key: str, height: int, run: Callable[[], None] | None = None, help_text: str | None = None
 ) -> None:
-    """A text area that refuses a text beyond the limit: it says so and keeps the one before.
+    """Draw a text area that refuses a text beyond the limit with a message, and keeps the one before.
 
     ``run`` is called when another text is entered that is not refused.
     """

@@ -32,7 +32,7 @@ _FORMATS = ["csv", "tsv", "json", "jsonl", "ndjson", "parquet", "gz"]
 _MOST_MATCHED = 30  # labels without a class that get a box each
 
 Classes = Sequence[str] | None
-"""What the labels of a file must name; None where they need not name anything."""
+"""Names that the labels of a file must have; None for any names."""
 
 
 class _Filled(NamedTuple):
@@ -174,7 +174,7 @@ def _key(question: Question) -> str:
 
 
 def draw_upload(question: Question, put: Callable[[str], None], label: str = "Upload a file") -> None:
-    """A file to be uploaded; ``put`` is called with what names it from then on."""
+    """Draw an uploader; ``put`` is called with the name of the uploaded file."""
     key = question.key("upload")
     problem = question.key("upload_problem")
 
@@ -204,7 +204,7 @@ def draw_upload(question: Question, put: Callable[[str], None], label: str = "Up
 
 
 def _draw_columns(question: Question, roles: Mapping[str, str]) -> None:
-    """The first rows, and the role of each column."""
+    """Draw the first rows, and the role of each column."""
     reading = question.reading()
     for seen in draw_answer(file_tasks.preview(reading["source"], session.user(), reading["columns"])):
         _draw_roles(question, reading, seen, roles)
@@ -250,7 +250,10 @@ def _draw_choice(
 
 
 def _draw_labels(question: Question, classes: Classes) -> None:
-    """On request, all labels of the file, any of which can be left out; one that is no class can be matched to one."""
+    """Draw, on request, all labels of the file.
+
+    Any of them can be left out; one that is no class can be matched to one.
+    """
     inputs = _survey_inputs(question, classes)
     if st.session_state.get(question.key("surveyed")) != inputs:
         st.button("Check the labels", icon=":material/fact_check:", on_click=_match, args=(question, classes))
@@ -275,7 +278,7 @@ def _draw_matching(question: Question, classes: Classes, survey: Survey) -> None
 
 
 def _draw_left_out(question: Question, labels: Sequence[str]) -> None:
-    """The labels whose rows are no part of the data set."""
+    """Draw the labels whose rows are no part of the data set."""
     key = question.key(f"left_out_{digest([question.now('data')])[:8]}")
     meant = question.reading()["classes"]
     before = [label for label in labels if meant.get(label) == LEFT_OUT]
@@ -320,7 +323,7 @@ def draw_reading(task: FileTask[Any]) -> None:
 
 
 def draw_answer(task: FileTask[T]) -> list[T]:
-    """The answer of ``task``; none, and how far it is, until it has ended, or that it was cancelled.
+    """Return the answer of ``task``; before its end none, with its progress drawn, and none after a cancellation.
 
     Raises the :class:`explainlab.errors.ExplainLabError` that ended it.
     """
@@ -355,7 +358,7 @@ _ALIKE = ("rows", "sample", "by", "on")
 
 
 def data_controls(choice: ChosenSets) -> dict[str, Any]:
-    """The values of the controls for ``choice``."""
+    """Return the values of the controls for ``choice``."""
     values: dict[str, Any] = {name: getattr(choice, name) for name in _alike(type(choice))}
     values |= {"data": choice.source, "reading": _reading(choice.source, choice)}
     values |= {"models": list(choice.models), "sources": list(choice.sources)}
@@ -364,7 +367,7 @@ def data_controls(choice: ChosenSets) -> dict[str, Any]:
 
 
 def data_choice(question: Question, record: type[ChosenSets] = ChosenData) -> dict[str, Any]:
-    """The data sets chosen now, as the fields of a ``record``."""
+    """Return the data sets chosen now, as the fields of a ``record``."""
     readings = {source: further(question, source).reading() for source in question.now("sources")}
     return {
         **{name: question.now(name) for name in _alike(record)},
@@ -380,7 +383,7 @@ def data_choice(question: Question, record: type[ChosenSets] = ChosenData) -> di
 
 
 def further(question: Question, source: str) -> Question:
-    """The controls of a further data set, which say how it is read."""
+    """Return the controls of a further data set and its columns."""
     own = Question(question.key(_further(source)))
     own.seed({"data": source, "reading": _reading(source, Reading())})
     return own
@@ -422,7 +425,7 @@ class RowText(Protocol):
 
 
 def row_opener(texts: Sequence[RowText], open_text: OpenText) -> OpenRow:
-    """Opens one of ``texts`` by its row's number."""
+    """Return a function that opens one of ``texts`` by its row's number."""
     by_row = {text.row: text for text in texts}
 
     def open_row(row: int) -> None:
@@ -435,7 +438,7 @@ def row_opener(texts: Sequence[RowText], open_text: OpenText) -> OpenRow:
 def draw_opener(
     question: Question, texts: Sequence[RowText], open_row: OpenRow, placeholder: str = "Choose a row"
 ) -> None:
-    """A box that opens a text, as a click on a chart's point does, for keyboard users."""
+    """Draw a box that opens a text, as a click on a chart's point does, for keyboard users."""
     by_row, key = {text.row: text.text for text in texts}, question.key("opened_row")
 
     def take() -> None:
@@ -456,7 +459,7 @@ def draw_opener(
 def draw_texts(
     key: str, rows: Callable[[], Sequence[dict[str, Any]]], skipped: Sequence[Sequence[Any]], n: int = 0
 ) -> None:
-    """A folded table of ``rows``, made when unfolded, and of the ``skipped`` rows with the reason.
+    """Draw a folded table of ``rows``, made when unfolded, and of the ``skipped`` rows with the reason.
 
     ``n``: how many texts there are, where the rows may be but the first of them.
     """
@@ -474,5 +477,5 @@ def draw_texts(
 
 
 def draw_skipped(skipped: Sequence[Sequence[Any]]) -> None:
-    """A table of the ``skipped`` rows with the reason."""
+    """Draw a table of the ``skipped`` rows with the reason."""
     st.dataframe(pd.DataFrame(skipped, columns=["Row", "Reason"]), hide_index=True)

@@ -40,7 +40,7 @@ class RequestView(AnalysisView):
         return self.request.data
 
     def text_requests(self) -> list[Request]:
-        """The request."""
+        """Return the request."""
         return [self.request]
 
     def shared_inputs(self) -> SharedInputs:
@@ -61,7 +61,7 @@ class _Controls:
     analysis_id: str
 
     def first(self) -> RequestView:
-        """An embedded model, the examples that suit it, and the default of every parameter."""
+        """Return the first view: an embedded model, examples that suit it, and the default of every parameter."""
         about = {"model": "embedded:bert-mini-sst2", "data": "embedded:sentiment"}
         return self._view(new_request(question=self.analysis_id, **about))
 
@@ -74,7 +74,7 @@ class _Controls:
         self.question.seed({**shared, **values}, force)
 
     def draft(self) -> RequestView:
-        """The view that the controls describe now; raises :class:`explainlab.errors.RequestError`."""
+        """Return the view that the controls describe now; raises :class:`explainlab.errors.RequestError`."""
         before: Request = self.question.now("request")
         chosen = {spec.name: self.question.now(_name(spec)) for spec in self._specs()}
         data = dict(self.question.reading())
@@ -82,12 +82,12 @@ class _Controls:
         return self._view(Request(**{**dict(before), **fields, "parameters": {**before.parameters, **chosen}}))
 
     def shows(self, request: Request) -> RequestView | None:
-        """The view of a request for the analysis of a data set; None for another one."""
+        """Return the view of a request for the analysis of a data set; None for another one."""
         asked = request.question == self.analysis_id and request.data is not None
         return self._view(request) if asked else None
 
     def draw(self, run: Callable[[], None]) -> None:
-        """All controls; ``run`` is called when the button is pressed."""
+        """Draw all controls; ``run`` is called when the button is pressed."""
 
         def change_model() -> None:
             self.question.keep_data(card_of(self.question.now("model") or ""))
@@ -109,7 +109,7 @@ class _Controls:
         return self.record(page=self.entry.url, request=complete(request))
 
     def _specs(self) -> Iterator[ParameterSpec]:
-        """The parameters that a form can show: all but mappings."""
+        """Yield the parameters that a form can show: all but mappings."""
         declared = specs(get_study(self.analysis_id).Parameters)
         return (spec for spec in declared if isinstance(spec.default, str | int | float | list))
 
@@ -148,7 +148,7 @@ class DataPage(AnalysisPage):
 
 
 def data_page(entry: PageEntry, analysis_id: str) -> DataPage:
-    """The page ``entry`` of the analysis ``analysis_id``, whose parameters have defaults.
+    """Return the page ``entry`` of the analysis ``analysis_id``, whose parameters have defaults.
 
     It has the controls that the parameters declare, the headline, and the charts that ``figures.py`` declares of a data
     set; its view is the request.
@@ -172,5 +172,5 @@ def data_page(entry: PageEntry, analysis_id: str) -> DataPage:
 
 
 def _name(spec: ParameterSpec) -> str:
-    """The control of a parameter."""
+    """Return the control of a parameter."""
     return f"parameter_{spec.name}"

@@ -83,7 +83,7 @@ class ShownBy:
 
 
 def page_of(request: Request) -> ShownBy | None:
-    """The page and view for the answer to ``request``; None if no page shows it, or it is not accepted any more.
+    """Return the page and view for the answer to ``request``; None if no page shows it, or it is no longer accepted.
 
     A page whose view cannot say all of the request would show the answer to another one.
     """

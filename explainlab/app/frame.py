@@ -50,7 +50,7 @@ def navigation() -> StreamlitPage:
 
 @contextmanager
 def framed() -> Iterator[None]:
-    """Code inside runs with the frame."""
+    """Run the code inside with the frame."""
     token = _framed.set(True)
     st.session_state.pop(_RETRIED, None)
     try:
@@ -60,7 +60,7 @@ def framed() -> Iterator[None]:
 
 
 def guard() -> None:
-    """First line of every page: admit only users who are served; without the frame, rerun the app once."""
+    """Admit only users who are served: the first line of every page. Without the frame, rerun the app once."""
     if _framed.get():
         gate()
         return

@@ -177,7 +177,7 @@ TERMS: Mapping[str, tuple[Term, ...]] = {
 
 @cache
 def titles() -> dict[str, str]:
-    """The title of everything on the page, by its anchor."""
+    """Return the title of everything on the page, by its anchor."""
     return {
         **{term.id: term.title for terms in TERMS.values() for term in terms},
         **{anchor(method.id): method.label for method in methods().values()},
@@ -186,23 +186,23 @@ def titles() -> dict[str, str]:
 
 
 def anchor(name: str) -> str:
-    """The anchor of a method or a metric."""
+    """Return the anchor of a method or a metric."""
     return name.replace("_", "-")
 
 
 def link(name: str) -> str:
-    """The title of an anchor, or of the id of a method or a metric, as a Markdown link to it."""
+    """Return the title of an anchor, or of the id of a method or a metric, as a Markdown link to it."""
     return f"[{plain(titles()[anchor(name)])}](words#{anchor(name)})"
 
 
 def described(member: Method | AnyMetric) -> str:
-    """The help of a method or a metric: the plain sentence first, then the formula, the source and the link."""
+    """Return the help of a method or a metric: the plain sentence first, then the formula, the source and the link."""
     formula = member.definition if isinstance(member, Method) else member.definition(member.Parameters())
     return explained(f"{plain(member.plain)}\n\n{plain(formula)}\n\n{plain(member.source)}", member.id)
 
 
 def explained(text: str, *names: str) -> str:
-    """A help ``text`` with links to what the page of words says about ``names``."""
+    """Return a help ``text`` with links to what the page of words says about ``names``."""
     return f"{text}\n\n:material/menu_book: {' · '.join(map(link, names))}"
 
 
@@ -220,13 +220,13 @@ START = ":green-badge[start here]"
 
 
 def draw_guide_button() -> None:
-    """A button that opens the guide."""
+    """Draw a button that opens the guide."""
     if st.button(WHICH, icon=":material/help_center:", width="stretch"):
         st.dialog(WHICH, width="large")(draw_guide)()
 
 
 def draw_guide() -> None:
-    """A table for each family of methods."""
+    """Draw a table for each family of methods."""
     starts = " · ".join(link(method.id) for method in methods().values() if method.recommended)
     st.markdown(
         f"Start with {starts}: they tell for and against, and work with most models. Add others to see where they "

@@ -30,7 +30,7 @@ def token_heatmap(heatmap: Heatmap, key: str, on_pick: OnPick | None = None) -> 
 
 
 def payload(figure: Record) -> dict[str, Any]:
-    """The data that a component draws: plain JSON, made once. Do not change it."""
+    """Return the data that a component draws: plain JSON, made once. Do not change it."""
     return cached_for(figure, _dumped, figure)
 
 
@@ -52,7 +52,7 @@ def draw_tokens(
 
 
 def _picked(heatmap: Heatmap, state: Any) -> int | None:
-    """The index of the picked feature, if it belongs to this heatmap."""
+    """Return the index of the picked feature, if it belongs to this heatmap."""
     picked = getattr(state, "picked", None)
     if not picked or picked["key"] != heatmap.key or not 0 <= picked["index"] < len(heatmap.tokens):
         return None
@@ -67,7 +67,7 @@ AGREEMENT = (
 
 
 def facts(result: Attribution) -> list[str]:
-    """Completeness, cost, settings and notes, one Markdown text each."""
+    """Return completeness, cost, settings and notes, one Markdown text each."""
     texts = [plain(sum_words(result))] if result.completeness else []
     cost = result.cost
     backward = f" + {cost.backward} backward" if cost.backward else ""

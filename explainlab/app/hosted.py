@@ -42,7 +42,7 @@ _UNSEEN = 100
 
 
 class Door:
-    """Refuses a connection that must not be answered with 403, and logs why."""
+    """A gate that refuses a connection with 403 where no answer is allowed, and logs why."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -65,7 +65,7 @@ class Door:
 
 
 def why_not_local(peer: str | None, hosts: Sequence[str], names: Sequence[str], origin: str | None, page: bool) -> str:
-    """Why a connection does not come from a browser on this machine; empty if it does.
+    """Return why a connection does not come from a browser on this machine; empty if it does.
 
     ``peer`` is the other end's address, ``hosts`` its Host headers, ``names`` the names of all of its headers in lower
     case, ``origin`` its Origin header. ``page``: it is the connection of a page, where browsers always send an Origin.
@@ -137,7 +137,7 @@ class SecurityHeaders:
 
 
 def _strict(cookie: str, tls: bool) -> str:
-    """A cookie of Streamlit's; that of the sign-in lasts as long as the setting says, unless it is being deleted."""
+    """Return a strict cookie of Streamlit's; that of the sign-in lasts as the setting says, unless it is deleted."""
     if cookie.startswith(SIGN_IN_COOKIE):
         cookie = re.sub(r"Max-Age=[1-9]\d*", f"Max-Age={settings().sign_in_hours * 3600}", cookie)
     return cookie if not tls or "secure" in cookie.lower().split("; ") else f"{cookie}; Secure"
@@ -159,7 +159,7 @@ def _sign_in_address() -> str:
 
 @lru_cache(maxsize=1)
 def _security_headers() -> dict[str, str]:
-    """Nothing is fetched from, or sent to, another server; scripts are Streamlit's own, and blobs for components.
+    """Return headers that allow no exchange with another server, and no script but Streamlit's own and blobs.
 
     ``X-Frame-Options`` cannot name a site: it is there where no site may show the app in a frame.
     """
@@ -187,7 +187,7 @@ def _security_headers() -> dict[str, str]:
 
 
 def _inline_scripts() -> list[str]:
-    """The scripts that Streamlit's page has in itself, as sources of a policy: by their SHA-256."""
+    """Return the scripts that Streamlit's page has in itself, as sources of a policy: by their SHA-256."""
     page = (Path(st.__file__).parent / "static" / "index.html").read_text(encoding="utf-8")
     scripts = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
     return [f"'sha256-{base64.b64encode(hashlib.sha256(s.encode()).digest()).decode()}'" for s in scripts]
@@ -269,7 +269,7 @@ class WaitingUploads(MemoryUploadedFileManager):
                 self._sessions[session_id].sizes.pop(file_id, None)
 
     def get_files(self, session_id: str, file_ids: Sequence[str]) -> list[UploadedFileRec]:
-        """The files with their bytes."""
+        """Return the files with their bytes."""
         known = super().get_files(session_id, file_ids)
         paths = {file: self._path(session_id, file.file_id) for file in known}
         return [file._replace(data=path.read_bytes()) for file, path in paths.items() if path.exists()]

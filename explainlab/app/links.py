@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 V = TypeVar("V", bound=AnalysisView)
 FIRST = "first"
-"""The id of the view with which a page opens, which is never saved."""
+"""Id of a page's first view, which is never saved."""
 LATE_SECONDS = 3.0
 VISIBILITIES: dict[Visibility, str] = {
     "private": "Only me",
@@ -35,7 +35,7 @@ _REPLACED = "links.replaced"
 
 
 def follow(service: Service, page: PageState, record: type[V], first: V | None = None) -> V | None:
-    """The view of the link in the address, the first time that ``page`` sees it; else None.
+    """Return the view of the link in the address, the first time that ``page`` sees it; else None.
 
     ``first`` is the view behind :data:`FIRST`. A problem with the link is shown until the page shows another view.
     """
@@ -56,7 +56,7 @@ def follow(service: Service, page: PageState, record: type[V], first: V | None =
 
 
 def _read(service: Service, link: str, record: type[V]) -> V:
-    """The view of a link; raises :class:`ExplainLabError` if this user may not open it, or the page cannot show it."""
+    """Return the view of a link; raises :class:`ExplainLabError` where the user or the page may not open it."""
     body = service.view(link, session.user())
     if body is None:
         raise RequestError(
@@ -83,12 +83,12 @@ def open_page(service: Service, path: str, view: AnalysisView) -> None:
 
 
 def arrive(page: PageState, views: Sequence[AnalysisView], link: str) -> None:
-    """``page`` opens with the view of ``link``, in any of these forms; it need not be saved."""
+    """Let ``page`` open with the view of ``link``, in any of these forms; it need not be saved."""
     st.session_state[_saved(page.name)] = (views, link)
 
 
 def share(service: Service, page: PageState, view: AnalysisView) -> str:
-    """The full link of ``view``, whose id goes into the address bar; empty if the view cannot be saved.
+    """Return the full link of ``view``, whose id goes into the address bar; empty if the view cannot be saved.
 
     A view is saved when it changes: the session remembers the last one.
     """
@@ -156,7 +156,7 @@ def _draw_sharing(service: Service, view_id: str) -> None:
 
 
 def _draw_problem(page: PageState) -> None:
-    """The problem with the link, while the page shows the same view as when the link was opened."""
+    """Draw the problem with the link, while the page shows the same view as when the link was opened."""
     if _problem(page.name) not in st.session_state:
         return
     problem, before = st.session_state[_problem(page.name)]

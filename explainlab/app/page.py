@@ -80,20 +80,20 @@ def draw_facts(result: AnalysisResult[Any], amount: str) -> None:
 
 
 def draw_predicted(prediction: Prediction) -> None:
-    """The predicted class with its probability."""
+    """Draw the predicted class with its probability."""
     share = f"{100 * prediction.probabilities[prediction.label]:.1f}%"
     st.metric("Prediction", plain(prediction.label), share, delta_color="off", delta_arrow="off")
 
 
 def views_elsewhere(text: SharedInputs, here: str) -> Mapping[PageEntry, AnalysisView]:
-    """The views that show ``text`` on the pages of single texts, but for the page ``here``."""
+    """Return the views that show ``text`` on the pages of single texts, but for the page ``here``."""
     others = {entry: page for entry, page in analysis_pages().items() if page.name != here}
     views = {entry: page.view or page.first() for entry, page in others.items() if "text" in page.record.model_fields}
     return {entry: _with_data(view.with_shared_inputs(text), None) for entry, view in views.items()}
 
 
 def draw_open_in(service: Service, text: SharedInputs, here: str) -> None:
-    """Buttons that ask about a text of the page ``here`` on the other pages."""
+    """Draw buttons that ask about a text of the page ``here`` on the other pages."""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown("Open in", width="content")
         for entry, view in views_elsewhere(text, here).items():
@@ -182,7 +182,7 @@ class AnalysisPage(PageState):
         bring_into_view(self._controls)
 
     def settle(self, service: Service) -> Any:
-        """The view to show: that of the controls if its results are stored, else the last, drawn as they say.
+        """Return the view to show: that of the controls if its results are stored, else the last one.
 
         The tab is titled by it.
         """
@@ -226,11 +226,11 @@ class AnalysisPage(PageState):
         return view
 
     def link(self, service: Service, view: Any) -> str:
-        """The full link that reopens ``view``: see :func:`explainlab.app.links.share`; empty while that waits."""
+        """Return the full link to ``view``: see :func:`explainlab.app.links.share`; empty while that waits."""
         return "" if self.waiting else links.share(service, self, view)
 
     def answers_in(self, section: PageState, service: Service, requests: Sequence[Request]) -> list[Answer]:
-        """The answers to ``requests`` in a ``section`` of this page; while the page waits, only what is stored."""
+        """Return the answers to ``requests`` in a ``section`` of this page; stored ones alone while the page waits."""
         if not self.waiting:
             return section.answer_all(service, requests)
         section.keep(service, requests)
@@ -266,7 +266,7 @@ class AnalysisPage(PageState):
                 draw(study.result)
 
     def draw_early(self, answers: Sequence[Answer]) -> None:
-        """The prediction as soon as a job has made it, while none of ``answers`` is there."""
+        """Draw the prediction as soon as a job has made it, while none of ``answers`` is there."""
         made = [answer.job.prediction for answer in answers if answer.job is not None]
         prediction = next((prediction for prediction in made if prediction is not None), None)
         if prediction is not None and all(answer.result is None for answer in answers):
@@ -331,7 +331,7 @@ class AnalysisPage(PageState):
         return f"{self.name}_controls"
 
     def _data(self, service: Service, view: Any, draft: Any) -> Any:
-        """The data set of ``view``: the one chosen now if its result is stored, else the one before."""
+        """Return the data set of ``view``: the one chosen now if its result is stored, else the one before."""
         if _data_of(draft) is None:
             return None
         if draft.data.source and view.same_setting(draft):
@@ -341,7 +341,7 @@ class AnalysisPage(PageState):
         return _data_of(self.view) if view.same_setting(self.view) else None
 
     def _draft(self, with_data: bool = False) -> Any:
-        """The view of the controls; None if they are invalid: the next run of the page says so.
+        """Return the view of the controls; None if they are invalid: the next run of the page says so.
 
         Streamlit forgets controls that the last run did not draw: they are as in the last view.
         """
@@ -362,7 +362,7 @@ def cells_words(view: AnalysisView) -> str:
 
 
 def _data_of(view: AnalysisView) -> Any:
-    """The choices of its section about a data set; None without choices or without such a section."""
+    """Return the choices of its section about a data set; None without choices or without such a section."""
     return getattr(view, "data", None)
 
 

@@ -25,7 +25,7 @@ class View(Protocol):
     """The content of a page or a section, with the requests that it needs."""
 
     def requests(self) -> Sequence[Request]:
-        """Its requests."""
+        """Return the requests of the page."""
 
 
 @dataclass(frozen=True)
@@ -208,7 +208,7 @@ class PageState:
         return answers
 
     def computed_again(self, service: Service, request: Request) -> Answer:
-        """The result of a job that computes ``request`` anew, even if it is stored; the job is queued once."""
+        """Return the result of a job that computes ``request`` anew, even if it is stored; the job is queued once."""
         try:
             asked = self._resolved(request)
             job = service.computed_again(asked)
@@ -229,7 +229,7 @@ class PageState:
         self._memory.requested.discard(job.key)
 
     def draw_state(self, service: Service, answers: Sequence[Answer]) -> None:
-        """Problems, the progress of unfinished jobs, and the warnings of results."""
+        """Draw problems, the progress of unfinished jobs, and the warnings of results."""
         for problem in dict.fromkeys(answer.problem for answer in answers if answer.problem):
             st.error(plain(problem), icon=":material/error:")
         jobs = [answer.job for answer in answers if answer.job is not None]
@@ -249,7 +249,7 @@ class PageState:
         return f"{self.name}.place"
 
     def _stored(self, service: Service, request: Request) -> Answer:
-        """The stored result, or why the request is refused; neither if it is to be computed."""
+        """Return the stored result, or the reason of a refusal; neither if it is to be computed."""
         try:
             asked = self._resolved(request)
             result = service.find(asked)

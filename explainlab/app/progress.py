@@ -33,17 +33,17 @@ GO_ON = "Go on"
 """On the button that asks again for what was paused."""
 _SO_FAR_SHARE = 0.05
 _so_far: WeakKeyDictionary[Job, tuple[Any, float]] = WeakKeyDictionary()
-"""The result of what is finished of a job, and the second (monotonic) from which it may be made anew."""
+"""The partial result of a job, and the second (monotonic) from which it may be made anew."""
 
 
 def draw_jobs(service: Service, jobs: Sequence[Job], place: PageState) -> None:
-    """A row for each job of ``place``, refreshed until all have ended; when one ends or predicts, the page reruns."""
+    """Draw a row for each job of ``place`` until all have ended; the page reruns when one ends or predicts."""
     busy = any(not job.progress.finished for job in jobs)
     st.fragment(_rows, run_every=_POLL_SECONDS if busy else None)(service, jobs, place, _changes(jobs))
 
 
 def finished_so_far(job: Job) -> Any:
-    """The result of what is finished of ``job``, None where none is known; the same object until it is made anew.
+    """Return the partial result of ``job``, or None; the same object until it is made anew.
 
     That takes a twentieth of the time at most, however many pages show it: the job should not wait for its readers.
     """
@@ -80,7 +80,7 @@ def _rows(service: Service, jobs: Sequence[Job], place: PageState, before: list[
 
 
 def _draw_cancel_all(service: Service, jobs: Sequence[Job], name: str) -> None:
-    """A button that stops all ``jobs`` for this user; ``name`` tells it from others of the page."""
+    """Draw a button that stops all ``jobs`` for this user; ``name`` keeps it apart from others of the page."""
 
     def cancel() -> None:
         for job in jobs:
@@ -91,7 +91,7 @@ def _draw_cancel_all(service: Service, jobs: Sequence[Job], name: str) -> None:
 
 
 def draw_stop(job: Job, key: str, stop: Callable[[], None]) -> None:
-    """The button that stops ``job``: it pauses what goes on later from there, and cancels all else."""
+    """Draw the button that stops ``job``: it pauses jobs that can go on later, and cancels all others."""
     st.button(
         stop_word([job]),
         key=key,
@@ -128,7 +128,7 @@ def _draw_cancelled(job: Job, place: PageState) -> None:
 
 
 def _draw_failed(jobs: Sequence[Job], place: PageState) -> None:
-    """Jobs that failed for the same reason."""
+    """Draw the jobs that failed for the same reason."""
     with st.container(horizontal=True, vertical_alignment="center"):
         words = f"**{plain(', '.join(map(label, jobs)))}**: {plain(jobs[0].progress.error)}"
         st.error(words, icon=":material/error:")
@@ -150,7 +150,7 @@ def _pauses(job: Job) -> bool:
 
 
 def label(job: Job) -> str:
-    """The name of the computation."""
+    """Return the name of the computation."""
     request = job.request
     about = f", {len(job.requests)} cells" if job.more else ", whole data set" if request.data else ""
     return f"{get_analysis(request.question).label}{about}"
@@ -177,7 +177,7 @@ def _where(service: Service, job: Job) -> str:
 
 
 def state(service: Service, job: Job) -> str:
-    """The state of an unfinished job."""
+    """Return the state of an unfinished job."""
     progress = job.progress
     if job.stop.is_set():
         return "stopping after this batch"

@@ -34,7 +34,7 @@ _SAMPLES = {"random": "Random", "first": "First", "all": "All"}
 _SAMPLE_HELP = "Random rows are drawn in proportion to the labels. The first rows of a sorted file are all alike."
 OUTPUT_HELP = "The number that is explained: the target's probability, or its logit (the score before the softmax)."
 _WORDS = {"baseline": "baseline", "steps": "integration-rule"}
-"""Where the page of words explains a parameter."""
+"""Places where the page of words explains a parameter."""
 
 
 @dataclass(frozen=True)
@@ -44,11 +44,11 @@ class Question:
     page: str
 
     def key(self, name: str) -> str:
-        """The name of a control in the session."""
+        """Return the name of a control in the session."""
         return f"{self.page}_{name}"
 
     def now(self, name: str) -> Any:
-        """The value of a control now."""
+        """Return the value of a control now."""
         return st.session_state[self.key(name)]
 
     def set(self, name: str, value: Any) -> None:
@@ -62,7 +62,7 @@ class Question:
                 self.set(name, value)
 
     def text_controls(self, view: Any) -> dict[str, Any]:
-        """The values of the controls of the text, and of the second text, for the ``view`` of a text."""
+        """Return the values of the controls of the text, and of the second text, for the ``view`` of a text."""
         return {"text": view.text, "pair_on": view.text_pair is not None, "pair": view.text_pair or ""}
 
     @property
@@ -71,7 +71,7 @@ class Question:
         return self.now("pair") if self.now("pair_on") else None
 
     def draw(self, run: Callable[[], None]) -> ModelCard | None:
-        """The model and the text; ``run`` is called when a text is entered.
+        """Draw the model and the text; ``run`` is called when a text is entered.
 
         Returns the card of the model; None if the name is no usable model or one that would have to be fetched.
         """
@@ -89,7 +89,7 @@ class Question:
         return card
 
     def draw_target(self, card: ModelCard | None) -> None:
-        """The class explained."""
+        """Draw the choice of the class explained."""
         targets = self._keep_target(card)
         st.selectbox(
             "Target",
@@ -100,13 +100,13 @@ class Question:
         )
 
     def draw_outputs(self) -> None:
-        """The number that several methods explain: each its own, or one for all."""
+        """Draw the choice of the number that several methods explain: each its own, or one for all."""
         options = {"own": "each its own", "probability": "probability", "logit": "logit"}
         help_text = f"{OUTPUT_HELP} Most methods are defined on the probability."
         self.select("Output", "output", options, explained(help_text, "probability", "logit"))
 
     def draw_output(self) -> None:
-        """The number explained."""
+        """Draw the choice of the number explained."""
         self.choose(
             "Output",
             "output",
@@ -132,7 +132,7 @@ class Question:
         parse: Callable[[str], MethodSpec | MetricSpec],
         help_text: str,
     ) -> None:
-        """Any number of ``options``, or of what is typed: methods or metrics with options that ``parse`` reads."""
+        """Draw the choice of any number of ``options``, or typed ones: methods or metrics that ``parse`` reads."""
         chosen = self.now(name)
         st.multiselect(
             label,
@@ -146,15 +146,15 @@ class Question:
         )
 
     def draw_unit(self, help_text: str = "What gets a score.") -> None:
-        """The unit: what gets a score."""
+        """Draw the choice of the unit, which gets a score."""
         self.choose("Unit", "unit", {unit: unit for unit in get_args(Unit)}, explained(help_text, "feature", "token"))
 
     def draw_palette(self) -> None:
-        """The colours of maps."""
+        """Draw the choice of the colours of maps."""
         self.select("Colours", "palette", {name: palette.label for name, palette in PALETTES.items()})
 
     def draw_data(self, card: ModelCard | None) -> None:
-        """The data set: the examples that fit the model of ``card``, or a file's path."""
+        """Draw the choice of a data set: examples that fit the model of ``card``, or a file's path."""
         fitting = (
             "Embedded examples that fit the model's classes, or the path of a CSV, TSV, JSON, JSONL or Parquet file."
         )
@@ -163,7 +163,7 @@ class Question:
     def draw_source(
         self, label: str, name: str, known: Sequence[str], help_text: str, placeholder: str = "Type the path of a file"
     ) -> None:
-        """One of the ``known`` data sets, or a file's path."""
+        """Draw the choice among the ``known`` data sets, or a file's path."""
         current = self.now(name)
         options = [*known, *([current] if current and current not in known else [])]
         st.selectbox(
@@ -178,7 +178,7 @@ class Question:
         )
 
     def keep_data(self, card: ModelCard | None) -> list[str]:
-        """The examples that fit the model of ``card``; examples chosen that do not give way to them.
+        """Return the examples that fit the model of ``card``; other chosen examples give way to them.
 
         Without a card, of a model that is not known yet, the choice stays.
         """
@@ -189,7 +189,7 @@ class Question:
         return known
 
     def reading(self) -> dict[str, Any]:
-        """The data set and how its ``columns`` and ``classes`` are read; choices for another one do not count."""
+        """Return the data set with its ``columns`` and ``classes``; choices for another one do not count."""
         current, source = self.now("reading"), self.now("data") or ""
         return current if current["source"] == source else {"source": source, "columns": {}, "classes": {}}
 
@@ -205,12 +205,12 @@ class Question:
     def draw_number(
         self, label: str, name: str, most: int, help_text: str | None = None, step: int = 1, disabled: bool = False
     ) -> None:
-        """A whole number from 1 to ``most``, or to that of a link which is older than this limit."""
+        """Draw the input of a whole number from 1 to ``most``, or to that of a link older than this limit."""
         key, most = self.key(name), max(most, self.now(name) or 1)
         st.number_input(label, 1, most, self.now(name), step=step, key=key, help=help_text, disabled=disabled)
 
     def choose(self, label: str, name: str, options: dict[str, str], help_text: str | None = None) -> None:
-        """One of a few ``options`` (value: label), all of them seen."""
+        """Draw a choice among a few ``options`` (value: label), all of them seen."""
         names = list(options)
         st.radio(
             label,
@@ -230,7 +230,7 @@ class Question:
         help_text: str | None = None,
         on_change: Callable[[], None] | None = None,
     ) -> None:
-        """One of many ``options`` (value: label)."""
+        """Draw a choice among many ``options`` (value: label)."""
         names = list(options)
         st.selectbox(
             label,
@@ -243,7 +243,7 @@ class Question:
         )
 
     def draw_parameter(self, name: str, spec: ParameterSpec, on_change: Callable[[], None] | None = None) -> None:
-        """One declared parameter; ``on_change`` is called when another of its choices is made."""
+        """Draw the control of one declared parameter; a change of its choice calls ``on_change``."""
         key = self.key(name)
         value = st.session_state.setdefault(key, spec.written(spec.default))
         label = spec.name.replace("_", " ").capitalize()
@@ -270,7 +270,9 @@ class Question:
             )
 
     def draw_model(self, on_change: Callable[[], None]) -> ModelCard | None:
-        """The model and its prompt, side by side in a horizontal container; nothing is computed when it is changed.
+        """Draw the model and its prompt, side by side in a horizontal container.
+
+        A change computes nothing.
 
         Returns what :meth:`draw` does.
         """
@@ -293,7 +295,7 @@ class Question:
     def draw_model_name(
         self, label: str, name: str, help_text: str, on_change: Callable[[], None] | None = None
     ) -> None:
-        """One of the embedded models and of those that the user has made, or any other that is typed."""
+        """Draw the choice of a model: embedded ones, those that the user has made, or a typed one."""
         own, current = own_names(session.user().id), self.now(name)
         known = [*embedded_models(), *own]
         models = known if current in known else [*known, current]
@@ -342,7 +344,7 @@ class Question:
         )
 
     def _keep_target(self, card: ModelCard | None) -> list[str]:
-        """The targets that the model has; a target chosen that is none of them gives way to the prediction."""
+        """Return the targets of the model; any other chosen target gives way to the prediction."""
         targets = ["predicted", *(card.labels if card else ())]
         if self.now("target") not in targets:
             self.set("target", "predicted")
@@ -350,13 +352,13 @@ class Question:
 
 
 def supported_methods(card: ModelCard | None) -> dict[str, Method]:
-    """By id, the methods that the model of ``card`` supports; all where it is not known yet."""
+    """Return, by id, the methods that the model of ``card`` supports; all where it is not known yet."""
     known = methods().items()
     return {name: method for name, method in known if card is None or not method.unsupported(card.architecture)}
 
 
 def chip(parse: Callable[[str], MethodSpec | MetricSpec], name: str) -> str:
-    """The label of the method or metric that ``name`` requests with its options; ``name`` if it requests none."""
+    """Return the label of the method or metric in ``name``, with its options; else ``name`` itself."""
     try:
         return parse(name).label
     except RequestError:
@@ -364,7 +366,7 @@ def chip(parse: Callable[[str], MethodSpec | MetricSpec], name: str) -> str:
 
 
 def card_of(model_id: str) -> ModelCard | None:
-    """The card of a model; None if the name is no model usable here or one that would have to be fetched."""
+    """Return the card of a model; None for a name of no usable model, or of one that would have to be fetched."""
     try:
         own = called(model_id, session.user().id)
         require_model(own, session.user().id)

@@ -60,7 +60,7 @@ def draw_asked(
 
 
 def charts(result: AnalysisResult[Any]) -> list[Chart]:
-    """All charts of a result."""
+    """Return all charts of a result."""
     return [*figures_of(result).charts.values()]
 
 
@@ -71,7 +71,7 @@ _HELP = (
 
 
 def draw_masked_line(service: Service, request: Request, labels: Sequence[str], key: str) -> None:
-    """The line below the numbers that answer ``request``, of a model with these ``labels``; nothing is computed.
+    """Draw the line below the numbers that answer ``request``, of a model with these ``labels``, without computing.
 
     The check is that of the request's data set, or for a text of the examples with the model's labels.
     """
@@ -90,7 +90,7 @@ def draw_masked_line(service: Service, request: Request, labels: Sequence[str], 
 
 
 def _known(service: Service, asked: Request) -> AnalysisResult[Any] | None:
-    """The stored check; None where there is none, or it is refused."""
+    """Return the stored check; None where there is none, or it is refused."""
     try:
         result: Result | None = service.find(resolve(asked, session.user()))
     except ExplainLabError:
@@ -102,7 +102,7 @@ _IGNORED = {"question", "parameters", "output", "seed"}
 
 
 def beliefs_request(request: Request, masked: bool = False) -> Request:
-    """The complete request for the predictions on the way through the text of ``request``.
+    """Return the complete request for the predictions on the way through the text of ``request``.
 
     ``masked``: also for the text with the rest masked. It leaves out output and seed: the predictions depend on
     neither.
@@ -112,7 +112,7 @@ def beliefs_request(request: Request, masked: bool = False) -> Request:
 
 
 def no_beliefs(card: ModelCard) -> str:
-    """In Markdown, why the model of ``card`` has no predictions on the way; empty for a causal decoder."""
+    """Return, in Markdown, why the model of ``card`` has no predictions on the way; empty for a causal decoder."""
     reason = card.architecture.capabilities["causal decoder"]
     family = plain(card.architecture.family)
     return f"this {family} model cannot tell, as {reason} and reads the text as a whole." if reason else ""

@@ -28,7 +28,7 @@ def name() -> str:
 
 
 def user() -> User:
-    """The user of this session, who owns its runs and uploads.
+    """Return the user of this session, who owns its runs and uploads.
 
     Raises :class:`RequestError` if nobody is signed in.
     """
@@ -39,7 +39,7 @@ def user() -> User:
 
 
 def act() -> None:
-    """The reader has asked for something: from now on what this session shows is stored."""
+    """Record that the reader has asked for an answer: from now on the results of this session are stored."""
     st.session_state[_ACTED] = True
 
 
@@ -66,7 +66,7 @@ def remember_inputs(page: str, inputs: SharedInputs, first: SharedInputs) -> Non
 
 
 def arriving(page: str) -> SharedInputs | None:
-    """The session's question, once when its reader comes to ``page`` from another page; else None."""
+    """Return the session's question, once when its reader comes to ``page`` from another page; else None."""
     question: _Question | None = st.session_state.get(_QUESTION)
     if question is None or question.page == page:
         return None
@@ -82,7 +82,7 @@ def delete_upload(file: UploadedFile) -> None:
 
 
 def guarded(act: Callable[..., None]) -> Callable[..., None]:
-    """``act`` as a callback: its :class:`ExplainLabError` is shown above the page."""
+    """Return ``act`` as a callback: its :class:`ExplainLabError` is shown above the page."""
 
     def callback(*args: Any) -> None:
         try:

@@ -113,7 +113,7 @@ T = TypeVar("T")
 
 
 def result_of(answer: Answer) -> AnalysisResult[Any] | None:
-    """The result that an answer has."""
+    """Return the result that an answer has."""
     result: AnalysisResult[Any] | None = answer.result
     return result
 
@@ -124,7 +124,7 @@ def set_of(
     answers: Sequence[Answer],
     read: Callable[[Answer], AnalysisResult[Any] | None] = result_of,
 ) -> S:
-    """A set of this ``kind``: the ``cells``, a model and a data set each, with what ``read`` gives of their answers."""
+    """Return a set of this ``kind``: its ``cells`` are a model and a data set each; ``read`` reads their answers."""
     ids = list(dict.fromkeys(model for model, _ in cells))
     names = {model: shown_model(model, session.user().id) for model in ids}
     counts = Counter(names.values())
@@ -139,7 +139,7 @@ def set_of(
 
 
 def drawn(studies: S, make: Callable[..., T], *arguments: Any) -> T:
-    """``make(studies, *arguments)``, made once for these results: see :func:`explainlab.app.cached.cached_for`."""
+    """Return ``make(studies, *arguments)``, made once for them: see :func:`explainlab.app.cached.cached_for`."""
     cells = tuple((cell.model, cell.data, cell.data_name, cell.reason, bool(cell.result)) for cell in studies.cells)
     results = tuple(cell.result for cell in studies.done)
     made: T = cached_for(results[0], _made, type(studies), make, cells, results, *arguments)
@@ -157,7 +157,7 @@ def _made(
 
 
 def _model(model_id: str, name: str) -> SetModel:
-    """The facts of a model that readers call ``name``."""
+    """Return the facts of a model that readers call ``name``."""
     card, alike = card_of(model_id), model_id
     with suppress(ModelError):  # deleted: its cell says so
         alike = but_for_seed(called(model_id, session.user().id))
@@ -187,7 +187,7 @@ _STATES = {"done": "done", "failed": "no result", "waiting": "waiting"}
 
 
 def _no_charts(studies: StudySet) -> Sequence[Chart]:
-    """None but those of the numbers."""
+    """Return no charts but those of the numbers."""
     return ()
 
 
@@ -204,7 +204,7 @@ class SetSection:
     charts: Charts = _no_charts
 
     def key(self, name: str) -> str:
-        """The key of an element."""
+        """Return the key of an element."""
         return self.question.key(f"set_{name}")
 
     def draw(self, service: Service, cells: Sequence[tuple[str, str]], answers: Sequence[Answer]) -> None:
@@ -241,7 +241,7 @@ class SetSection:
         self.draw_list(studies, {})
 
     def draw_words(self, words: str, files: Iterable[File]) -> None:
-        """The sentence over all cells, with the ``files`` of the whole set."""
+        """Draw the sentence over all cells, with the ``files`` of the whole set."""
         with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
             st.markdown(f"**{plain(words)}**", width="stretch")
             if files:
@@ -249,7 +249,7 @@ class SetSection:
                     draw_files(files, self.key("file"))
 
     def draw_state(self, service: Service, answers: Sequence[Answer]) -> None:
-        """The job of the set while it runs or where it was stopped; else a button, where cells have failed in it."""
+        """Draw the job of the set while it runs or is stopped; else a button where cells have failed."""
         job = next((answer.job for answer in answers if answer.job is not None), None)
         if job is None:
             return
@@ -263,14 +263,14 @@ class SetSection:
             st.button(label, icon=":material/replay:", on_click=again, args=(job,), key=self.key("again"))
 
     def draw_figure(self, studies: StudySet, measure: str) -> None:
-        """A measure over the models, on the data set that is chosen."""
+        """Draw a measure over the models, on the data set that is chosen."""
         chart = drawn(studies, by_model, measure, self.question.now("on"))
         if chart.rows:
             key = self.key(f"by_model_{measure}")
             draw_chart(chart, key, help=explained(FIGURE_HELP, "interval"))
 
     def draw_table(self, studies: StudySet, measure: str) -> None:
-        """All cells by one measure; a press opens a cell."""
+        """Draw all cells by one measure; a press opens a cell."""
         rows = drawn(studies, set_frame, measure)
         if not rows:
             st.info("No cell has a value of this.", icon=":material/info:")
@@ -294,7 +294,7 @@ class SetSection:
                 self._draw_means(studies, measure)
 
     def draw_list(self, studies: StudySet, more: dict[str, Callable[[SetCell], str]]) -> None:
-        """Every cell with its state, and ``more`` columns; one that is picked is opened."""
+        """Draw every cell with its state, and ``more`` columns; one that is picked is opened."""
         key = self.key("cells")
 
         def picked() -> None:
@@ -354,7 +354,7 @@ class SetSection:
             behind.markdown("\n".join(f"* {plain(words)}" for words in drawn(studies, points)))
 
     def _draw_means(self, studies: StudySet, measure: str) -> None:
-        """The means alone."""
+        """Draw the means alone."""
         rows = drawn(studies, set_frame, measure)
         spec = "percent" if studies.measures[measure].spec.endswith("%") else "%.3f"
         columns = {name: st.column_config.NumberColumn(format=spec) for name in pd.DataFrame(rows).columns[1:]}
@@ -372,7 +372,7 @@ def section_of(
 
 
 def draw_way_back(page: AnalysisPage, view: Any) -> None:
-    """A button to all cells, where ``view`` is one of them that was opened here."""
+    """Draw a button to all cells, where ``view`` is one of them that readers opened here."""
     requests, link, several = st.session_state.get(_remembered(page), ((), "", 0))
     if requests and view.requests() == requests:
         with st.container(key=_alone(page)):

@@ -28,9 +28,9 @@ _bring_back = component("bring_back", styles=())
 
 
 def signed_in() -> User | None:
-    """Return the user of this session; None for a visitor without access, or with a sign-in that has ended.
+    """Return the user of this session; None for a visitor without access, or after the end of a sign-in.
 
-    A user's id is made of the provider's issuer and subject, or of the proxy's header.
+    A user's id joins the provider's issuer and subject, or comes from the proxy's header.
     """
     how = settings().auth
     if how == "none":
@@ -58,7 +58,7 @@ def gate() -> None:
 
 
 def draw_account() -> None:
-    """The user and a button to sign out, in the sidebar."""
+    """Draw the user and a button to sign out, in the sidebar."""
     user = signed_in()
     if user in (None, LOCAL):
         return
@@ -150,5 +150,5 @@ def _has_ended(claims: dict[str, Any]) -> bool:
 
 
 def _sign_in_key(claims: dict[str, Any]) -> str:
-    """Names a sign-in: no two have the same claims, as each has a time and a nonce."""
+    """Return a name of this sign-in: no two have the same claims, as each has a time and a nonce."""
     return digest(["sign-in", {name: value for name, value in claims.items() if name != "tokens"}])

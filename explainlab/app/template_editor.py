@@ -50,11 +50,11 @@ class _Form:
     start: Template
 
     def key(self, name: str) -> str:
-        """The name of a field; another template to start from has fields of its own."""
+        """Return the name of a field; another template to start from has fields of its own."""
         return f"{self.place}_{self.id}_{self.start.digest[:12]}_{name}"
 
     def draw(self) -> Template:
-        """The template that the fields describe; raises :class:`RequestError` for what cannot be one."""
+        """Return the template of the fields; raises :class:`RequestError` for an invalid one."""
         start = self.start
         instruction = st.text_area("Instruction", start.instruction, key=self.key("instruction"), height=100)
         text = st.text_area("Text pattern", start.text, key=self.key("text"), height=80, help=_PATTERN_HELP)
@@ -94,7 +94,7 @@ class _Form:
 
 
 def draw_template_editor(page: str, model_id: str) -> str | None:
-    """The popover *Prompt* of ``page``, which opens with the template of ``model_id`` if it has one.
+    """Draw the popover *Prompt* of ``page``, which opens with the template of ``model_id`` if it has one.
 
     Returns the id of the model that is to be used, in the run in which its template has been checked and saved.
     """
@@ -134,22 +134,22 @@ def draw_template_editor(page: str, model_id: str) -> str | None:
 
 
 def spelled_out(text: str) -> str:
-    """``text`` on one line: a line break as ``\\n``, a backslash as two."""
+    """Return ``text`` on one line: a line break as ``\n``, a backslash as two."""
     return text.replace("\\", "\\\\").replace("\n", "\\n")
 
 
 def read_back(line: str) -> str:
-    """The inverse of :func:`spelled_out`."""
+    """Return the text that :func:`spelled_out` has spelled out."""
     return re.sub(r"\\([\\n])", lambda found: "\n" if found[1] == "n" else "\\", line)
 
 
 def label_rows(template: Template) -> pd.DataFrame:
-    """A row a label, in their order: ``Label`` and ``Word``."""
+    """Return the table: a row a label, in their order, with ``Label`` and ``Word``."""
     return pd.DataFrame(list(template.labels.items()), columns=[LABEL, WORD], dtype="str")
 
 
 def example_rows(template: Template) -> pd.DataFrame:
-    """A row an example: ``Text``, ``Second text`` (missing where there is none) and ``Label``."""
+    """Return the table: a row an example, with ``Text``, ``Second text`` (missing without one) and ``Label``."""
     rows = [(example.text, example.text_pair, example.label) for example in template.examples]
     return pd.DataFrame(rows, columns=[TEXT, PAIR, LABEL], dtype="str")
 
@@ -157,7 +157,7 @@ def example_rows(template: Template) -> pd.DataFrame:
 def template(
     name: str, instruction: str, text: str, separator: str, labels: pd.DataFrame, examples: pd.DataFrame
 ) -> Template:
-    """The template of these fields and rows, which are those of :func:`label_rows` and :func:`example_rows`.
+    """Return the template of these fields and rows, as of :func:`label_rows` and :func:`example_rows`.
 
     Empty rows are passed over; second texts count only where ``text`` has their place. Raises :class:`RequestError`
     for two rows of one label, and for what no :class:`Template` can be.
@@ -197,7 +197,7 @@ def keep(edited: Template, start: Template, start_id: str, user: User) -> str:
 
 
 def _parts(model_id: str) -> tuple[str, str]:
-    """The names of the template and of the language model in ``model_id``; two empty ones if it names none."""
+    """Return the names of the template and of the language model in ``model_id``; two empty ones if it names none."""
     if not model_id.startswith(PREFIX):
         return "", ""
     name, _, model = model_id.removeprefix(PREFIX).partition(":")
@@ -205,13 +205,13 @@ def _parts(model_id: str) -> tuple[str, str]:
 
 
 def _rows(frame: pd.DataFrame, columns: list[str]) -> list[list[str]]:
-    """The cells of every row that is not empty; a missing one is an empty text."""
+    """Return the cells of every row that is not empty; a missing one is an empty text."""
     cells = frame[columns].astype(object).where(frame[columns].notna(), "")
     return [row for row in cells.values.tolist() if any(cell.strip() for cell in row)]
 
 
 def _draw_buttons(form: _Form, edited: Template, model: str, current: str, user: User) -> str | None:
-    """Both buttons and what follows from them above; returns the id to be used in place of ``current``, if any."""
+    """Draw both buttons and their effects above; return the id to use in place of ``current``, if any."""
     told = st.container()
     pressed = _pressed(form.place)
     if pressed is None:

@@ -10,7 +10,7 @@ _READ_AFTER_ESCAPES = re.compile(r"(?<=[:@])(?=[\w/+-])|(?<=www)(?=\.)|(?<=[-<>~
 
 
 def plain(text: str) -> str:
-    """``text`` as Markdown that shows exactly these characters: no link, image, formula, icon or HTML.
+    """Return ``text`` as Markdown that shows exactly these characters: no link, image, formula, icon or HTML.
 
     Streamlit looks for addresses, ``:icon:`` names and arrows when the escapes are gone; there an invisible word joiner
     keeps their characters apart.

@@ -52,7 +52,7 @@ def carried_by(record: BaseModel) -> SharedInputs:
 
 
 def beginning(text: str) -> str:
-    """The first words of ``text`` in a line."""
+    """Return the first words of ``text`` in a line."""
     text = " ".join(text.split())
     return text if len(text) <= _BEGIN else f"{text[:_BEGIN].rstrip()}…"
 
@@ -87,12 +87,12 @@ class ChosenSets(Reading):
         return {"data": self.source, "columns": self.columns, "classes": self.classes}
 
     def cells_with(self, model: str) -> list[tuple[str, str]]:
-        """Every model with every data set, ``model`` being the first."""
+        """Return every model with every data set, ``model`` being the first."""
         models = dict.fromkeys((model, *self.models))
         return [(name, source) for name in models for source in dict.fromkeys((self.source, *self.sources))]
 
     def alone(self, source: str) -> Self:
-        """The same for one of the data sets and one model."""
+        """Return the same for one of the data sets and one model."""
         reading = self if source == self.source else self.readings.get(source, Reading())
         read_as = {"columns": reading.columns, "classes": reading.classes}
         return self.model_copy(update={"source": source, **read_as, "models": (), "sources": (), "readings": {}})
@@ -117,10 +117,10 @@ class AnalysisView(BaseModel, ABC):
 
     @abstractmethod
     def text_requests(self) -> Sequence[Request]:
-        """The requests of the main part."""
+        """Return the requests of the main part."""
 
     def data_request(self) -> Request | None:
-        """The request of the section about a data set, its first cell; None without one."""
+        """Return the request of the section about a data set, its first cell; None without one."""
         return None
 
     @property
@@ -135,21 +135,21 @@ class AnalysisView(BaseModel, ABC):
         return [] if self.chosen is None else self.chosen.cells_with(self.shared_inputs()["model"])
 
     def of_cell(self, model: str, source: str) -> Self:
-        """The view of one model and one data set alone."""
+        """Return the view of one model and one data set alone."""
         assert self.chosen is not None
         return self.model_copy(update={"model": model, "data": self.chosen.alone(source)})
 
     def data_requests(self) -> list[Request]:
-        """The requests of the section about data sets, one for each cell."""
+        """Return the requests of the section about data sets, one for each cell."""
         requests = (self.of_cell(*cell).data_request() for cell in self.cells)
         return [request for request in requests if request is not None]
 
     def requests(self) -> list[Request]:
-        """All requests; raises :class:`explainlab.errors.RequestError` for an invalid one."""
+        """Return all requests; raises :class:`explainlab.errors.RequestError` for an invalid one."""
         return [*self.text_requests(), *self.data_requests()]
 
     def shown_requests(self) -> list[Request]:
-        """All requests whose answers it shows: also those of sections with a button; raises as :meth:`requests`."""
+        """Return all requests of its answers, also of sections with a button; raises as :meth:`requests`."""
         return self.requests()
 
     def same_setting(self, other: Self) -> bool:
@@ -157,7 +157,7 @@ class AnalysisView(BaseModel, ABC):
         return True
 
     def method_labels(self) -> Sequence[str]:
-        """The methods that it asks, as readers call them."""
+        """Return the labels of its methods."""
         return ()
 
     @property
@@ -170,7 +170,7 @@ class AnalysisView(BaseModel, ABC):
         return beginning(self.shared_inputs().get("text", ""))
 
     def line(self) -> str:
-        """The question in a line: the model, how the text begins, and the methods."""
+        """Return the question in a line: the model, how the text begins, and the methods."""
         fields, begin = self.shared_inputs(), self.begin()
         parts = [model_name(fields["model"]), f"“{begin}”" if begin else "", ", ".join(self.method_labels())]
         return " · ".join(part for part in parts if part)
@@ -180,7 +180,7 @@ class AnalysisView(BaseModel, ABC):
         return carried_by(self)
 
     def with_shared_inputs(self, inputs: SharedInputs) -> Self:
-        """This view with what it can take of ``inputs``."""
+        """Return this view with the ``inputs`` that it can take."""
         fields = {name: value for name, value in inputs.items() if name in type(self).model_fields}
         return self.model_copy(update=fields)
 
@@ -192,10 +192,10 @@ class DataView(ChosenData, AnalysisView):
 
     @abstractmethod
     def request(self) -> Request:
-        """The request of the first model on the first data set."""
+        """Return the request of the first model on the first data set."""
 
     def text_requests(self) -> list[Request]:
-        """The request of every cell."""
+        """Return the requests of all cells."""
         return [self.of_cell(*cell).request() for cell in self.cells]
 
     @property
@@ -225,7 +225,7 @@ def view_of(
     text: str,
     data: Sequence[str],
 ) -> V:
-    """The view of type ``record`` that shows ``request``: its fields and ``parameters``, else the defaults.
+    """Return the view of type ``record`` that shows ``request``: its fields and ``parameters``, else the defaults.
 
     For a request about a data set, ``data`` are the parameters that belong to it beside the choice of rows, and
     ``text`` is the text shown above.

@@ -92,7 +92,7 @@ class GivenMap(BaseModel):
 
     @property
     def _placed(self) -> dict[Place, list[GivenFeature]]:
-        """Return the content spans of each place in their order, without blanks at their ends."""
+        """The content spans of each place in their order, without blanks at their ends."""
         spans = [span for span in self.features or () if not span.special]
         return _grouped(((span.part, *trimmed(self._text(span.part), span.start, span.end)), span) for span in spans)
 

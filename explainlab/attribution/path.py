@@ -187,7 +187,7 @@ class Refinement:
 
     @property
     def wanted(self) -> np.ndarray:
-        """Return float64 [points]: all points of the panels; at the end, the points behind the scores."""
+        """float64 [points]: all points of the panels; at the end, the points behind the scores."""
         return np.unique(self._points)
 
     @property
@@ -222,7 +222,7 @@ class Refinement:
 
     @property
     def _points(self) -> np.ndarray:
-        """Return float64 [panels, 5]: dyadic fractions, exact in floating point."""
+        """float64 [panels, 5]: dyadic fractions, exact in floating point."""
         return self._edges[:-1, None] + np.diff(self._edges)[:, None] * NODES
 
     def _panels(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

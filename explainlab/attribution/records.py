@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     import shap
 
 CANCELS = 0.001
-"""Where F(x) - F(x′) is less than this share of Σ|φ|, an error relative to it means nothing."""
+"""Share of Σ|φ| below which an error relative to F(x) - F(x′) means nothing."""
 
 
 def cancels(total: float, size: float) -> bool:
-    """Whether scores of the total size Σ|φ| = ``size`` cancel: ``total`` is too small for errors relative to it."""
+    """Return whether scores of total size Σ|φ| = ``size`` cancel: ``total`` is too small for errors relative to it."""
     return bool(abs(total) <= CANCELS * size)
 
 
@@ -47,7 +47,7 @@ class Completeness:
 
     @classmethod
     def of(cls, scores: np.ndarray, expected: float) -> Completeness:
-        """The sum of float64 [n] ``scores``, beside ``expected``."""
+        """Return the sum of float64 [n] ``scores``, beside ``expected``."""
         total = float(scores.sum())
         error = abs(total - expected) / abs(expected) if abs(expected) >= 1e-8 else None
         return cls(total, float(expected), error)
@@ -61,7 +61,7 @@ class Completeness:
         return f"{percentage:,.0f}%" if percentage >= 10 else f"{percentage:.2g}%"
 
     def failure(self, within: float, size: float) -> str:
-        """``−0.107, not +0.578 (off by 118%)`` where the sum is off by more than ``within``; otherwise empty.
+        """Return ``−0.107, not +0.578 (off by 118%)`` where the sum is off by more than ``within``; otherwise empty.
 
         ``within`` is a share of |expected|; where the scores cancel, of their total size Σ|φ| = ``size``.
         """
@@ -101,7 +101,7 @@ class Attribution(Result):
 
     @property
     def contradicts(self) -> bool:
-        """Tell if the scores, each of which speaks for or against the predicted class, together speak against it.
+        """True if the scores, each of which speaks for or against the predicted class, together speak against it.
 
         Where a sum is promised (:attr:`completeness`), the promise counts: a sum that fails has a warning of its own.
         """
@@ -112,7 +112,7 @@ class Attribution(Result):
 
     @property
     def truncated(self) -> bool:
-        """Tell if the model read only a part of the text."""
+        """True if the model read only a part of the text."""
         return self.cut > 0
 
     @property
@@ -136,13 +136,13 @@ class Attribution(Result):
         return ranks
 
     def highest(self, k: int) -> list[int]:
-        """The indices of the ``k`` content features of highest score, the highest first; of equal ones the first."""
+        """Return the indices of the ``k`` highest content features, the highest first; of equal ones the first."""
         content = np.flatnonzero(self.content)
         indices: list[int] = content[np.argsort(-self.scores[content], kind="stable")[:k]].tolist()
         return indices
 
     def to_frame(self) -> pd.DataFrame:
-        """A row per feature: text, start, end, part, special, score, error, spread, share of Σ|score|, rank of |score|.
+        """Return a row per feature: text, start, end, part, special, score, error, spread, share of Σ|score|, rank.
 
         Share and rank are of content features only.
         """
@@ -175,7 +175,7 @@ class Attribution(Result):
         unit: Unit = "token",
         signed: bool | None = None,
     ) -> Attribution:
-        """The map of another library, to be drawn, compared and judged as ours.
+        """Return the map of another library, to be drawn, compared and judged as ours.
 
         ``scores``: a ``shap.Explanation`` of one text, an explanation of ferret, the JSON of inseq (a path, or read),
         or numbers with their ``tokens``, such as a tensor of Captum: see
@@ -203,7 +203,7 @@ class Attribution(Result):
         )
 
     def to_shap(self) -> shap.Explanation:
-        """The scores of the text as SHAP's ``Explanation`` of one text, for its plots: ``shap.plots.text``.
+        """Return the scores of the text as SHAP's ``Explanation`` of one text, for its plots: ``shap.plots.text``.
 
         It has a piece for each feature that is not special, and they spell the text whole, also where it was cut. The
         last of the features that share a character has it. :meth:`from_scores` reads them back.
@@ -242,7 +242,7 @@ class Attribution(Result):
 
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> Attribution:
-        """The inverse of :meth:`to_json`; scores come back bit for bit."""
+        """Return the map of a record of :meth:`to_json`; scores come back bit for bit."""
         return cls(
             **cls.frame_of(body),
             prediction=Prediction(**body["prediction"]),
@@ -261,17 +261,17 @@ class Attribution(Result):
 
 
 def _numbers(values: np.ndarray | None, of: Attribution) -> list[float | None]:
-    """``values`` [n_features] as plain numbers; None for each feature where there are none."""
+    """Return ``values`` [n_features] as plain numbers; None for each feature where there are none."""
     return [None] * len(of.scores) if values is None else values.tolist()
 
 
 def _array(values: list[float | None]) -> np.ndarray | None:
-    """The inverse of :func:`_numbers`."""
+    """Return the array of the numbers of :func:`_numbers`."""
     return None if None in values else np.array(values, dtype=np.float64)
 
 
 def _feature(record: dict[str, Any]) -> Feature:
-    """The feature of a ``record``, which also has its score."""
+    """Return the feature of a ``record``, which also has its score."""
     known = Feature.__dataclass_fields__
     fields: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value for name, value in record.items() if name in known

@@ -57,7 +57,7 @@ class Selection:
 
     @property
     def note(self) -> str:
-        """Report the winner's draw and the number of candidates; if there was a choice, their values."""
+        """The winner's draw and the number of candidates; if there was a choice, their values."""
         winner, mean, first = self.winner, self.values.mean(), self.values[0]
         place = f" in layer {winner.layer}" if winner.layer else ""
         among = f"of {len(self.candidates)} candidates" if len(self.candidates) > 1 else "the only candidate"

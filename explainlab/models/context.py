@@ -14,16 +14,16 @@ if TYPE_CHECKING:
     from explainlab.request import CompleteRequest
 
 Body = dict[str, Any]
-"""What a memory keeps under a key: plain JSON."""
+"""A value of a memory: plain JSON."""
 
 FORWARD = 1 / 3
 """The work of a forward pass, as a share of a pass with gradients."""
 SHARE = 10_000
-"""The total of a phase that counts no things: of its progress only the share is told."""
+"""The total of a phase that counts no things: only the share of its progress is shown."""
 
 
 def how_far(done: int, total: int) -> str:
-    """A phase's progress in words: what is done of the things that it counts, or its share of :data:`SHARE`."""
+    """Return a phase's progress in words: ``done`` of ``total``, or a percentage where the total is :data:`SHARE`."""
     return f"{done / total:.0%}" if total == SHARE else f"{done:,} of {total:,}"
 
 
@@ -31,7 +31,7 @@ def how_far(done: int, total: int) -> str:
 class PassCount:
     """Model passes of single inputs: ``forward``, of which ``backward`` have gradients, so that each is one of both.
 
-    Where passes run a part of the model, or read a part of the text, they ``spare`` so much of their work.
+    Where passes run a part of the model, or read a part of the text, ``spare`` is the work that they save.
     """
 
     forward: float = 0.0
@@ -40,17 +40,17 @@ class PassCount:
 
     @classmethod
     def gradients(cls, count: float, spare: float = 0.0) -> PassCount:
-        """``count`` passes forward and backward."""
+        """Return ``count`` passes forward and backward."""
         return cls(count, count, spare)
 
     @classmethod
     def recorded(cls, count: float) -> PassCount:
-        """``count`` passes forward of which every layer is kept: they take as long as those with gradients."""
+        """Return ``count`` passes forward that keep every layer: they take as long as those with gradients."""
         return cls(count, spare=(FORWARD - 1) * count)
 
     @property
     def work(self) -> float:
-        """As long as how many passes with gradients they take, all of the same length."""
+        """Their work in passes with gradients, all of the same length."""
         return FORWARD * (self.forward - self.backward) + self.backward - self.spare
 
     def __add__(self, other: PassCount) -> PassCount:
@@ -78,72 +78,72 @@ class RunContext:
         self.reader = reader
 
     def report(self, done: int, total: int, phase: str) -> None:
-        """``done`` of ``total`` of this ``phase`` are finished: model passes, or others (see :func:`how_far`).
+        """Report ``done`` of ``total`` finished of this ``phase``: model passes, or others (see :func:`how_far`).
 
         Called after every batch.
         """
 
     def predicted(self, prediction: Callable[[], Prediction]) -> None:
-        """The ``prediction`` for a text of the run can be had. Called once a text, before all that explains it."""
+        """Announce the ``prediction`` for a text of the run. Called once a text, before all that explains it."""
 
     def expect(self, work: float, exact: bool = True) -> None:
-        """From here on the run takes about so much ``work`` (see :meth:`spend`), or at most, if it is not ``exact``."""
+        """Expect about this much ``work`` (see :meth:`spend`) from here on, or at most, if it is not ``exact``."""
 
     def part(self, work: float) -> None:
-        """A part of the expected ``work`` begins; the part before has ended."""
+        """Begin a part of the expected ``work``; the part before has ended."""
 
     def spend(self, work: float) -> None:
-        """So much more ``work`` has been done: tokens in passes with gradients; others count :data:`FORWARD` of one."""
+        """Count finished ``work``: tokens in passes with gradients; those in others count :data:`FORWARD` of one."""
 
     def has_read(self, texts: int) -> None:
-        """So many texts more, perturbed ones too, were read by the model. Called after every batch."""
+        """Count texts, perturbed ones too, that the model has read. Called after every batch."""
 
     def skip(self, work: float) -> None:
-        """So much of the expected work need not be done: its outcome is known."""
+        """Mark this much of the expected ``work`` as already known."""
 
     def show(self, result: Callable[[], Any]) -> None:
-        """Some texts of a data set are finished: ``result`` makes the result of those that are when it is called."""
+        """Show the finished texts of a data set: ``result``, when called, makes the result of those finished then."""
 
     def check_cancelled(self) -> None:
         """Raise :class:`explainlab.errors.Cancelled` if the run should stop. Called before every batch."""
 
     def spoil_thread(self) -> None:
-        """Memory ran out: nothing else should run on the thread of this run."""
+        """Give up the thread of this run, on which memory ran out: nothing else should run there."""
 
     def hand_out(self, of: str, parts: Sequence[Any]) -> Iterator[Any]:
-        """Those of ``parts``, plain JSON, that this run does itself, each when its turn comes: here all of them.
+        """Yield the ``parts``, plain JSON, that this run does itself, each when its turn comes: here all of them.
 
-        Others may do the rest meanwhile: they run the same request. When there are no more, all are done: what others
-        did is in the memory, unless that failed. ``of`` is equal in all these runs, and of no other parts.
+        Others may do the rest meanwhile: they run the same request. After the last, all are done: the outcomes of the
+        others are in the memory, unless that failed. ``of`` is equal in all these runs, and of no other parts.
         """
         return iter(parts)
 
     def recall(self, key: str) -> Body | None:
-        """The note under ``key``, or None."""
+        """Return the note under ``key``, or None."""
         return self.recall_all([key]).get(key)
 
     def keep(self, key: str, body: Body) -> None:
-        """Remember a note under ``key``; what is already there stays."""
+        """Remember a note under ``key``, unless there is one already."""
         self.keep_all({key: body})
 
     def recall_all(self, keys: Collection[str]) -> dict[str, Body]:
-        """The notes under those of the ``keys`` that have one."""
+        """Return the notes under those of the ``keys`` that have one."""
         return {key: self._memory[key] for key in keys if key in self._memory}
 
     def keep_all(self, bodies: Mapping[str, Body], renew: bool = False) -> None:
-        """Remember notes by their keys; what is already there stays, or gives way to them (``renew``)."""
+        """Remember notes by their keys; earlier ones stay, or give way to them (``renew``)."""
         self._memory |= bodies if renew else {key: body for key, body in bodies.items() if key not in self._memory}
 
     def recall_results(self, keys: Collection[str]) -> dict[str, Body]:
-        """The results that are stored under those of the ``keys`` that have one."""
+        """Return the results that are stored under those of the ``keys`` that have one."""
         return self.recall_all(keys)
 
     def keep_results(self, records: Mapping[str, Body]) -> None:
-        """Store results by their keys; what is already there stays."""
+        """Store results by their keys; earlier ones stay."""
         self.keep_all(records)
 
     def recall_answers(self, requests: Sequence[CompleteRequest]) -> dict[int, Body]:
-        """The records of the attributions that answer ``requests`` and are known, by their places.
+        """Return the records of the attributions that answer ``requests`` and are known, by their places.
 
         This base knows none: an analysis gives a context that does (:class:`explainlab.analyses.registry.Answers`).
         """
@@ -155,14 +155,14 @@ class RunContext:
 
 
 class Momentary(RunContext):
-    """Remembers what one part of a run has kept until the next begins, so that memory does not grow with the parts."""
+    """A context that forgets the notes of a part when the next begins, so that memory does not grow with the parts."""
 
     def part(self, work: float) -> None:
         self._memory.clear()
 
 
 class Relay(RunContext):
-    """Does what ``context`` does; a subclass changes some of it."""
+    """A context that passes everything to ``context``; a subclass changes some of it."""
 
     def __init__(self, context: RunContext) -> None:
         super().__init__(context.reader)

@@ -1,4 +1,4 @@
-"""Who may see what: runs and saved views belong to users. What is hidden looks like what does not exist."""
+"""Access rights: runs and saved views belong to users. A hidden one looks like one that does not exist."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class Access:
             self.store.unfinished.begin(asked.key, asked.user.id, kind_of(request), request_json(request))
 
     def unanswered(self, user: User) -> list[Unanswered]:
-        """The requests of ``user`` that earlier servers left unanswered, or that are paused, oldest first."""
+        """Return the requests of ``user`` that earlier servers left unanswered, or that are paused, oldest first."""
         requests = []
         for job in self.store.unfinished.cut_short(user.id):
             with suppress(RequestError):  # made by another version of ExplainLab
@@ -118,22 +118,22 @@ class Access:
         self.store.unfinished.forget(user.id, keys)
 
     def set_aside(self, key: str, job: Job | None, user: User) -> None:
-        """``user`` stops the ``job`` with this ``key``: what is left of it is paused if it can go on later."""
+        """Stop the ``job`` with this ``key`` for ``user``. Its rest is paused if it can go on later."""
         if job and isinstance(get_analysis(job.request.question), Pauses):
             self.store.unfinished.pause(user.id, [one.key for one in job.all_asked[len(job.outcomes) :]])
         else:
             self.forget([key], user)
 
     def runs(self, user: User, filters: Filters = _NO_FILTER, start: int = 0, count: int = 50) -> RunPage:
-        """Own runs and those shared with the instance, newest first: ``count`` from the ``start``-th."""
+        """Return own runs and those shared with the instance, newest first: ``count`` from the ``start``-th."""
         return self.store.runs.page(user.id, filters, start, count)
 
     def run_choices(self, user: User) -> Choices:
-        """The filter values of those runs."""
+        """Return the filter values of those runs."""
         return self.store.runs.choices(user.id)
 
     def open_run(self, run_id: str, user: User) -> OpenRun:
-        """A run that ``user`` may read. Raises :class:`RequestError` where there is none under this id."""
+        """Return a run that ``user`` may read. Raises :class:`RequestError` where there is none under this id."""
         run = self._readable(run_id, user)
         request = Request.from_json(run.request)
         try:
@@ -148,7 +148,7 @@ class Access:
         return OpenRun(run, request, result, missing, _gone(request, user), run.owner == user.id)
 
     def delete_run(self, run_id: str, user: User) -> None:
-        """Delete an own run, and its result unless somebody else has it.
+        """Delete an own run, and its result unless another user has it.
 
         With the last run about a text or a data set goes all that the user has about it: see :func:`delete_about`.
         """
@@ -183,12 +183,12 @@ class Access:
         return self.store.save_view(view, user.id, {subject_key(request) for request in requests} or {""})
 
     def view(self, view_id: str, user: User) -> dict[str, Any] | None:
-        """The view under this id if ``user`` may read it, else None."""
+        """Return the view under this id if ``user`` may read it, else None."""
         saved = self.store.view(view_id)
         return saved.body if saved and _may_read(saved.owner, saved.visibility, user) else None
 
     def view_shared(self, view_id: str, user: User) -> Visibility:
-        """Who may see an own view; raises :class:`RequestError` where there is none under this id."""
+        """Return the users who may see an own view; raises :class:`RequestError` where there is none under this id."""
         saved = self.store.view(view_id)
         if saved is None or saved.owner != user.id:
             raise _nothing("view")

@@ -34,15 +34,14 @@ def _in_order(places: int) -> Preference:
 
 
 class Dispatcher:
-    """The :class:`explainlab.service.engine.Engine` of this process: a queue of jobs, and the turns in which they run.
+    """The :class:`explainlab.service.engine.Engine` of this process: a queue of jobs, and their turns.
 
-    ``answer`` computes the result of one request at the place of a worker, of which there are ``places``;
-    ``prefer`` says which of them may begin a job: see :class:`explainlab.service.engine.MakeEngine`. Equal requests
-    share one job. A job that has begun has a thread for itself, but at each place only one at a time has its turn:
-    the others wait. Between two batches :class:`Scheduler` says who is next. Where there is nothing to do, a place
-    does a part of what another one has handed out: that is ``help``. Nothing that a job raises ends a place.
-    ``ended`` is called after each job and must not raise. The last 512 finished jobs are kept, so that pages can
-    read how theirs ended.
+    ``answer`` computes the result of one request at one of the ``places``, each of a worker; ``prefer`` chooses those
+    that may begin a job: see :class:`explainlab.service.engine.MakeEngine`. Equal requests share one job. A job that
+    has begun has a thread for itself, but at each place only one at a time has its turn: the others wait. Between two
+    batches :class:`Scheduler` chooses the next job. An idle place takes a part that another place has handed out: that
+    is ``help``. An error of a job never ends a place. ``ended`` is called after each job and must not raise. The last
+    512 finished jobs are kept, so that pages can read how theirs ended.
     """
 
     def __init__(
@@ -100,16 +99,16 @@ class Dispatcher:
             return job
 
     def job(self, key: str) -> Job | None:
-        """The job under ``key``, if it is waiting, running or among the last that ended."""
+        """Return the job under ``key``, if it is waiting, running or among the last that ended."""
         return self._jobs.get(key)
 
     def unfinished(self) -> list[Job]:
-        """The jobs that have begun, then the waiting ones in the order in which they will begin."""
+        """Return the jobs that have begun, then the waiting ones in their order."""
         with self._changed:
             return [*self._begun(), *self._scheduler.order()]
 
     def position(self, key: str) -> int:
-        """How many jobs go before this one; 0 if it runs, takes turns with other users' jobs, or has ended.
+        """Return the number of jobs ahead; 0 if it runs, takes turns with other users' jobs, or has ended.
 
         An urgent job does not wait for jobs that are not urgent.
         """
@@ -190,11 +189,11 @@ class Dispatcher:
         return {place for place, turn in enumerate(self._turns) if turn and self._beats[place] < late}
 
     def at(self, place: int) -> Job | None:
-        """The job that has its turn at ``place``; it may be one that helps another."""
+        """Return the job that has its turn at ``place``; it may be one that helps another."""
         return self._turns[place]
 
     def _watch(self) -> None:
-        """While an urgent job waits, look again every second for a place where it may begin; the lock is held."""
+        """Look every second, while an urgent job waits, for a place where it may begin; the lock is held."""
         if not (self._watching or self._closed) and any(job.urgent for job in self._scheduler.waiting()):
             timer = threading.Timer(_WATCH_SECONDS, self._look)
             timer.daemon = True
@@ -230,12 +229,12 @@ class Dispatcher:
             del self._jobs[key]
 
     def _add_thread(self) -> None:
-        """Another thread; raises RuntimeError where there is no memory for one."""
+        """Start another thread; raises RuntimeError where there is no memory for one."""
         threading.Thread(target=self._work, name="explainlab-worker", daemon=True).start()
         self._idle += 1
 
     def _replace_thread(self) -> bool:
-        """Whether another thread could be had for this one, which is idle."""
+        """Return whether another thread could be had for this one, which is idle."""
         with self._changed:
             try:
                 self._add_thread()
@@ -271,7 +270,7 @@ class Dispatcher:
         self._changed.notify_all()
 
     def _begins_at(self, place: int, job: Job) -> bool:
-        """Whether ``job``, which waits, may begin at ``place``: not beside another where it could take that of help."""
+        """Return whether the waiting ``job`` may begin at ``place``: not beside another while a place only helps."""
         able = self._prefer(job)
         if not job.urgent and self._shared(place) and not all(self._shared(at) for at in chain(*able)):
             return False
@@ -283,11 +282,11 @@ class Dispatcher:
         return False
 
     def _shared(self, place: int) -> bool:
-        """Whether a job that helps no other has begun at ``place``."""
+        """Return whether a job that helps no other has begun at ``place``."""
         return any(not own.helps for own in self._scheduler.begun(place))
 
     def _helper(self, place: int) -> Job | None:
-        """A job that helps, at ``place``, one that has handed out more than it does itself; None if none wants it."""
+        """Return a job that helps, at ``place``, another one that has parts to take; None if there is none."""
         for main in self._begun():
             if main.place == place or main.alone or not main.parts.waiting or not main.context:
                 continue
@@ -361,9 +360,9 @@ class Dispatcher:
             main.parts.lose(job)
 
     def _run(self, job: Job) -> tuple[Status, str]:
-        """Answer the job's requests; its status, and what went wrong. What fails in a set stops no other.
+        """Answer the job's requests; return its status and the error.
 
-        Where its worker has gone it is queued again, with what it has answered so far.
+        A failed request of a set stops no other. A job that loses its worker is queued again, with its answers.
         """
         hands = sum(map(len, self._prefer(job)))
         context = job.context = JobContext(job, lambda: self._make_way(job), hands)

@@ -1,4 +1,4 @@
-"""The engine behind a service: what runs jobs, on this machine or elsewhere."""
+"""The engine behind a service: it runs jobs, on this machine or elsewhere."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ class Engine(Protocol):
         """
 
     def job(self, key: str) -> Job | None:
-        """The job under ``key``, if it is waiting, running or among the last that ended."""
+        """Return the job under ``key``, if it is waiting, running or among the last that ended."""
 
     def unfinished(self) -> list[Job]:
-        """The jobs that have begun, then the waiting ones in the order in which they will begin."""
+        """Return the jobs that have begun, then the waiting ones in their order."""
 
     def position(self, key: str) -> int:
-        """How many jobs go before this one; 0 if it runs, takes turns with other users' jobs, or has ended."""
+        """Return the number of jobs ahead; 0 if it runs, takes turns with other users' jobs, or has ended."""
 
     def cancel(self, key: str, user: User) -> None:
         """Remove ``user`` from the job; without users it leaves the queue, or stops within a batch."""
@@ -59,23 +59,23 @@ class Engine(Protocol):
         """Let a waiting job change places with its users' one before it (-1) or after it (1)."""
 
     def peers(self, key: str) -> list[Job]:
-        """The waiting jobs among which this one can be moved, in their order; empty if it does not wait."""
+        """Return the waiting jobs among which this one can be moved, in their order; empty if it does not wait."""
 
     def together(self) -> AbstractContextManager[None]:
-        """No job that is submitted meanwhile starts before all are."""
+        """Start no job that is submitted meanwhile before all are submitted."""
 
     def wait(self, job: Job, timeout: float | None = None) -> bool:
         """Block until ``job`` has ended (True) or ``timeout`` seconds have passed (False)."""
 
     def wake(self) -> None:
-        """Workers have come or gone: what waits may begin."""
+        """Begin waiting jobs where they now may: workers have come or gone."""
 
     @property
     def held(self) -> set[int]:
         """The places where one turn has lasted longer than :data:`HELD_SECONDS`."""
 
     def at(self, place: int) -> Job | None:
-        """The job that has its turn at ``place``; it may be one that helps another."""
+        """Return the job that has its turn at ``place``; it may be one that helps another."""
 
     def close(self) -> None:
         """Cancel every job, and end the threads once their jobs have stopped. Nothing is submitted afterwards."""
@@ -86,10 +86,10 @@ class Engine(Protocol):
 
 
 class MakeEngine(Protocol):
-    """Makes an engine that computes with ``answer`` and ``help``, and calls ``ended`` when a job has ended.
+    """A maker of an engine that computes with ``answer`` and ``help``, and calls ``ended`` after each job.
 
-    There are so many ``places`` of workers; ``prefer`` says which of them may begin a job, in groups: those of a later
-    group begin an urgent one only while all before have one.
+    ``places`` is the number of workers. ``prefer`` groups the places that may begin a job: a place of a later group
+    begins an urgent one only while all places of earlier groups are taken.
     """
 
     def __call__(

@@ -1,4 +1,4 @@
-"""How far a job is and how long it will take, from the work that it has done."""
+"""Progress of a job and an estimate of its remaining time, from the work that it has done."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ UNFINISHED = 0.98
 TRUSTED = 0.1
 """The share of a job after which its own pace counts as much as that of earlier jobs."""
 LEAST_SECONDS, LEAST_BATCHES = 0.5, 3
-"""Without earlier jobs, no time left is told before so many seconds of work and batches."""
+"""Seconds of work, and batches, before which no remaining time is shown, unless a pace is known."""
 LEAST_SHARE = 0.005
 """Nor before this share of what is left has been done: seconds tell nothing of hours."""
 EFFICIENCY, MOST_GAINED = 0.15, 0.75
@@ -22,9 +22,9 @@ likewise: evaluations of 50 texts took 0.6 to 0.8 as long for a unit as those of
 
 @dataclass(frozen=True)
 class Pace:
-    """What ``runs`` jobs of a kind took: ``seconds`` and ``spent`` work, each for an expected unit of work.
+    """The mean pace of ``runs`` jobs of a kind.
 
-    ``work``: how much was expected of such a job in the mean.
+    ``seconds`` and ``spent`` work are for an expected unit of work; ``work`` is the mean expectation of such a job.
     """
 
     seconds: float
@@ -33,7 +33,7 @@ class Pace:
     work: float = 1.0
 
     def whole(self, work: float) -> float:
-        """Seconds that so much expected ``work`` takes: for a unit less in a larger job, as its batches are fuller."""
+        """Return the seconds for the expected ``work``: fewer for a unit in a larger job, as its batches are fuller."""
         gained = (self.work / work) ** EFFICIENCY if work else 1.0
         return self.seconds * work * min(max(gained, MOST_GAINED), 1 / MOST_GAINED)
 
@@ -41,14 +41,14 @@ class Pace:
 class Estimate:
     """The share of a job that is done, and the seconds left; ``pace`` is that of earlier jobs of its kind, if known.
 
-    Work is counted as by :meth:`explainlab.models.context.RunContext.spend`, times are in seconds on any clock. What
-    is expected comes in parts. A part is done to the share of its work that is spent, or known already. How much work
-    an expected unit really takes is known from the parts that have ended, else from ``pace``, else taken as one. The
-    ``share`` never goes down, and is 0 while nothing is expected.
+    Work is counted as by :meth:`explainlab.models.context.RunContext.spend`, times are in seconds on any clock. Work is
+    expected in parts. The progress of a part is the share of its work that is spent or known already. The real work for
+    an expected unit comes from the parts that have ended, else from ``pace``, else it is one. The ``share`` never goes
+    down, and is 0 while nothing is expected.
 
     ``seconds_left`` extrapolates the time per expected unit since the last expectation, and at first that of ``pace``.
-    Later parts are taken to be known to the share to which those before were; one that ends without work was known.
-    It is None while nothing supports it: where only the most work is known (``exact=False``), until a part has ended.
+    Later parts are assumed to be known to the same share as earlier ones; a part that ends without work was known. It
+    is None while there is no evidence: with only an upper bound of the work (``exact=False``), until a part has ended.
     """
 
     def __init__(self, pace: Pace | None = None) -> None:
@@ -91,35 +91,37 @@ class Estimate:
         self._renew(now)
 
     def helped(self, now: float, work: float, spent: float) -> None:
-        """A part of the expected ``work`` was done elsewhere meanwhile, which took so much."""
+        """Record ``work`` expected here that was done elsewhere, where it took ``spent``."""
         self._ended += work
         self._spent_before += spent
         self._batches += 1
         self._renew(now)
 
     def pause(self, seconds: float) -> None:
-        """So much time was not the job's own."""
+        """Leave out ``seconds`` in which other jobs ran."""
         if self._started is not None:
             self._started += seconds
             self._since += seconds
 
     def taken(self, now: float) -> Pace | None:
-        """The pace of the job, which has ended; None if it did no work that was expected."""
+        """Return the pace of the ended job; None if it did no work that was expected."""
         spent, done = self._spent_before + self._spent, self._expected - self._known_before - self._known
         if self._started is None or not (done > 0 and spent):
             return None
         return Pace((now - self._started) / done, spent / done, work=done)
 
     def speed(self, now: float) -> Pace | None:
-        """The pace of the job, which has ended, for a unit of work that was spent; None for so short a job that
-        something else may have taken most of its time."""
+        """Return the pace of the ended job for a unit of spent work.
+
+        None for so short a job that other work on the machine may have taken most of its time.
+        """
         spent = self._spent_before + self._spent
         if self._started is None or self._batches < LEAST_BATCHES or now - self._started < LEAST_SECONDS:
             return None
         return Pace((now - self._started) / spent, 1.0, work=spent)
 
     def whole(self, now: float) -> float:
-        """Seconds that all its expected work takes: those taken so far, and those left, where they are known."""
+        """Return the seconds that all the expected work takes, past and remaining, where they are known."""
         taken = 0.0 if self._started is None else now - self._started
         return taken + (self.seconds_left or 0.0)
 
@@ -160,7 +162,7 @@ class Estimate:
 
 
 class Measured(Relay):
-    """Does what ``context`` does, and has an ``estimate`` of the run; ``pace`` is that of earlier ones, if known."""
+    """A context like ``context`` with an ``estimate`` of the run; ``pace`` is that of earlier ones, if known."""
 
     def __init__(self, context: RunContext, pace: Pace | None = None) -> None:
         super().__init__(context)

@@ -117,7 +117,7 @@ class _StudyFile(_Common):
 
 
 def read_results(file: bytes) -> list[Result]:
-    """The results in an exported JSON file: one attribution or study, or ``{"attributions": [...]}``.
+    """Return the results in an exported JSON file: one attribution or study, or ``{"attributions": [...]}``.
 
     Raises :class:`RequestError` for a file that is too large, is no JSON, or holds anything else.
     """

@@ -21,7 +21,7 @@ from explainlab.settings import settings
 from explainlab.workers.parts import Parts
 
 LIVE_SECONDS = 10.0
-"""A page that has not said for so long that it waits is taken for closed."""
+"""Seconds without a sign of life after which a page is taken for closed."""
 
 _MOMENT = 0.05  # seconds
 Status = Literal["queued", "running", "done", "failed", "cancelled"]
@@ -47,7 +47,7 @@ class Progress:
 
     @property
     def finished(self) -> bool:
-        """Whether it has ended, well or badly."""
+        """True once it has ended, well or badly."""
         return self.status in ("done", "failed", "cancelled")
 
 
@@ -56,20 +56,19 @@ class Job:
     """A request that ``users`` share, as the first of them ``asked``; it is cancelled when the last of them cancels.
 
     Of a set of requests ``asked`` is the first and ``more`` are the others; they run one after another, and
-    ``outcomes`` are the results so far, or the reasons why there is none, in their order. ``result`` is that of a
-    single request.
-    ``awaited``: somebody waits for one text. ``long``: its passes are expected to take longer than the settings allow
-    an urgent job. Its result becomes a run of ``readers``: those who requested it, not merely opened a page that shows
-    it. It is stored for ``keepers``, ids of users; without any it is gone with the job. ``prediction`` is that for its
-    text, there before its result; None for a data set, of which ``so_far`` makes the result of the texts that are
-    finished now (None: none is, or the job has ended; it gives None where its worker does not answer at once).
-    ``pages`` wait for it, each with the second (monotonic) when it last said so; ``seen`` is the last of these seconds,
-    at first that of the request. ``thread_spent``: no other job should run on its thread.
+    ``outcomes`` are the results until now, or the reasons of failures, in their order. ``result`` is that of a single
+    request. ``awaited``: a user waits for one text. ``long``: its passes are expected to take longer than the settings
+    allow an urgent job. Its result becomes a run of ``readers``: users who requested it, not merely opened a page that
+    shows it. It is stored for ``keepers``, ids of users; without any it is gone with the job. ``prediction`` is that
+    for its text, there before its result, and None for a data set. ``so_far`` makes the result of a data set's texts
+    that are finished now; it is None while none is and after the end, and returns None where its worker does not answer
+    at once. ``pages`` wait for it, each with the second (monotonic) of its last sign of life; ``seen`` is the last of
+    these seconds, at first that of the request. ``thread_spent``: no other job should run on its thread.
 
     Once it has begun it runs at the ``place`` of a worker, in its ``context``, and may hand out ``parts``: a job that
-    ``helps`` it, at another place, does some of these. ``alone``: a helper has failed, and there is to be no other.
-    Where its worker goes away it waits again, and is given up where so many ``tries`` have ended their workers. So many
-    ``too_few_bytes`` of memory did not suffice for it.
+    ``helps`` it, at another place, does some of these. ``alone``: a helper has failed, and there is to be no other. A
+    job that loses its worker waits again, and fails in the end; ``tries`` counts the workers that it has ended.
+    ``too_few_bytes`` is an amount of memory that was not enough for it.
     """
 
     key: str
@@ -114,7 +113,7 @@ class Job:
 
     @property
     def urgent(self) -> bool:
-        """Whether it runs before other jobs, and between their batches."""
+        """True if it runs before other jobs, and between their batches."""
         return self.awaited and not self.long
 
     @property
@@ -124,20 +123,20 @@ class Job:
 
     @property
     def begun(self) -> bool:
-        """Whether it has had its first turn, and has not ended."""
+        """True between its first turn and its end."""
         return self.progress.status == "running"
 
     @property
     def forsaken(self) -> bool:
-        """Whether it is about one text, and no page has waited for it as long as the settings allow."""
+        """True for one text for which no page has waited as long as the settings allow."""
         return self.request.text is not None and time.monotonic() - self.seen > settings().max_unwatched_seconds
 
     def watch(self, user: User, page: str) -> None:
-        """A live ``page`` of ``user`` waits for it."""
+        """Record that a live ``page`` of ``user`` waits for it."""
         self.seen = self.pages[user, page] = time.monotonic()
 
     def leave(self, user: User, page: str) -> bool:
-        """That page waits no longer; whether another one of ``user`` does."""
+        """Remove ``page``, which waits no longer; return whether another page of ``user`` does."""
         self.pages.pop((user, page), None)
         lately = time.monotonic() - LIVE_SECONDS
         return any(other == user and seen > lately for (other, _), seen in list(self.pages.items()))
@@ -153,7 +152,7 @@ def no_pause() -> float:
 
 
 class JobContext(Momentary):
-    """Reports a run's progress to its job, and stops it when it is cancelled or has run as long as the settings allow.
+    """The context of a run: reports progress to its job; ends it if it is cancelled or beyond the settings' time.
 
     ``pause`` is called before every batch and returns the seconds that it took, which do not count. ``estimate`` knows
     how far the request is that was ``asked`` and is answered now; those of a set after it are taken to be as long.
@@ -169,17 +168,17 @@ class JobContext(Momentary):
         self._pause = pause
         self._limit = settings().max_job_seconds or math.inf
         self._deadline = time.monotonic() + self._limit
-        self._elsewhere: dict[object, int] = {}  # by who helps: what it has done of the phase
+        self._elsewhere: dict[object, int] = {}  # helper → units of the phase that it has done
         self._telling = threading.RLock()
 
     @property
     def again(self) -> bool:
-        """Tell if the job computes its request anew, stored or not."""
+        """True if the job computes its request anew, stored or not."""
         return self._job.key == self._job.asked.again_key
 
     @property
     def place(self) -> int:
-        """Where its worker is, among those of the engine."""
+        """The number of its worker among those of the engine."""
         return self._job.place
 
     def begin_request(self, asked: ResolvedRequest) -> None:
@@ -191,19 +190,19 @@ class JobContext(Momentary):
         self.check_cancelled()
 
     def require_more_than(self, memory_bytes: int) -> None:
-        """So much memory does not suffice for the job."""
+        """Record that this much memory was not enough."""
         self._job.too_few_bytes = memory_bytes
 
     @property
     def readers(self) -> list[User]:
-        """The users of whom the result becomes a run."""
+        """The users in whose list the result becomes a run."""
         return [user for user in self._job.users if user in self._job.readers]
 
     def spoil_thread(self) -> None:
         self._job.thread_spent = True
 
     def keepers(self) -> tuple[str, ...]:
-        """The ids of the users for whom the result is stored."""
+        """Return the ids of the users who have the result stored."""
         return tuple(self._job.keepers)
 
     def report(self, done: int, total: int, phase: str) -> None:
@@ -217,7 +216,7 @@ class JobContext(Momentary):
             self._job.prediction = prediction()
 
     def begin(self, phase: str) -> None:
-        """A phase whose length is not known yet has begun."""
+        """Begin a phase whose length is not known yet."""
         self._job.update(phase=phase, done=0, total=0)
 
     def expect(self, work: float, exact: bool = True) -> None:
@@ -242,14 +241,14 @@ class JobContext(Momentary):
             self._tell()
 
     def helped(self, by: object, work: float, spent: float, done: int) -> None:
-        """A part of the expected ``work`` was done elsewhere, which ``spent`` so much, ``done`` in all ``by`` it."""
+        """Record a part of the expected ``work`` that ``by`` did elsewhere: ``spent`` for it, ``done`` units in all."""
         self._elsewhere[by] = done
         with self._telling:
             self.estimate.helped(time.monotonic(), work, spent)
             self._tell()
 
     def hand_out(self, of: str, parts: Sequence[Any]) -> Iterator[Any]:
-        """See :meth:`RunContext.hand_out`; without anybody for whom it is stored nothing is given away."""
+        """Hand out parts: see :meth:`RunContext.hand_out`; none where the result is stored for no user."""
         shared = self._job.parts
         shared.offer(of, parts if self._job.keepers else ())
         if not self._job.keepers:
@@ -293,9 +292,9 @@ class JobContext(Momentary):
 
 
 class HelpContext(Momentary):
-    """The context of a job that helps: it does parts of what ``main`` hands out, until there are no more.
+    """The context of a job that helps: it does parts that ``main`` hands out, until there are no more.
 
-    What it does counts as the other's. It ends as if it was cancelled.
+    Its work counts as the other's. It ends like a cancelled job.
     """
 
     def __init__(self, job: Job, main: Job, pause: Callable[[], float]) -> None:
@@ -309,7 +308,7 @@ class HelpContext(Momentary):
         self._done = 0
 
     def begin_on(self, device: str) -> None:
-        """What it does is done on ``device``."""
+        """Record that parts are done on ``device``."""
         self._context.helpers.add(device)
 
     def keepers(self) -> tuple[str, ...]:
@@ -329,7 +328,7 @@ class HelpContext(Momentary):
         self._spent += work
 
     def hand_out(self, of: str, parts: Sequence[Any]) -> Iterator[Any]:
-        """The parts of the other job; none of what it has behind it."""
+        """Yield the parts of the other job; none of those that lie behind it."""
         if of != self._of:
             return
         shared = self._main.parts
@@ -346,7 +345,7 @@ class HelpContext(Momentary):
             raise Cancelled
 
     def _tell(self) -> None:
-        """The part before has ended."""
+        """Report the end of the part before."""
         if self._work:
             self._context.helped(self._job, self._work, self._spent, self._done)
         self._work = self._spent = 0.0

@@ -85,7 +85,7 @@ def _matched(prompt: str, model: str) -> bool:
 
 
 def _resolved(pattern: str) -> str:
-    """A pattern of paths, absolute and without links and ``..`` in what comes before its first wildcard."""
+    """Return a pattern of paths, absolute and without links and ``..`` in the part before its first wildcard."""
     prompt = pattern[: pattern.rfind(":") + 1] if pattern.startswith(COMPLETION) else ""
     path = os.path.expanduser(pattern.removeprefix(prompt))
     fixed = re.split(r"[*?[]", path, maxsplit=1)[0]
@@ -94,7 +94,7 @@ def _resolved(pattern: str) -> str:
 
 
 def _changed(model: str) -> list[str]:
-    """The model that an adapter changes, if it is here."""
+    """Return the model that an adapter changes, if it is here."""
     with suppress(ModelError):  # loading it says why
         changed = changed_model(model)
         return [] if changed is None else [changed]
@@ -136,7 +136,7 @@ def require_answerable(request: CompleteRequest) -> None:
 
 
 def named_files(request: CompleteRequest) -> Iterator[str]:
-    """Every data set or file that a complete ``request`` names, also in nested parameters."""
+    """Yield every data set or file that a complete ``request`` names, also in nested parameters."""
     if request.data is not None:
         yield request.data
     yield from _named_in(request.parameters)

@@ -53,7 +53,7 @@ class StoredContext(Relay):
         return result
 
     def hold(self) -> None:
-        """Write down who has what was used so far."""
+        """Write the latest uses to the store, by owner."""
         used, self._used = self._used, []
         with suppress(ResourceError):
             for owner in self._owners():
@@ -67,7 +67,7 @@ class StoredContext(Relay):
         return {}
 
     def _stored(self, bodies: Mapping[str, Body], write: Callable[[Mapping[str, Body]], None]) -> bool:
-        """Whether somebody wants ``bodies`` and the store has them."""
+        """Store ``bodies`` if the run has owners; return whether the store has them."""
         with suppress(ResourceError):
             if self._owners():
                 write(bodies)

@@ -1,4 +1,4 @@
-"""What earlier jobs took on this machine, kept among the store's notes so that it survives a restart."""
+"""Paces of earlier jobs on this machine, kept among the store's notes so that they survive a restart."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _STORED = "pace/4"  # part of the key: rises when the meaning of its numbers cha
 _NOBODY = ""  # the instance itself has them
 _TEXT, _DATA = "text", "data"
 _REMEMBERED = 8
-"""A pace is the mean of about so many jobs."""
+"""Window (in jobs) of the moving average of a pace."""
 
 
 class Paces:
@@ -30,26 +30,25 @@ class Paces:
         self._device = device
 
     def of(self, request: CompleteRequest) -> Pace | None:
-        """The pace of jobs like ``request``, or None."""
+        """Return the pace of jobs like ``request``, or None."""
         return self._known(self._key(request, _kind(request)))
 
     def nearest(self, request: CompleteRequest) -> Pace | None:
-        """As :meth:`of`, else that of the same question about a data set where ``request`` is about a text, or about
-        a text where it is about a data set."""
+        """Return the pace as :meth:`of`, else that of the same question about a text for a data set, or the reverse."""
         return self.of(request) or self._known(self._key(request, _TEXT if _kind(request) == _DATA else _DATA))
 
     def speed(self, request: CompleteRequest) -> Pace | None:
-        """The pace of jobs about other questions to the same model, for a unit of work that is spent, or None."""
+        """Return the pace of jobs about other questions to the same model, for a unit of spent work, or None."""
         return self._known(self._speed_key(request))
 
     def learn(self, request: CompleteRequest, pace: Pace, speed: Pace | None = None) -> None:
-        """A job for ``request`` had this ``pace``, and this ``speed`` if it was long enough to tell."""
+        """Record this ``pace`` of a job for ``request``, and its ``speed`` if it was long enough to tell."""
         self._learn(self._key(request, _kind(request)), pace)
         if speed is not None:
             self._learn(self._speed_key(request), speed)
 
     def learn_from(self, request: CompleteRequest, estimate: Estimate) -> None:
-        """As :meth:`learn`, of a job that has just ended, if it did any work."""
+        """Learn, as :meth:`learn`, from a job that has just ended, if it did any work."""
         ended = time.monotonic()
         pace = estimate.taken(ended)
         if pace is not None:

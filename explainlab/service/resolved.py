@@ -21,10 +21,10 @@ class ResolvedRequest:
 
     Attributes:
         request: The question with every parameter; the uploads and the made model that it names are the user's.
-        user: The user who asks.
-        identity: The digest of all that decides the result but the model: see :meth:`Analysis.identity`.
+        user: The user of the request.
+        identity: The digest of everything that decides the result, except the model: see :meth:`Analysis.identity`.
         key: The key of the job that equal requests share, 64 hexadecimal digits. The model counts by its name.
-        subject: The digest of the text (and its pair), of the data set's name, or of the question: what a run is about.
+        subject: The digest of the text (and its pair), of the data set's name, or of the question.
         files: The data sets and files that the request names. They are read again before it is answered.
     """
 
@@ -42,7 +42,7 @@ class ResolvedRequest:
 
     @property
     def is_batch(self) -> bool:
-        """Tell if the request is about more than one text; its job is then not urgent."""
+        """True if the request is about more than one text; its job is then not urgent."""
         return is_batch(self.request)
 
     @property

@@ -1,4 +1,4 @@
-"""The scheduler: which job has the next turn, and the waiting jobs in the order in which they will begin."""
+"""The scheduler: it chooses the job of the next turn, and orders the waiting jobs."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from explainlab.service.jobs import Job
 from explainlab.service.users import User
 
 MOST_BEGUN = 4
-"""So many users share a device with jobs that are not urgent, and so many jobs of a user may have begun before an
-urgent one begins: what has begun holds memory."""
+"""Most users who share a device with jobs that are not urgent, and most begun jobs of a user when an urgent one begins:
+a begun job holds memory."""
 FIRST_TURNS = 8
-"""A user who comes has up to this many turns before users who have had more: enough for one text."""
+"""Most turns of a new user before users who have had more: enough for one text."""
 
 
 class Scheduler:
-    """Gives the turns of every place, each a batch long, to unfinished jobs: to urgent ones first, then to the others.
+    """The turns of every place, each a batch long, for unfinished jobs: for urgent ones first, then for the others.
 
-    A job stays at the place where it had its first turn. What helps another job has a turn where nothing else wants
-    one. In each group users take turns, each with the job that has begun first, else with the oldest; a user who comes
-    catches up with the others first, by :data:`FIRST_TURNS` at most. A job of several users has the turn of any of
-    them, and uses up only that turn. Not thread-safe: callers hold a lock.
+    A job stays at the place where it had its first turn. A helping job has a turn where no other job wants one. In each
+    group users take turns, each with the job that has begun first, else with the oldest; a new user catches up with the
+    others first, by :data:`FIRST_TURNS` at most. A job of several users has the turn of any of them, and uses up only
+    that turn. Not thread-safe: callers hold a lock.
     """
 
     def __init__(self) -> None:
@@ -59,7 +59,7 @@ class Scheduler:
         self.changed()
 
     def peers(self, job: Job) -> list[Job]:
-        """The waiting jobs of the users of ``job`` and of its urgency, itself included, oldest first unless moved."""
+        """Return the waiting jobs of the users of ``job`` and of its urgency, itself too, oldest first unless moved."""
         return [other for other in self.waiting() if other.urgent is job.urgent and _share_a_user(job, other)]
 
     def changed(self) -> None:
@@ -67,30 +67,30 @@ class Scheduler:
         self._order = None
 
     def order(self) -> list[Job]:
-        """All waiting jobs in the order in which they will begin if no other is added."""
+        """Return all waiting jobs in their order if no other is added."""
         if self._order is None:
             self._order = [job for rank in (True, False) for job in self._rounds(rank)]
         return self._order
 
     def waiting(self) -> list[Job]:
-        """The jobs that have not begun, oldest first unless moved."""
+        """Return the jobs that have not begun, oldest first unless moved."""
         return [job for job in self._jobs if not job.begun]
 
     def begun(self, place: int | None = None) -> list[Job]:
-        """The jobs that have begun, at one ``place`` or at all, urgent ones first; those that help are the last."""
+        """Return the jobs that have begun, at one ``place`` or at all, urgent ones first, helpers last."""
         begun = (job for job in self._jobs if job.begun and place in (None, job.place))
         return sorted(begun, key=lambda job: job.rank)
 
     def ahead(self, job: Job) -> int:
-        """How many jobs that have begun go before ``job``, which has begun too: those of its users and its urgency."""
+        """Return the number of begun jobs ahead of ``job``, which has begun too: those of its users and its urgency."""
         begun = self.begun()
         before = begun[: begun.index(job)] if job in begun else []
         return sum(other.urgent is job.urgent and _share_a_user(job, other) for other in before)
 
     def turn(self, place: int = 0, begins: Callable[[Job], bool] = lambda _: True) -> Job | None:
-        """The job that has the next turn at ``place``; None if there is none. What is being cancelled ends first.
+        """Return the job that has the next turn at ``place``; None if there is none.
 
-        It has begun already, or is one that ``begins`` there.
+        A job that is being cancelled comes first. Any other has begun already, or ``begins`` allows it there.
         """
         self.changed()
         begun = self.begun(place)
@@ -107,7 +107,7 @@ class Scheduler:
         return next((job for job in begun if job.helps), None)
 
     def _due(self, rank: bool, begun: list[Job], begins: Callable[[Job], bool]) -> dict[User, Job]:
-        """The job with which each user would have the next turn."""
+        """Return the job with which each user would have the next turn."""
         due: dict[User, Job] = {}
         for job in begun:
             for user in job.users if job.urgent is rank and not job.helps else ():
@@ -121,7 +121,7 @@ class Scheduler:
         return due
 
     def _rounds(self, rank: bool) -> Iterator[Job]:
-        """The waiting jobs, in users' turns: first those never served, by arrival, then those served longest ago."""
+        """Return the waiting jobs, in users' turns: those never served, by arrival, then those served longest ago."""
         queues: dict[User, deque[Job]] = {}
         for job in self.waiting():
             for user in job.users if job.urgent is rank else ():

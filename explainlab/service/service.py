@@ -39,7 +39,7 @@ _MOST_UNSTORED = 64
 
 
 class Service(Access):
-    """Answers requests from a store or by an engine. Safe to use from any thread.
+    """The answering of requests, from a store or by an engine. Safe to use from any thread.
 
     ``engine`` makes what runs jobs on ``workers``: by default one, in this process, on ``device``. ``notice`` is a
     problem of the store or of the workers at the start that users must know; else empty.
@@ -63,7 +63,7 @@ class Service(Access):
             self.closing.callback(own.close)
             self.workers = [own]
         self.paces = Paces(store, self.workers[0].device)
-        self._unstored: dict[str, Result] = {}  # by their keys, the last so many that nobody has in the store
+        self._unstored: dict[str, Result] = {}  # by their keys, the latest results that no user has in the store
         self.engine: Engine = engine(self._work, self._ended, self._help, len(self.workers), self._preferred)
         for worker in self.workers:
             worker.changed = self.engine.wake
@@ -85,7 +85,7 @@ class Service(Access):
 
     @property
     def notice(self) -> str:
-        """Return the problem that every page shows: the one of the start, or the loss of the database; else nothing."""
+        """The problem that every page shows: the one of the start, or the loss of the database; else nothing."""
         return self._notice or self.store.loss
 
     def find(self, asked: ResolvedRequest) -> Result | None:
@@ -124,29 +124,29 @@ class Service(Access):
     def submit(self, asked: ResolvedRequest, ahead: bool = False, record: bool = True, store: bool = True) -> Job:
         """Return a job that computes the request, shared by equal requests.
 
-        ``ahead``: nobody waits for it yet, so it is not urgent, as jobs of data sets are not. Its result becomes a run
-        of the user, unless it is computed ahead or not to be recorded; without ``store`` it is only there while the
-        job is. Raises as :func:`explainlab.service.limits.require_answerable`, and where the queue is full.
+        ``ahead``: no user waits for it yet, so it is not urgent, as jobs of data sets are not. Its result becomes a run
+        of the user, unless it is computed ahead or not to be recorded; without ``store`` it is only there while the job
+        is. Raises as :func:`explainlab.service.limits.require_answerable`, and where the queue is full.
         """
         urgent = not (ahead or asked.is_batch)
         return self._submit(asked.key, [asked], urgent, record and not ahead, store)
 
     def submit_set(self, asked: Sequence[ResolvedRequest], record: bool = True, store: bool = True) -> Job:
-        """Return one job that answers requests of a user about data sets, in their order, each as if asked alone.
+        """Return one job that answers requests of a user about data sets, in their order, each as if alone.
 
-        What is stored already is not computed again, and what fails stops no other: :attr:`Job.outcomes` says why.
+        A stored result is not computed again, and a failed request stops no other: :attr:`Job.outcomes` has its reason.
         Otherwise as :meth:`submit`.
         """
         return self._submit(set_key(asked), asked, False, record, store)
 
     def cancel(self, key: str, user: User = LOCAL) -> None:
-        """``user`` no longer waits for a job: see :meth:`explainlab.service.engine.Engine.cancel`."""
+        """Cancel a job for ``user``, who no longer waits: see :meth:`explainlab.service.engine.Engine.cancel`."""
         with suppress(ResourceError):
             self.set_aside(key, self.engine.job(key), user)  # before the end of the job, which is no pause
         self.engine.cancel(key, user)
 
     def leave(self, job: Job, page: str, user: User) -> None:
-        """A ``page`` of ``user`` shows something else than ``job``.
+        """Record that a ``page`` of ``user`` no longer shows ``job``.
 
         A job of one text is cancelled for ``user``, unless another page of theirs waits for it; one of a data set goes
         on.
@@ -179,7 +179,7 @@ class Service(Access):
             self.engine.move(job.key, by)
 
     def compute_again(self, asked: ResolvedRequest) -> Job:
-        """Return a job that computes the request anew; what is stored stays as it is. Raises as :meth:`submit`."""
+        """Return a job that computes the request anew, beside the stored result. Raises as :meth:`submit`."""
         require_bounded(asked.request)
         return self.engine.submit(asked.again_key, asked, not asked.is_batch, record=False)
 
@@ -204,9 +204,9 @@ class Service(Access):
         return result
 
     def cut_short(self, user: User) -> list[Unanswered]:
-        """Requests of ``user`` that earlier servers left unanswered, or that are paused, unless answered by now.
+        """Return the requests of ``user`` that earlier servers left unanswered, or that are paused.
 
-        Raises :class:`ResourceError` where the store fails.
+        Requests that have been answered by now are left out. Raises :class:`ResourceError` where the store fails.
         """
         return [unanswered for unanswered in self.unanswered(user) if not self._is_answered(unanswered, user)]
 
@@ -268,7 +268,7 @@ class Service(Access):
             memory.hold()
 
     def _preferred(self, job: Job) -> list[list[int]]:
-        """The places of workers that can do ``job``: those that have its model, and the others."""
+        """Return the places of workers that can do ``job``: those that have its model, and the others."""
         return able(self.workers, job.request.model, job.urgent, job.too_few_bytes, self.engine.held)
 
     def _ended(self, job: Job) -> None:
@@ -300,7 +300,7 @@ class Service(Access):
             memory.hold()
 
     def _kept(self, asked: ResolvedRequest, result: Result, key: str, memory: StoredContext) -> Result:
-        """``result`` once it is stored; with a warning where it will be when the store is back."""
+        """Return ``result`` once it is stored; with a warning where it will be when the store is back."""
 
         stored = result
 
@@ -365,7 +365,7 @@ def _with_target(request: CompleteRequest, target: str) -> CompleteRequest:
 
 
 def open_service(device: str | None = None, workers: Sequence[Worker] = (), notice: str = "") -> Service:
-    """A service on the store that the settings name, or on memory alone where it cannot be used."""
+    """Open a service on the store that the settings name, or on memory alone where it cannot be used."""
     try:
         store = Store(settings().store_url, settings().parts)
         service = Service(store, device, notice, workers=workers)
@@ -383,7 +383,7 @@ _lock = threading.Lock()
 
 
 def service() -> Service:
-    """The service of this process."""
+    """Return the service of this process."""
     with _lock:
         return _service()
 

@@ -23,7 +23,7 @@ from explainlab.workers.condition import Condition
 from explainlab.workers.pool import Loaded
 
 SILENT_SECONDS = 600.0
-"""A worker without a sign of life for so long is taken for dead."""
+"""Seconds without a sign of life after which a worker is taken for dead."""
 LEAST_FREE_MB = 50
 """An instance with less free space, on the disk of the home folder or of the store, is not ready."""
 OF_OTHERS = "another user's model"
@@ -61,7 +61,7 @@ class Station:
 
 @dataclass(frozen=True)
 class Status:
-    """What a user may know. ``free_bytes``: of the device; ``problem``: of the store or the disk, or empty."""
+    """The status for one user. ``free_bytes``: of the device; ``problem``: of the store or the disk, or empty."""
 
     places: tuple[Place, ...]
     workers: tuple[Station, ...]
@@ -74,7 +74,7 @@ class Status:
 
 
 def status(service: Service, user: User) -> Status:
-    """The instance as ``user`` may see it: without the contents of others' jobs and the ids of their models."""
+    """Return the instance as ``user`` may see it: without the contents of others' jobs and the ids of their models."""
     return Status(
         places=tuple(_place(service, job, user) for job in service.engine.unfinished()),
         workers=tuple(_station(service, place, user) for place in range(len(service.workers))),
@@ -90,8 +90,10 @@ def status(service: Service, user: User) -> Status:
 
 
 def health(service: Service) -> dict[str, Any]:
-    """``{"ready", "store", "disk", "worker", "memory", "problem", "running", "waiting", "workers"}``: what works, the
-    problem of the store or the disk, what there is to do, and how many workers there are of each state.
+    """Return ``{"ready", "store", "disk", "worker", "memory", "problem", "running", "waiting", "workers"}``.
+
+    They say which parts work, the problem of the store or the disk, how many jobs run and wait, and how many workers
+    there are of each state.
     """
     store, disk = _store_problem(service), _disk_problem(service)
     jobs = service.engine.unfinished()
@@ -109,7 +111,7 @@ def health(service: Service) -> dict[str, Any]:
 
 
 def library_versions() -> dict[str, str]:
-    """Versions of Python and of the libraries, by name."""
+    """Return the versions of Python and of the libraries, by name."""
     return {"python": platform.python_version(), "streamlit": version("streamlit"), **versions()}
 
 
@@ -152,7 +154,7 @@ def _is_out_of_memory(service: Service) -> bool:
 
 
 def _store_problem(service: Service) -> str:
-    """Why results are not kept as they should be; empty if they are."""
+    """Return why results are not kept as they should be; empty if they are."""
     try:
         service.store.lease.renew()  # writes
         return service.notice
@@ -161,7 +163,7 @@ def _store_problem(service: Service) -> str:
 
 
 def _disk_problem(service: Service) -> str:
-    """Why the folders of the home, of the store's file and of its parts will not take more; empty if they will."""
+    """Return why the folders of the home, of the store's file and of its parts take no more; empty if they do."""
     for folder in {settings().home, service.store.folder or settings().home, service.store.parts.folder}:
         if not folder.is_dir():  # nothing is kept there
             continue

@@ -1,4 +1,4 @@
-"""Users' templates: private until shared with everyone here. What is hidden looks like what does not exist."""
+"""Users' templates: private until shared with everyone here. A hidden one looks like one that does not exist."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _SHARED = "shared"  # a folder with the owner's name in a file for each template
 
 
 def own_id(name: str, user: User) -> str:
-    """The id of the template of this name that belongs to ``user``, there or not."""
+    """Return the id of the template of this name that belongs to ``user``, there or not."""
     return template_id(name, _owner(user.id))
 
 
 def readable_templates(user_id: str) -> dict[str, str]:
-    """The ids of the templates that the user may read, with the names that pages show.
+    """Return the ids of the templates that the user may read, with the names that pages show.
 
     First those of everybody, then the user's own, then those that others share.
     """
@@ -70,7 +70,7 @@ def delete_template(each: str, user: User) -> None:
 
 
 def share_template(each: str, shared: bool, user: User) -> None:
-    """Let everyone here use an own template, or nobody else; raises :class:`RequestError` for any other."""
+    """Share an own template with everyone here, or with no other user; raises :class:`RequestError` for any other."""
     path = _shared_path(_own_path(each, user))
     try:
         if shared:
@@ -83,18 +83,18 @@ def share_template(each: str, shared: bool, user: User) -> None:
 
 
 def is_shared(each: str) -> bool:
-    """Whether everyone here may use a template that belongs to a user."""
+    """Return whether everyone here may use a template that belongs to a user."""
     name, owner = template_parts(each)
     return bool(owner) and _shared_path(template_folder(owner) / f"{name}.json").exists()
 
 
 def is_own(each: str, user: User) -> bool:
-    """Whether ``user`` may change it."""
+    """Return whether ``user`` may change it."""
     return each in _own(user.id)
 
 
 def _own(user_id: str) -> list[str]:
-    """The templates that the user may change. Without sign-in everybody's are the only user's."""
+    """Return the templates that the user may change. Without sign-in everybody's are the only user's."""
     owner = _owner(user_id)
     return template_ids(owner) if owner else [each for each in template_ids() if _everybodys(each).exists()]
 
@@ -111,12 +111,12 @@ def _everybodys(name: str) -> Path:
 
 
 def _owner(user_id: str) -> str:
-    """Who owns templates, in ids: 16 hexadecimal digits for a user who signed in, else empty."""
+    """Return the owner of a template, as in ids: 16 hexadecimal digits for a user who signed in, else empty."""
     return "" if user_id == LOCAL.id else hashlib.sha256(user_id.encode()).hexdigest()[:16]
 
 
 def _shared() -> dict[str, str]:
-    """The templates that users share, with their names and those of their owners."""
+    """Return the templates that users share, with their names and those of their owners."""
     shared = {}
     for path in sorted(template_folder().glob(f"*/{_SHARED}/*.json")):
         owner = path.parent.parent.name

@@ -36,12 +36,12 @@ class PlantedUploads:
 
 
 def reader_for(user_id: str) -> Reader:
-    """Reads for the user with this id: their uploads, within the limits of the settings."""
+    """Return a reader for the user with this id: of their uploads, within the limits of the settings."""
     return Reader(folder_of(user_id), made=made_folder(), limits=settings().limits)
 
 
 def reader_of(request: Request) -> Reader:
-    """Reads the data that ``request`` names."""
+    """Return a reader of the data that ``request`` names."""
     return reader_for(request.reader)
 
 
@@ -55,8 +55,8 @@ def keep_planted(
 ) -> PlantedUploads:
     """Plant words into ``source``, called ``name``, and keep the two files among the uploads of ``user``.
 
-    What was planted before is not planted again while both files are there. Raises as
-    :func:`explainlab.data.plant.planted_files` and :func:`explainlab.data.keep_upload`.
+    Equal words are not planted again while both files are there. Raises as :func:`explainlab.data.plant.planted_files`
+    and :func:`explainlab.data.keep_upload`.
     """
     settled = planting.model_dump(mode="json")
     key = digest([VERSION, data.rows_digest(source, reader), name, dict(columns), settled, seed])
@@ -78,7 +78,7 @@ def keep_planted(
 
 
 def touch(upload_id: str, user: User) -> None:
-    """``user`` has used the upload just now."""
+    """Record that ``user`` has used the upload just now."""
     with suppress(OSError):
         touch_upload(upload_id, folder_of(user.id))
 
@@ -90,18 +90,18 @@ def forget_upload(upload_id: str, folder: Path) -> None:
 
 
 def upload_folders() -> list[Path]:
-    """The folders of all users who have uploaded something."""
+    """Return the folders of all users who have uploaded something."""
     folder = settings().home / "uploads"
     return sorted(folder.iterdir()) if folder.is_dir() else []
 
 
 def folder_of(user_id: str) -> Path:
-    """The folder of the uploads of the user with this id."""
+    """Return the folder of the uploads of the user with this id."""
     return settings().home / "uploads" / hashlib.sha256(user_id.encode()).hexdigest()
 
 
 def _planted_before(key: str, user: User) -> PlantedUploads | None:
-    """What ``user`` planted with this ``key``, used just now; None unless both files are there."""
+    """Return the files that ``user`` planted with this ``key``, as used just now; None unless both are there."""
     folder = folder_of(user.id)
     for path in origin_path("", folder).glob("*"):
         with suppress(OSError, ValueError, TypeError, DataError):

@@ -13,7 +13,8 @@ MOST_KEY = 255
 
 @dataclass(frozen=True)
 class User:
-    """``id`` is the key of all belongings, ``name`` what pages show, ``full_id`` what the provider of the sign-in says.
+    """``id`` is the key of all belongings, ``name`` what pages show, ``full_id`` the id from the provider of the
+    sign-in.
 
     Make users by :meth:`known_as`: the store has no room for ids of any length.
     """
@@ -24,7 +25,7 @@ class User:
 
     @classmethod
     def known_as(cls, full_id: str, name: str) -> User:
-        """The user with this id of any length; one that is too long for a key has its SHA-256 as ``id``."""
+        """Return the user with this id of any length; one that is too long for a key has its SHA-256 as ``id``."""
         return cls(key_of(full_id), name, full_id)
 
 
@@ -33,12 +34,12 @@ LOCAL = User("local", "You")
 
 
 def key_of(full_id: str) -> str:
-    """The key of the belongings of the user with this id: the id itself if it is short and printable, else a hash."""
+    """Return the key of the user's belongings: the id itself if it is short and printable, else a hash."""
     if len(full_id) <= MOST_KEY and full_id.isprintable():
         return full_id
     return f"sha256:{hashlib.sha256(full_id.encode('utf-8', 'surrogatepass')).hexdigest()}"
 
 
 def is_administrator(user: User) -> bool:
-    """Whether ``user`` may cancel and move everybody's jobs."""
+    """Return whether ``user`` may cancel and move everybody's jobs."""
     return bool({user.id, user.full_id} & settings().administrator_ids)

@@ -1,4 +1,4 @@
-"""What answers requests on one device, with the models that it keeps loaded."""
+"""The answering of requests on one device, with the models that it keeps loaded."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Answering:
 
     @property
     def condition(self) -> Condition:
-        """How this process is."""
+        """The condition of this process."""
         return Condition(
             name="here" if self.spare else "1",
             state="spare" if self.spare else "ready",
@@ -95,7 +95,7 @@ class Answering:
         self.pool.clear()
 
     def _attempt(self, requests: Sequence[CompleteRequest], context: RunContext) -> list[Result] | MemoryShortage:
-        """The results, or what there is no memory for: without its cause, which would hold what it is about."""
+        """Return the results, or the error of memory that ran out: without its cause, which would hold its tensors."""
         try:
             return self._answered(requests, context)
         except Exception as error:
@@ -105,7 +105,7 @@ class Answering:
             return MemoryShortage(told.problem, told.remedy)
 
     def _attempt_alone(self, requests: Sequence[CompleteRequest], context: RunContext) -> list[Result] | MemoryShortage:
-        """As :meth:`_attempt`, with nothing in memory but the model, loaded anew."""
+        """Answer as :meth:`_attempt`, with nothing in memory but the model, loaded anew."""
         self.pool.clear()
         outcome = self._attempt(requests, context)
         if isinstance(outcome, MemoryShortage):
@@ -125,7 +125,7 @@ class Answering:
 
 
 def on_new_thread(call: Callable[[], T]) -> T:
-    """What ``call`` gives on a thread of its own, or on this one where there is no memory for another.
+    """Return the result of ``call`` on a thread of its own, or on this one where there is no memory for another.
 
     A thread in which oneDNN (torch on a CPU) once had no memory for a kernel makes none any more: its code generator
     keeps the error for each thread.

@@ -39,7 +39,7 @@ class Channel:
             raise ChannelClosed from error
 
     def receive(self) -> Message:
-        """The next message; waits for it. Raises :class:`ChannelClosed` where there will be none."""
+        """Wait for the next message, and return it. Raises :class:`ChannelClosed` where there will be none."""
         (length,) = _LENGTH.unpack(self._exactly(_LENGTH.size))
         message: Message = json.loads(self._exactly(length))
         self.received += length

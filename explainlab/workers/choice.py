@@ -1,4 +1,4 @@
-"""Which of several workers may do something."""
+"""A choice among several workers for a task."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from explainlab.workers.worker import Worker
 def able(
     workers: Sequence[Worker], model: str, urgent: bool, too_few_bytes: int = 0, held: Collection[int] = ()
 ) -> list[list[int]]:
-    """The places of the ``workers`` that can do something with ``model``: those that have it loaded, and the others.
+    """Return the places of the ``workers`` able to do something with ``model``: those that have it loaded, the others.
 
     Those that are away or have no more memory than ``too_few_bytes`` cannot. While each is away, or at a place ``held``
     by one long turn, spare ones come first for ``urgent`` work.
@@ -27,13 +27,13 @@ def able(
 
 
 def why_away(workers: Sequence[Worker]) -> str:
-    """Why nothing but single texts can be done now; empty where a worker is there."""
+    """Return why nothing but single texts can be done now; empty where a worker is there."""
     reasons = [worker.away for worker in workers if not worker.spare]
     return reasons[0] if all(reasons) else ""
 
 
 def has_larger(workers: Sequence[Worker], place: int) -> bool:
-    """Whether one of the ``workers`` is known to have more memory than the one at ``place``."""
+    """Return whether one of the ``workers`` is known to have more memory than the one at ``place``."""
     here = _bytes(workers[place], 0)
     return any(_bytes(worker, 0) > here for worker in workers if not worker.spare)
 

@@ -1,4 +1,4 @@
-"""How a worker is: where, with which models, how fast, and when it last said so."""
+"""The condition of a worker: its place, models, speed, and the time of its last report."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WINDOW = 10.0  # seconds
 
 @dataclass(frozen=True)
 class Condition:
-    """How a worker was when it last said so, at ``seen`` (seconds since 1970, None: never).
+    """The condition in a worker's last report, made at ``seen`` (seconds since 1970, None: never).
 
     ``place`` is its machine and the id of its process, empty while it is not known. ``texts_per_second`` are those that
     its models read, perturbed ones too, in the last ten seconds; ``memory_bytes`` its own (None: not known).
@@ -41,19 +41,19 @@ class Condition:
 
 
 def place_of(state: Mapping[str, Any]) -> str:
-    """The machine and the process of a worker that says so of itself; empty where it has not."""
+    """Return the machine and the process of a worker by its own report; empty where it has made none."""
     return f"{state['host']}, process {state['pid']}" if "host" in state else ""
 
 
 class Meter:
-    """How many texts a second are read. Safe to use from any thread."""
+    """A meter of the texts read a second. Safe to use from any thread."""
 
     def __init__(self) -> None:
         self._read: deque[tuple[float, int]] = deque()
         self._lock = threading.Lock()
 
     def add(self, texts: int) -> None:
-        """So many more were read now."""
+        """Count texts that were read now."""
         with self._lock:
             self._read.append((time.monotonic(), texts))
             self._forget()
@@ -67,14 +67,14 @@ class Meter:
             return sum(texts for _, texts in self._read) / max(1.0, since)
 
     def _forget(self) -> None:
-        """What is older than ten seconds; the lock is held."""
+        """Drop the counts older than ten seconds; the lock is held."""
         since = time.monotonic() - _WINDOW
         while self._read and self._read[0][0] < since:
             self._read.popleft()
 
 
 class Metered(Relay):
-    """Does what ``context`` does, and tells ``meter`` what is read."""
+    """A context that passes everything to ``context``, and counts the texts read in ``meter``."""
 
     def __init__(self, context: RunContext, meter: Meter) -> None:
         super().__init__(context)

@@ -21,7 +21,7 @@ from explainlab.workers.training import trained_of
 from explainlab.workers.wire import ANSWERED, TOLD, error_of, error_record, file_of, reader_record
 
 _SO_FAR_SECONDS = 5.0
-"""So long a page waits for a result so far."""
+"""Seconds that a page waits for a partial result."""
 
 
 class WorkerLost(Exception):
@@ -45,7 +45,7 @@ class Conversation:
         link.inboxes[task] = self._inbox
 
     def results(self, requests: Sequence[CompleteRequest]) -> Iterator[Result]:
-        """The results; raises :class:`WorkerLost`, and what the run raises."""
+        """Yield the results; raises :class:`WorkerLost`, and the errors of the run."""
         self._send(
             requests=[request.model_dump(mode="json") for request in requests],
             reader=reader_record(self._context.reader),
@@ -63,7 +63,7 @@ class Conversation:
                 files = []
 
     def trained(self, fields: Mapping[str, Any]) -> Iterator[Trained]:
-        """The models that a training makes; raises as :meth:`results`."""
+        """Yield the models that a training makes; raises as :meth:`results`."""
         self._send(requests=[], training=fields, reader=reader_record(self._context.reader), workers=1)
         for message in self._messages():
             if "call" in message:
@@ -72,7 +72,7 @@ class Conversation:
                 yield trained_of(message["record"])
 
     def _messages(self) -> Iterator[Message]:
-        """What the worker says, to the end of the task."""
+        """Yield the worker's messages, to the end of the task."""
         if self._link.lost:
             raise WorkerLost(busy=False)
         while True:
@@ -104,7 +104,7 @@ class Conversation:
             getattr(self._context, call)(*args)
 
     def _check_cancelled(self) -> tuple[bool, float]:
-        """Whether a page wants to see the result so far, and how many seconds others had their turns."""
+        """Return whether a page wants to see the partial result, and how many seconds others had their turns."""
         start = time.monotonic()
         self._context.check_cancelled()
         wanted, self._wanted = self._wanted, False
@@ -117,7 +117,7 @@ class Conversation:
         return next(self._parts, None)
 
     def _shown(self) -> Result | None:
-        """The result of what is finished when the next batch ends, for which a page waits; else the last one."""
+        """Return the result of the finished texts at the end of the next batch, if a page waits; else the last one."""
         self._wanted = True
         with suppress(Empty):
             self._last = self._so_far.get(timeout=_SO_FAR_SECONDS)

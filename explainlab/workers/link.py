@@ -17,10 +17,11 @@ _END_SECONDS = 5.0
 
 
 class Link:
-    """A process and what leads to it: messages go there by :meth:`send`, and come from there by task to ``inboxes``.
+    """A process and the way to it: messages go there by :meth:`send`, and come from there by task to ``inboxes``.
 
-    It runs ``module``, with its arguments; ``first`` is the first thing said over its ``channel``. There is None in
-    each inbox when it has ended, and ``lost`` is set. ``hear`` is told how the worker is, ``gone`` is called then.
+    It runs ``module``, with its arguments; ``first`` is the first message over its ``channel``. There is None in each
+    inbox when it has ended, and ``lost`` is set. ``hear`` receives every report of the worker's condition, ``gone`` is
+    called at the end.
     """
 
     def __init__(

@@ -17,12 +17,15 @@ _MB = 2**20
 
 
 def here(device: str | None = None, spare: bool = False) -> Answering:
-    """The worker in this process; raises :class:`explainlab.errors.RequestError` for a device that is not here."""
+    """Return the worker in this process.
+
+    Raises :class:`explainlab.errors.RequestError` for a device that is not here.
+    """
     return Answering(device, settings().model_pool_mb * _MB, settings().limits, spare)
 
 
 def configured() -> list[Worker]:
-    """The workers that the settings ask for, and a spare one in this process; none where this process is to compute.
+    """Return the workers that the settings ask for, and a spare one in this process; none if it is to compute itself.
 
     Raises :class:`explainlab.errors.ResourceError` and :class:`explainlab.errors.RequestError` as
     :func:`explainlab.workers.cluster.cluster`.
@@ -36,7 +39,7 @@ def configured() -> list[Worker]:
 
 
 def at_hand() -> tuple[list[Worker], str]:
-    """The workers that the settings ask for; or none, and why. A hosted instance raises that instead."""
+    """Return the workers that the settings ask for; or none, and the reason. A hosted instance raises it instead."""
     try:
         return configured(), ""
     except ExplainLabError as error:
@@ -46,7 +49,7 @@ def at_hand() -> tuple[list[Worker], str]:
 
 
 def processes(count: int | None = None, device: str | None = None) -> list[Worker]:
-    """So many workers in processes of their own (None: one for each GPU, else one); none for 0.
+    """Return ``count`` workers in processes of their own (None: one for each GPU, else one); none for 0.
 
     Where there are several each has a GPU for itself, or its share of the cores; one has all.
     ``device`` None: the best here. Raises :class:`explainlab.errors.RequestError` for one that is not here.

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 
 class Counts(NamedTuple):
-    """How many parts nobody has taken, how many somebody has, and how many are done."""
+    """The numbers of parts that wait, are taken, and are done."""
 
     waiting: int
     taken: int
@@ -19,8 +19,9 @@ class Counts(NamedTuple):
 class Parts:
     """The parts, plain JSON, that a run hands out: each to one hand, and again to another if that one is lost.
 
-    A hand is any object that stands for what does them. A run may hand out several times, one time after another:
-    ``of`` says what now. ``changed`` is called when there is something to take. Safe to use from any thread.
+    A hand is any hashable token for the worker of a part. A run may hand out several times, one time after another:
+    ``of`` identifies the present parts. ``changed`` is called when there is something to take. Safe to use from any
+    thread.
     """
 
     def __init__(self) -> None:
@@ -34,7 +35,7 @@ class Parts:
         self._moved = threading.Condition()
 
     def offer(self, of: str, parts: Sequence[Any]) -> None:
-        """From here on there are these ``parts`` to take, and none of before."""
+        """Offer these ``parts`` in place of earlier ones."""
         with self._moved:
             self.of = of
             self._waiting, self._count = deque(parts), len(parts)
@@ -45,7 +46,7 @@ class Parts:
 
     @property
     def waiting(self) -> int:
-        """How many parts nobody has taken."""
+        """The number of parts that no hand has taken."""
         return len(self._waiting)
 
     @property
@@ -56,7 +57,7 @@ class Parts:
             return Counts(waiting, taken, self._count - waiting - taken)
 
     def next(self, hand: object) -> Any | None:
-        """The next part, for ``hand``, which has done the one before; None where all are taken."""
+        """Return the next part for ``hand``, which has done the one before; None where all are taken."""
         with self._moved:
             self._taken.pop(hand, None)
             self._hands.add(hand)
@@ -67,25 +68,25 @@ class Parts:
             return part
 
     def had(self, hand: object) -> bool:
-        """Whether ``hand`` has ever asked for a part."""
+        """Return whether ``hand`` has ever asked for a part."""
         return hand in self._hands
 
     def has(self, hand: object) -> bool:
-        """Whether ``hand`` has a part that is still its own."""
+        """Return whether ``hand`` still has a part."""
         return hand in self._taken
 
     def lose(self, hand: object) -> None:
-        """``hand`` will not finish what it has: that waits again."""
+        """Let the part of ``hand``, which will not finish it, wait again."""
         with self._moved:
             self._lose(hand)
 
     def waits(self, hand: object, paused: bool) -> None:
-        """``hand`` makes way for others, or goes on."""
+        """Record that ``hand`` makes way for others, or goes on."""
         with self._moved:
             (self._paused.add if paused else self._paused.discard)(hand)
 
     def await_others(self, hand: object, seconds: float) -> bool:
-        """Wait at most so long for other hands; False where none has a part. What a paused one has waits again."""
+        """Wait up to ``seconds`` for other hands; False where none has a part. Parts of paused hands wait again."""
         with self._moved:
             for other in [other for other in self._taken if other in self._paused]:
                 self._lose(other)

@@ -40,7 +40,7 @@ class ModelPool:
         return sum(classifier.bytes for classifier in self._models.values())
 
     def get(self, model_id: str, dtype: str) -> Classifier:
-        """The classifier, loaded if it is not; a directory whose files have changed is loaded again.
+        """Return the classifier, loaded if it is not; a directory whose files have changed is loaded again.
 
         Raises :class:`explainlab.errors.ModelError` as :func:`load_model` does. A model larger than the limit is kept
         alone.
@@ -62,7 +62,7 @@ class ModelPool:
         free_cached()
 
     def reads(self, model_id: str, dtype: str) -> bool:
-        """Whether memory suffices for the model: it is loaded, and reads a word, unless it is loaded already."""
+        """Return whether memory suffices for the model; loads it unless it is loaded already."""
         try:
             self.get(model_id, dtype)
         except Exception as error:

@@ -35,14 +35,14 @@ _WORKER = "explainlab.workers"
 class Process:
     """A :class:`explainlab.workers.worker.Worker` in a process of its own, which is started again when it ends.
 
-    A task whose process ends is begun again, :data:`MOST_TRIES` times in all; what it has kept until then is kept.
-    ``device`` None: the best there; ``threads`` of a CPU (0: as many as torch takes); ``most_mb``: with more memory
-    the process ends (0: no limit). ``module`` is what the process runs, with its arguments, in this environment and
-    the ``environment`` besides: by default a worker; otherwise what leads to one elsewhere, which is started again at
-    once, and is ``away`` until it says how that is.
+    A task whose process ends is begun again, :data:`MOST_TRIES` times in all, with the results that it has kept.
+    ``device`` None: the best there; ``threads`` of a CPU (0: as many as torch takes); ``most_mb``: with more memory the
+    process ends (0: no limit). ``module`` is the program of the process, with its arguments, in this environment and
+    the ``environment`` besides: by default a worker; otherwise the way to a worker elsewhere. That one is started again
+    at once, and is ``away`` until it reports the state of the worker.
 
-    ``restarts`` counts the processes that were lost, ``seen`` is when one last said how it is (monotonic seconds), and
-    ``memory_bytes`` its memory then.
+    ``restarts`` counts the processes that were lost, ``seen`` is the time of the last report of one (monotonic
+    seconds), and ``memory_bytes`` its memory then.
     """
 
     spare = False
@@ -82,7 +82,7 @@ class Process:
 
     @property
     def away(self) -> str:
-        """Why nothing can be asked of it now; empty where it can."""
+        """The reason why it takes no tasks now; empty where it does."""
         if not self._elsewhere:
             return ""
         if self._refused:
@@ -91,7 +91,7 @@ class Process:
 
     @property
     def condition(self) -> Condition:
-        """How it was when it last said so."""
+        """Its condition by its last report."""
         here = not self._link.lost
         return Condition(
             name=self.name,
@@ -122,7 +122,7 @@ class Process:
 
     @property
     def device(self) -> str:
-        """Where it computes."""
+        """The device on which it computes."""
         return str(self._state.get("device", self._device))
 
     @property
@@ -132,7 +132,7 @@ class Process:
 
     @property
     def out_of_memory(self) -> bool:
-        """Whether it could not read a word even with one model in memory."""
+        """True if it could not read a word even with one model in memory."""
         return bool(self._state.get("out_of_memory"))
 
     @property
@@ -162,7 +162,7 @@ class Process:
 
     @property
     def ready(self) -> bool:
-        """Whether it has said how it is."""
+        """True once it has reported its state."""
         return "version" in self._state and not self._link.lost
 
     def answer(self, requests: Sequence[CompleteRequest], context: RunContext) -> list[Result]:
@@ -178,7 +178,7 @@ class Process:
         return self._told(lambda conversation: conversation.trained(fields), context)
 
     def _told(self, talk: Callable[[Conversation], Iterator[T]], context: RunContext) -> list[T]:
-        """What a conversation of ``talk`` gives, in process after process until one ends well."""
+        """Return the outcomes of a conversation of ``talk``, in process after process until one ends well."""
         tries = 0
         while tries < MOST_TRIES:
             link = self._live()
@@ -202,7 +202,7 @@ class Process:
             self._link.end()
 
     def _live(self) -> Link:
-        """What leads to the process, which is started again if it has ended."""
+        """Return the connection to the process, restarting the process if it has ended."""
         with self._lock:
             if self._link.lost and not self._closed:
                 log.warning("a worker has ended and is started again")
@@ -225,7 +225,7 @@ class Process:
             self.changed()
 
     def _gone(self) -> None:
-        """The process has ended."""
+        """React to the end of the process."""
         if self._elsewhere:
             self._live()
         self.changed()

@@ -1,4 +1,4 @@
-"""What a worker's process does: it answers what its server asks, several tasks at once, each on a thread of its own."""
+"""The process of a worker: it answers its server's requests, several at once, each on a thread of its own."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ from explainlab.workers.wire import error_of, error_record, file_text, reader_of
 log = logging.getLogger(__name__)
 
 STATE_SECONDS = 1.0
-"""How often a worker says how it is."""
+"""Seconds between two reports of a worker's state."""
 IDLE_SECONDS = 5.0
 """A worker without a task for this time gives unused memory back."""
 _OFTEN, _RARELY, _ASKING = 0.01, 0.5, 0.02
-"""Between two batches a run asks whether it may go on: not more often than so many seconds, and, where the way to the
-server is long, so rarely that asking takes about this share of the time."""
+"""Seconds between two questions of a run whether it may go on: the least, the most, and in between the share of the
+time that such a question may take on a slow connection."""
 _TELL_SECONDS = 0.05
 TOO_LARGE = 3
-"""How a process exits that has more memory than it may."""
+"""Exit code of a process that has more memory than it may."""
 
 
 class Told(RunContext):
-    """The context of a run here, whose server has the real one; predictions are told only of a run ``of_text``."""
+    """The context of a run here, whose server has the real one; only a run ``of_text`` reports its predictions."""
 
     def __init__(
         self, ask: Callable[..., Any], tell: Callable[..., None], reader: Reader, workers: int, of_text: bool
@@ -117,17 +117,17 @@ class Told(RunContext):
 
 
 class Talk(Protocol):
-    """What a server is talked with through: see :class:`explainlab.workers.channel.Channel`."""
+    """A connection to a server: see :class:`explainlab.workers.channel.Channel`."""
 
     def send(self, message: Message) -> None:
         """Send ``message``."""
 
     def receive(self) -> Message:
-        """The next message."""
+        """Return the next message."""
 
 
 class Serving:
-    """Answers what comes over ``channel`` until the server is gone, by ``answering``.
+    """The server side of ``channel``: messages are answered by ``answering`` until the server is gone.
 
     ``most_bytes``: with more anonymous memory the process ends (0: no limit), so that its server starts another.
     """
@@ -155,7 +155,7 @@ class Serving:
             return
 
     def state(self) -> Message:
-        """How this worker is."""
+        """Return the state of this worker."""
         return {
             "version": source_digest(),
             "host": socket.gethostname(),
@@ -207,7 +207,7 @@ class Serving:
             self._end(task, {"error": record})
 
     def _results(self, message: Message, context: RunContext) -> Iterator[Message]:
-        """What there is to say of the results that the server asks for."""
+        """Yield the messages with the results that the server asks for."""
         requests = [CompleteRequest(**fields) for fields in message["requests"]]
         if model_digest(requests[0]) != message["digest"]:
             raise ModelError(
@@ -221,7 +221,7 @@ class Serving:
             yield {"record": record}
 
     def _trained(self, message: Message, context: RunContext) -> Iterator[Message]:
-        """What there is to say of the models that the server wants to be made."""
+        """Yield the messages with the models that the server wants to be made."""
         for trained in self._answering.train(message["training"], context):
             yield {"record": asdict(trained)}
 

@@ -1,4 +1,4 @@
-"""Training where a worker is: what is asked, and what is told of it, as plain records."""
+"""Training where a worker is, with its arguments and its outcome as plain records."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def train_here(fields: Mapping[str, Any], context: RunContext, device: str) -> l
 
 
 def trained_of(record: Mapping[str, Any]) -> Trained:
-    """What ``asdict`` has made a record of, which has been JSON since."""
+    """Return the model of a ``record`` that ``asdict`` has made, and JSON has carried since."""
     accuracy = {float(share): value for share, value in record["prefix_accuracy"].items()}
     epochs = [Epoch(**epoch) for epoch in record["epochs"]]
     return Trained(**{**record, "prefix_accuracy": accuracy, "epochs": epochs})

@@ -1,4 +1,4 @@
-"""Which version of the project this is."""
+"""The version of the project, as a digest of its source."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ _PACKAGE = Path(__file__).resolve().parent.parent
 
 @cache
 def source_digest() -> str:
-    """SHA-256 of the source of this package: workers of other sources than their server's are refused."""
+    """Return the SHA-256 of this package's source.
+
+    A server refuses workers of other sources than its own.
+    """
     whole = hashlib.sha256()
     for path in sorted(_PACKAGE.rglob("*.py")):
         whole.update(path.relative_to(_PACKAGE).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")

@@ -1,11 +1,11 @@
-"""What is said between a server and a worker in a process of its own: plain records, and nothing else.
+"""The messages between a server and a worker in a process of its own: plain records, and nothing else.
 
-The server asks with ``{"task", "requests", "reader", "workers", "digest"}``. The worker tells of what it does, and
-asks for what the run needs, with ``{"task", "call", "args"}``; to a call of :data:`ANSWERED` the server replies
-``{"task", "reply"}``, or ``{"task", "error"}``, which the run then raises. A result comes as ``{"task", "file"}`` for
-each of its files, then ``{"task", "record"}``; ``{"task", "end"}`` follows the last, or ``{"task", "error"}``.
-A training is asked with ``training``, arguments of :func:`explainlab.training.train_files`, beside no requests; a
-``{"task", "record"}`` comes for each model. ``{"state"}`` comes every second.
+The server asks with ``{"task", "requests", "reader", "workers", "digest"}``. The worker reports its progress, and asks
+for the needs of the run, with ``{"task", "call", "args"}``; to a call of :data:`ANSWERED` the server replies ``{"task",
+"reply"}``, or ``{"task", "error"}``, which the run then raises. A result comes as ``{"task", "file"}`` for each of its
+files, then ``{"task", "record"}``; ``{"task", "end"}`` follows the last, or ``{"task", "error"}``. A training comes as
+``training``, arguments of :func:`explainlab.training.train_files`, beside no requests; a ``{"task", "record"}`` comes
+for each model. ``{"state"}`` comes every second.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from explainlab.reader import Reader
 from explainlab.workers.channel import Message
 
 TOLD = ("report", "expect", "part", "spend", "skip", "keep_all", "keep_results", "predicted", "show")
-"""What a worker tells the context of a run: methods of :class:`explainlab.models.context.RunContext`."""
+"""Reports of a worker to the context of a run: methods of :class:`explainlab.models.context.RunContext`."""
 ANSWERED = ("check_cancelled", "recall_all", "recall_results", "hand_out", "next_part")
-"""What it asks; ``hand_out`` begins, and ``next_part`` gives one part after another, then None."""
+"""Questions of a worker; ``hand_out`` begins, and ``next_part`` gives one part after another, then None."""
 
 
 class Unexpected(Exception):
@@ -33,14 +33,14 @@ class Unexpected(Exception):
 
 
 def error_record(error: BaseException) -> Message:
-    """``error`` as a record: one of ours whole, of another only its kind, as its words may quote a text."""
+    """Return ``error`` as a record: one of ours whole, of another only its kind, as its words may quote a text."""
     if isinstance(error, ExplainLabError):
         return {"kind": type(error).__name__, "problem": error.problem, "remedy": error.remedy}
     return {"kind": type(error).__name__, "problem": None}
 
 
 def error_of(record: Mapping[str, Any]) -> Exception:
-    """The error of :func:`error_record`."""
+    """Return the error of :func:`error_record`."""
     if record["problem"] is None:
         return Unexpected(record["kind"])
     kind = getattr(errors, record["kind"], ExplainLabError)
@@ -48,22 +48,22 @@ def error_of(record: Mapping[str, Any]) -> Exception:
 
 
 def file_text(content: bytes) -> str:
-    """A file as text."""
+    """Return a file as text."""
     return b64encode(content).decode("ascii")
 
 
 def file_of(text: str) -> bytes:
-    """The file of :func:`file_text`."""
+    """Return the file of :func:`file_text`."""
     return b64decode(text)
 
 
 def reader_record(reader: Reader) -> Message:
-    """``reader`` without its watch."""
+    """Return ``reader`` without its watch."""
     folders = {name: folder and str(folder) for name, folder in (("uploads", reader.uploads), ("made", reader.made))}
     return {**folders, "limits": asdict(reader.limits)}
 
 
 def reader_of(record: Mapping[str, Any]) -> Reader:
-    """The reader of :func:`reader_record`."""
+    """Return the reader of :func:`reader_record`."""
     uploads, made = (record[name] and Path(record[name]) for name in ("uploads", "made"))
     return Reader(uploads, made, Limits(**record["limits"]))

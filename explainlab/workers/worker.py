@@ -1,4 +1,4 @@
-"""What a worker is: it answers requests on one device."""
+"""A worker: it answers requests on one device."""
 
 from __future__ import annotations
 
@@ -14,11 +14,14 @@ from explainlab.workers.condition import Condition
 from explainlab.workers.pool import Loaded
 
 MOST_TRIES = 3
-"""So often a task is begun whose process ends in the middle of it."""
+"""Maximum attempts at a task whose process dies."""
 
 
 class Elsewhere(Exception):
-    """This worker cannot do it now; another one may, or this one later. So many ``tries`` have ended its process."""
+    """An error of a worker that cannot do a task now; another one may, or this one later.
+
+    ``tries`` counts its processes that the task has ended.
+    """
 
     def __init__(self, tries: int = 0) -> None:
         super().__init__()
@@ -26,7 +29,7 @@ class Elsewhere(Exception):
 
 
 def ended_too_often() -> ResourceError:
-    """What is said of a task that has been tried so often."""
+    """Return the error for a task that has used up its tries."""
     return ResourceError(
         f"The process that computes ended {MOST_TRIES} times in the middle of this.",
         "It may need more memory than there is: try a smaller model, a shorter text or fewer steps.",
@@ -34,7 +37,7 @@ def ended_too_often() -> ResourceError:
 
 
 class Worker(Protocol):
-    """Answers requests, several at once if each waits for its turn in its context. Holds models, and no database.
+    """A worker: it answers several requests at once if each waits for its turn in its context. It holds models only.
 
     A ``spare`` one takes single texts while all others are away or busy with one long batch. ``changed`` is called when
     it comes or goes.
@@ -45,7 +48,7 @@ class Worker(Protocol):
 
     @property
     def device(self) -> str:
-        """Where it computes."""
+        """The device on which it computes."""
 
     @property
     def loaded(self) -> tuple[Loaded, ...]:
@@ -53,7 +56,7 @@ class Worker(Protocol):
 
     @property
     def out_of_memory(self) -> bool:
-        """Whether a model could not read a word even alone in memory, and none has succeeded since."""
+        """True if a model could not read a word even alone in memory, and none has succeeded since."""
 
     @property
     def free_bytes(self) -> int | None:
@@ -65,24 +68,24 @@ class Worker(Protocol):
 
     @property
     def away(self) -> str:
-        """Why nothing can be asked of it now; empty where it can."""
+        """The reason why it takes no tasks now; empty where it does."""
 
     @property
     def condition(self) -> Condition:
-        """How it was when it last said so."""
+        """Its condition by its last report."""
 
     def answer(self, requests: Sequence[CompleteRequest], context: RunContext) -> list[Result]:
-        """The results of ``requests``, which differ in their targets alone; raises what they raise.
+        """Return the results of ``requests``, which differ in their targets alone; raises their errors.
 
         Raises :class:`explainlab.errors.MemoryShortage` where memory does not suffice, also for one request alone, and
         :class:`Elsewhere` where it is ``away``.
         """
 
     def train(self, fields: Mapping[str, Any], context: RunContext) -> list[Trained]:
-        """The classifiers that :func:`explainlab.training.train_files` makes of the arguments ``fields``, plain JSON.
+        """Return the classifiers that :func:`explainlab.training.train_files` makes of ``fields``, plain JSON.
 
         Its files are those of the worker's machine. Raises what the training raises.
         """
 
     def close(self) -> None:
-        """Let go of everything; nothing is asked of it afterwards."""
+        """Let go of everything; the worker takes no tasks afterwards."""

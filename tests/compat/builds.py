@@ -27,7 +27,7 @@ from tests.compat.differences import differences
 
 RECORDED = Path(__file__).parent / "recorded.json.gz"
 START = "65787484"
-"""The commit from which the redesign of the house begins."""
+"""The commit before the redesign of the house."""
 WITHIN = 1e-6
 """Largest difference of two scores, as a share of the largest in their list."""
 

@@ -124,7 +124,7 @@ def cases() -> dict[str, list[str]]:
 
 
 def _explanations() -> Iterator[tuple[str, list[str]]]:
-    """Every method on an encoder, a decoder and a prompted language model, where it runs there."""
+    """Yield every method on an encoder, a decoder and a prompted language model, where it runs there."""
     on_models = (
         ("bert", BERT, FILM, EVERYWHERE | ON_ENCODERS),
         ("gpt2", GPT2, NEWS, EVERYWHERE | ON_DECODERS),
@@ -136,7 +136,7 @@ def _explanations() -> Iterator[tuple[str, list[str]]]:
 
 
 def _variants() -> Iterator[tuple[str, list[str]]]:
-    """One method of each kind of pass with pairs, units, outputs, classes, seeds and baselines off their defaults."""
+    """Yield one method of each kind of pass with pairs, and with settings off their defaults."""
     for method in ("gradient", "integrated_gradients", "occlusion", "lime", "gae"):
         yield f"{method} of a pair", [*_explain(BERT, FILM, method), "--text-pair", "Not funny."]
     for unit in ("word", "sentence"):
@@ -155,7 +155,7 @@ def _variants() -> Iterator[tuple[str, list[str]]]:
 
 
 def _evaluations() -> Iterator[tuple[str, list[str]]]:
-    """Every metric, of a file with rationales and paraphrases and of embedded examples."""
+    """Yield every metric, of a file with rationales and paraphrases and of embedded examples."""
     own = ["--data", "{folder}/rows.csv", "--column", "rationale=rationale", "--column", "paraphrase=paraphrase"]
     for unit in ("token", "word"):
         methods = ["--methods", "input_x_gradient,occlusion", "--metrics", ",".join(METRICS)]
@@ -169,7 +169,7 @@ def _evaluations() -> Iterator[tuple[str, list[str]]]:
 
 
 def _studies() -> Iterator[tuple[str, list[str]]]:
-    """Every analysis, of a text and of rows where it takes both."""
+    """Yield every analysis, of a text and of rows where it takes both."""
     rows = ["--data", "embedded:sentiment", *_set(("rows=3", "sample=first"))]
     for study, parameters in TEXTS.items():
         yield study, ["study", study, "--model", BERT, "--text", FILM, *_set(parameters)]

@@ -1,7 +1,7 @@
-"""The command line prints the numbers of the build from which the redesign of the house began, or more fields.
+"""The command line prints the recorded numbers, or more fields.
 
-``python -m tests.compat.builds`` compares two builds on one machine more closely. A change that is meant to change
-numbers records them anew by ``--record``.
+They are those of the build before the redesign of the house. ``python -m tests.compat.builds`` compares two builds on
+one machine more closely. A change that changes numbers on purpose records them anew by ``--record``.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from tests.compat.printing import printed
 from tests.tiers import first
 
 TOLERANCE = 1e-5
-"""Of logits of about 1 in float32, which other kernels and numbers of threads round differently by up to 4e-6."""
+"""Tolerance for logits of about 1 in float32, which other kernels and numbers of threads round differently by up to
+4e-6."""
 ELSEWHERE = {"planted", "roar_estimate", "training"}
 """Analyses that need a model made for them, or that measure time: their own tests have their numbers."""
 FIRST = {
@@ -46,7 +47,7 @@ def recorded() -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The files that the commands read, and a home of their own."""
+    """Make the files that the commands read, and a home of their own."""
     files = tmp_path_factory.mktemp("compat")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("EXPLAINLAB_HOME", str(files / "home"))

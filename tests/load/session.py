@@ -88,7 +88,7 @@ class Session:
         return await self.run([WidgetState(id=self._folds[label], bool_value=True)])
 
     async def upload(self, label: str, name: str, content: bytes) -> int:
-        """Choose a file in the uploader of this label; the status with which the server answered its bytes."""
+        """Choose a file in the uploader of this label; return the status of the server's answer to its bytes."""
         number = uuid.uuid4().hex
         status = await asyncio.to_thread(self.put, number, name, content)
         info = UploadedFileInfo(file_id=number, name=name, size=len(content), file_urls=FileURLs(file_id=number))
@@ -125,12 +125,12 @@ class Session:
         return await self.run()
 
     def shown(self, kind: str) -> list[Any]:
-        """Every element of this kind that the page shows."""
+        """Return every element of this kind that the page shows."""
         found = (element for element in self.elements.values() if element.WhichOneof("type") == kind)
         return [getattr(element, kind) for element in found]
 
     def told(self) -> str:
-        """What the page's boxes say: information, successes, warnings and errors."""
+        """Return the words of the page's boxes: information, successes, warnings and errors."""
         return " ".join(box.body for box in self.shown("alert"))
 
     def _button(self, label: str) -> Any:

@@ -32,7 +32,7 @@ PAGES = ("runs", "status", "integration", "errors", "")
 
 
 def link(store: Store, number: int) -> str:
-    """A question that takes about half a second."""
+    """Return a link to a question that takes about half a second."""
     text = f"Film number {number} is a slow, warm and very funny one about two sisters and a kitchen. " * 2
     asked = View(model=MODEL, text=text, methods=(Choice(method="kernel_shap", parameters={"samples": "8n"}),))
     return f"r={store.save_view(asked.model_dump(mode='json'))}"
@@ -43,7 +43,7 @@ def runs(store: Store) -> RunPage:
 
 
 def ready(server: AppServer) -> tuple[int, bool]:
-    """The status with which ``/api/ready`` answers, and what it says of the store."""
+    """Return the status of the answer of ``/api/ready``, and its word on the store."""
     answer = httpx.get(f"{server.url}/api/ready", timeout=60)
     return answer.status_code, answer.json()["store"]
 
@@ -67,7 +67,7 @@ async def ask_and_leave(server: AppServer) -> None:
 
 async def find_all_again(server: AppServer, before: RunPage, killed: float) -> None:
     assert all(server.store.get(run.key) for run in before.runs)
-    await asyncio.sleep(killed + LEASE_SECONDS - time.monotonic())  # so long the killed one is taken for alive
+    await asyncio.sleep(killed + LEASE_SECONDS - time.monotonic())  # until then the killed server is taken for alive
     async with Session(server.url, page="runs") as session:
         (left,) = re.findall(r"(\d+) jobs? had not finished", session.told())
         assert before.total + int(left) == QUEUE
@@ -147,7 +147,7 @@ def replace(home: Path) -> None:
 
 
 async def lose_the_file(server: AppServer, home: Path, happens: Callable[[Path], None], user: Mapping[str, str]) -> str:
-    """Ask, lose the file of the database, and visit every page; the line that all of them show."""
+    """Ask, lose the file of the database, and visit every page; return the line that all of them show."""
     async with Session(server.url, headers=user) as explain, Session(server.url, page="runs", headers=user) as other:
         await explain.press("Explain")
         await explain.answered()

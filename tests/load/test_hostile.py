@@ -34,7 +34,7 @@ HOSTILE = {"X-Forwarded-Email": "mallory@example.org"}
 
 
 def endless_views() -> list[tuple[str, AnalysisView]]:
-    """Views that ask for too much, each with its page: methods that do not end, hostile step counts, a queue full."""
+    """Return views that ask for too much, with their pages: endless methods, hostile step counts, a full queue."""
     endless = [
         View(model=MODEL, text=f"{LONG}{i}", methods=(Choice(method="kernel_shap", parameters={"samples": "40000"}),))
         for i in range(9)
@@ -53,7 +53,7 @@ def endless_views() -> list[tuple[str, AnalysisView]]:
 
 
 def imported_files() -> list[bytes]:
-    """Exports with step counts that nobody can list, with too many features, and nested too deeply."""
+    """Return exports with countless steps, with too many features, and nested too deeply."""
     model = load_model(MODEL, device="cpu")
     steps = study(model, "integration_error", "a stirring film", steps=[2, 4]).to_json()
     steps["parameters"]["steps"] = "-200000000:5:1"
@@ -71,7 +71,7 @@ class Mallory:
     done: Counter[str] = field(default_factory=Counter)
 
     async def attack(self, until: float) -> None:
-        """Until this time."""
+        """Attack in every way until this time."""
         files = {name: make() for name, (make, _) in LARGE.items()}
         attacks: list[tuple[str, Callable[..., Awaitable[None]], tuple[Any, ...]]] = [
             *(("view", self.open, (page, link_to(self.store, view))) for page, view in endless_views()),
@@ -94,21 +94,21 @@ class Mallory:
                 pass
 
     async def upload(self, name: str, content: bytes) -> None:
-        """A file that is larger inside than out, which is then to be predicted."""
+        """Upload a file that is larger inside than out, for predictions."""
         async with Session(self.url, "", "errors", HOSTILE) as session:
             await session.unfold("File, columns and labels")
             await session.upload("Upload a file", name, content)
             await session.press("Predict")
 
     async def bring(self, content: bytes) -> None:
-        """Results that are hostile."""
+        """Import hostile results."""
         async with Session(self.url, "", "runs", HOSTILE) as session:
             await session.unfold("Import results")
             await session.upload("A JSON file", "results.json", content)
             await session.press("Import")
 
     async def send(self, headers: dict[str, str]) -> None:
-        """Bytes that no page takes, signed in or not."""
+        """Send bytes that no page takes, signed in or not."""
         async with Session(self.url, "", "errors", headers) as session:
             await asyncio.gather(*(asyncio.to_thread(session.put, f"{i}", "a.csv", bytes(2**24)) for i in range(4)))
 

@@ -26,8 +26,10 @@ MODEL = "embedded:bert-mini-sst2"
 
 @dataclass
 class Clicks:
-    """What sessions met: ``seconds`` of every click until its page had run, ``errors`` that pages showed, answers
-    that were ``lost``, and whether the worker was ``busy`` to the end.
+    """The record of all sessions.
+
+    ``seconds`` of every click until its page had run, ``errors`` that pages showed, answers that were ``lost``, and
+    whether the worker was ``busy`` to the end.
     """
 
     seconds: list[float] = field(default_factory=list)
@@ -37,7 +39,7 @@ class Clicks:
 
 
 def under_load(home: Path, sessions: int, seconds: float) -> Clicks:
-    """A server of its own, a data set that keeps its worker busy, and ``sessions`` that each ask and then click."""
+    """Serve a data set that keeps its worker busy, and ``sessions`` that each ask and then click; return the record."""
     with serving_app(home) as server:
         return asyncio.run(_all(server.url, server.store, sessions, seconds))
 
@@ -53,7 +55,7 @@ class AppServer(Server):
 def serving_app(
     home: Path, database_url: str = "", script: Path = ROOT / "app.py", environment: Mapping[str, str] | None = None
 ) -> Iterator[AppServer]:
-    """The app with its store in ``home``, or elsewhere."""
+    """Serve the app with its store in ``home``, or elsewhere."""
     with serving(script, home, {"EXPLAINLAB_DATABASE_URL": database_url, **(environment or {})}) as server:
         store = Store(Settings(home=home, database_url=database_url).store_url)
         yield AppServer(server.url, server.process, store)
@@ -61,7 +63,7 @@ def serving_app(
 
 async def _all(url: str, store: Store, sessions: int, seconds: float) -> Clicks:
     met = Clicks()
-    async with Session(url) as first:  # what it opens with is there for all
+    async with Session(url) as first:  # its first result is stored for all sessions
         await first.answered()
     methods = ("kernel_shap:samples=64n",)
     busy = ActivationView(
@@ -76,7 +78,7 @@ async def _all(url: str, store: Store, sessions: int, seconds: float) -> Clicks:
 
 
 def link_to(store: Store, view: AnalysisView) -> str:
-    """The address of a view that everybody may open."""
+    """Return the address of a view that everybody may open."""
     view_id = store.save_view(view.model_dump(mode="json"))
     store.share_view(view_id, "link")
     return f"r={view_id}"

@@ -59,7 +59,7 @@ def draw() -> None:
 
 
 def _draw_now(service: Service) -> None:
-    """Worker, store, device, queue and loaded models, refreshed every two seconds."""
+    """Draw worker, store, device, queue and loaded models, refreshed every two seconds."""
     st.fragment(_draw, run_every=_RENEW_SECONDS)(service)
 
 
@@ -82,7 +82,7 @@ def _draw_used(service: Service) -> None:
 
 
 def _draw_limits() -> None:
-    """Limits on requests, and models served."""
+    """Draw the limits on requests, and the models served."""
     st.header("Limits", anchor=False)
     rows = [
         {"Value": f"{_value(setting['name']):,}", "Limit": setting["help"].rstrip("."), "Setting": setting["name"]}
@@ -96,7 +96,7 @@ def _draw_limits() -> None:
 
 
 def _draw_versions() -> None:
-    """Versions of Python and the libraries."""
+    """Draw the versions of Python and the libraries."""
     st.header("Versions", anchor=False)
     st.dataframe(pd.DataFrame(library_versions().items(), columns=["Library", "Version"]), hide_index=True, width=400)
 
@@ -155,7 +155,7 @@ def _draw_queue(service: Service, places: Sequence[Place]) -> None:
 
 
 def _draw_place(service: Service, place: Place) -> None:
-    """A job in words, with buttons for those who may stop and move it."""
+    """Draw a job in words, with buttons for users who may stop and move it."""
     with st.container(horizontal=True, vertical_alignment="center", border=True):
         job = place.job
         if job is None:
@@ -187,7 +187,7 @@ def _title(service: Service, job: Job) -> str:
 
 
 def _about(job: Job) -> str:
-    """The model, if there is one, and the beginning of the text, the data set or the seed."""
+    """Return the model, if there is one, and the beginning of the text, the data set or the seed."""
     model = f"{model_name(job.request.model)}: " if job.request.model else ""
     return plain(f"{model}{line(file_tasks.about(job.request, user()), _SHOWN_TEXT)}")
 

@@ -138,7 +138,7 @@ def trained_by(
 
 
 def all_workers() -> dict[str, Any]:
-    """``{"engine", "address", "workers"}`` of the servers that run on this installation's store.
+    """Return ``{"engine", "address", "workers"}`` of the servers that run on this installation's store.
 
     Where none does, the workers that the settings name are started, looked at and ended. Raises
     :class:`explainlab.errors.ResourceError` where the store or the cluster does not answer.
@@ -173,7 +173,7 @@ def _everywhere(value: object) -> object:
 
 
 def _answering() -> list[Worker]:
-    """The workers that the settings ask for, of a cluster that is there."""
+    """Return the workers that the settings ask for, of a running cluster."""
     if settings().engine == "ray":
         require_answer()
     return configured()

@@ -18,20 +18,20 @@ _MB = 2**20
 
 
 def state_of(condition: Condition, busy: bool) -> str:
-    """``busy`` or ``idle``, else why not: ``starting``, ``lost``, ``away``, ``refused`` or ``spare``."""
+    """Return ``busy`` or ``idle``, else the reason: ``starting``, ``lost``, ``away``, ``refused`` or ``spare``."""
     if busy:
         return "busy"
     return "idle" if condition.state == "ready" else condition.state
 
 
 def hands_of(job: Job, engine: Engine, workers: Sequence[Worker]) -> int:
-    """How many workers have ``job`` now."""
+    """Return the number of workers that now run ``job``."""
     having = (engine.at(place) for place in range(len(workers)))
     return sum(other is not None and job in (other, other.helps) for other in having)
 
 
 def told_of_devices(result: Result, device: str, helpers: Iterable[str]) -> Result:
-    """``result``, made on ``device``, with a warning where ``helpers`` did parts on devices of another kind."""
+    """Return ``result``, made on ``device``, with a warning where ``helpers`` did parts on devices of another kind."""
     kinds = {name.partition(":")[0] for name in (device, *helpers)}
     if len(kinds) == 1:
         return result
@@ -42,7 +42,7 @@ def told_of_devices(result: Result, device: str, helpers: Iterable[str]) -> Resu
 
 
 def workers_json(workers: Sequence[Worker], engine: Engine | None = None) -> str:
-    """``{"engine", "address", "workers"}`` of a server, as JSON; of what runs only the question is told, no text."""
+    """Return ``{"engine", "address", "workers"}`` of a server, as JSON; it shows the questions of runs, but no text."""
     body = {
         "engine": settings().engine,
         "address": settings().ray_address,
@@ -52,7 +52,7 @@ def workers_json(workers: Sequence[Worker], engine: Engine | None = None) -> str
 
 
 def merged(told: Mapping[str, str]) -> dict[str, Any]:
-    """What several servers say, by their ids, as one body like theirs; ids of workers begin with those of servers."""
+    """Return the reports of several servers, by their ids, as one report; server ids prefix the ids of workers."""
     bodies = {server: json.loads(record) for server, record in told.items()}
     first: dict[str, Any] = next(iter(bodies.values()))
     every = ((server[:8], worker) for server, body in bodies.items() for worker in body["workers"])
@@ -61,7 +61,7 @@ def merged(told: Mapping[str, str]) -> dict[str, Any]:
 
 
 def lines_of(body: Mapping[str, Any]) -> list[str]:
-    """``body`` in words: a line a worker."""
+    """Return ``body`` in words: a line a worker."""
     where = f"ray at {body['address'] or 'this machine'}" if body["engine"] == "ray" else body["engine"]
     return [f"engine: {where}", *map(_line, body["workers"])]
 

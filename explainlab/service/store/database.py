@@ -37,8 +37,8 @@ _alembic = threading.Lock()  # alembic keeps its state in its modules
 _POSTGRESQL = ("postgres", "postgresql")
 _CONNECT_SECONDS = 5
 _BUSY_SECONDS = 10
-"""How long a statement waits for the lock of SQLite's file."""
-_INCREMENTAL = 2  # SQLite's mode in which a file can shrink
+"""Seconds that a statement waits for the lock of SQLite's file."""
+_INCREMENTAL = 2  # SQLite's mode of a file that can shrink
 _CHUNK = 500
 _UNRELEASED = {f"v{number}" for number in range(1, 13)}
 """Versions of stores from before the first release."""
@@ -93,7 +93,7 @@ class Database:
             self._insert_together(table, [row], renew)
 
     def bodies(self, table: Table, keys: Collection[str]) -> dict[str, str]:
-        """The ``body`` of every row of ``table`` whose ``key`` is one of ``keys``."""
+        """Return the ``body`` of every row of ``table`` whose ``key`` is one of ``keys``."""
         query = select(table.c.key, table.c.body)
         with self.connection() as connection:
             return {
@@ -103,7 +103,7 @@ class Database:
             }
 
     def _insert_together(self, table: Table, rows: Sequence[Mapping[str, Any]], renew: bool) -> bool:
-        """One transaction of :meth:`insert_new`; False where another process has just added one of the keys."""
+        """Insert in one transaction of :meth:`insert_new`; False where another process just added one of the keys."""
         now = datetime.now(UTC)
         with suppress(IntegrityError), self.connection() as connection:
             for chunk in chunks(rows):
@@ -123,12 +123,12 @@ class Database:
             return connection.execute(statement).rowcount
 
     def rows(self, query: Executable) -> list[Any]:
-        """All rows of a selection."""
+        """Return all rows of a selection."""
         with self.connection() as connection:
             return list(connection.execute(query))
 
     def value(self, query: Executable) -> Any:
-        """The value of a selection, or None."""
+        """Return the value of a selection, or None."""
         with self.connection() as connection:
             return connection.execute(query).scalar_one_or_none()
 
@@ -149,12 +149,12 @@ class Database:
 
     @property
     def has_clock(self) -> bool:
-        """Return whether everybody reads the time from its one clock; with SQLite each machine reads its own."""
+        """True if everybody reads the time from its one clock; with SQLite each machine reads its own."""
         return self._engine.dialect.name != "sqlite"
 
     @contextmanager
     def connection(self) -> Iterator[Connection]:
-        """A transaction. Its errors are :class:`ResourceError`, but for an ``IntegrityError``."""
+        """Open a transaction. Its errors are :class:`ResourceError`, but for an ``IntegrityError``."""
         self._require_file()
         try:
             with self._engine.begin() as connection:
@@ -167,7 +167,7 @@ class Database:
 
     @property
     def loss(self) -> str:
-        """Return the problem and its remedy where SQLite's file is no longer the one that was opened; else nothing."""
+        """The problem and its remedy where SQLite's file is no longer the one that was opened; else nothing."""
         try:
             self._require_file()
         except ResourceError as error:
@@ -216,12 +216,12 @@ class Database:
 
     @property
     def version(self) -> str:
-        """Return the version of the tables."""
+        """The version of the tables."""
         return str(_scripts().get_current_head())
 
     @contextmanager
     def snapshot(self) -> Iterator[Connection]:
-        """A transaction that only reads, and sees the contents of one moment. Raises as :meth:`connection`."""
+        """Open a read-only transaction that sees the contents of one moment. Raises as :meth:`connection`."""
         self._require_file()
         sqlite = self._engine.dialect.name == "sqlite"
         level = "AUTOCOMMIT" if sqlite else "REPEATABLE READ"
@@ -290,7 +290,7 @@ def _identity(file: Path) -> tuple[int, int] | None:
 
 
 def chunks(items: Iterable[T]) -> Iterator[list[T]]:
-    """``items``, a statement's worth at a time."""
+    """Yield ``items``, a statement's worth at a time."""
     rest = iter(items)
     while chunk := list(islice(rest, _CHUNK)):
         yield chunk
@@ -298,14 +298,14 @@ def chunks(items: Iterable[T]) -> Iterator[list[T]]:
 
 @cache
 def _scripts() -> ScriptDirectory:
-    """The migrations, read once in a process."""
+    """Return the migrations, read once in a process."""
     config = Config()
     config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
     return ScriptDirectory.from_config(config)
 
 
 def _upgrade(connection: Connection) -> None:
-    """Alembic's command of this name reads all migrations anew."""
+    """Upgrade to the latest schema; Alembic's own command would read all migrations anew."""
     scripts, config = _scripts(), Config()
     config.attributes["connection"] = connection
     with EnvironmentContext(config, scripts, fn=lambda version, _: scripts._upgrade_revs("head", version)):
@@ -313,7 +313,7 @@ def _upgrade(connection: Connection) -> None:
 
 
 def _options(address: URL) -> dict[str, Any]:
-    """A server has a time limit; SQLite needs its folder, and in memory a single connection that threads share."""
+    """Return options: a server's time limit, SQLite's folder, or the one connection in memory that threads share."""
     if address.drivername == "postgresql+psycopg":
         return {"connect_args": {"connect_timeout": _CONNECT_SECONDS}}
     if address.get_backend_name() != "sqlite":
@@ -346,7 +346,7 @@ def _configure_sqlite(connection: Any, _: Any) -> None:
 
 
 def _write_ahead(cursor: Any) -> None:
-    """Switch SQLite to a write-ahead log, for which it does not wait for a lock by itself."""
+    """Switch SQLite to a write-ahead log, whose lock it does not wait for by itself."""
     deadline = time.monotonic() + _BUSY_SECONDS
     while True:
         try:

@@ -1,4 +1,4 @@
-"""What users have in the store: results, notes and views, each with what it is about, its size and its last use."""
+"""Ownership in the store: users' results, notes and views, each with its subject, its size and its last use."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _KEYS = {RESULTS: RESULTS.c.key, NOTES: NOTES.c.key, VIEWS: VIEWS.c.id}
 
 @dataclass(frozen=True)
 class Part:
-    """All that the user with the id ``owner`` has ``about`` one text or data set.
+    """All belongings of the user with the id ``owner`` about one text or data set.
 
-    ``bytes`` as stored, ``used`` (UTC) the last time that any of it was asked for.
+    ``bytes`` as stored, ``used`` (UTC) the time of their last use.
     """
 
     owner: str
@@ -32,7 +32,7 @@ class Part:
 
 
 class Held:
-    """Who has what. A result or a note stays as long as anybody has it; a view has one owner.
+    """The owners of everything stored. A result or a note stays as long as it has an owner; a view has one owner.
 
     Every method raises :class:`explainlab.errors.ResourceError` where the database fails.
     """
@@ -41,7 +41,7 @@ class Held:
         self._database = database
 
     def hold(self, owner: str, about: str, keys: Sequence[str]) -> None:
-        """From now on ``owner`` has what is stored under ``keys``; keys under which nothing is stored do not count.
+        """Make ``owner`` an owner of everything stored under ``keys``; keys without a stored body do not count.
 
         ``about`` is the digest of the text or the data set: see :func:`explainlab.service.resolved.subject_key`.
         """
@@ -50,13 +50,13 @@ class Held:
                 _hold(connection, owner, about, chunk)
 
     def measure(self, notes: Iterable[str]) -> None:
-        """The sizes of these ``notes`` have changed."""
+        """Correct the recorded sizes of these ``notes``, which have changed."""
         size = select(func.length(NOTES.c.body)).where(NOTES.c.key == HELD.c.key).scalar_subquery()
         for chunk in chunks(notes):
             self._database.change(update(HELD).where(HELD.c.key.in_(chunk)).values(bytes=size))
 
     def release(self, owner: str, about: str, keys: Sequence[str] | None = None) -> None:
-        """``owner`` no longer has ``keys``, by default all ``about`` it; what nobody has now is deleted."""
+        """Remove the ``owner`` of ``keys``, by default of all ``about`` it, and delete everything without an owner."""
         theirs = [HELD.c.owner == owner, HELD.c.about == about]
         with self._database.connection() as connection:
             if keys is None:
@@ -68,11 +68,11 @@ class Held:
         self._delete_files(self._database.parts.among(keys))
 
     def delete_before(self, time: datetime) -> None:
-        """Nobody has any longer what was last used before this ``time``."""
+        """Remove all ownership that was last used before this ``time``."""
         self._database.change(delete(HELD).where(HELD.c.created < time))
 
     def delete_unheld(self, time: datetime) -> None:
-        """Delete what was stored before this ``time`` and nobody has."""
+        """Delete everything without an owner that was stored before this ``time``."""
         for table, key in _KEYS.items():
             self._database.change(delete(table).where(table.c.created < time, *_unheld(key)))
         self._delete_files(self._database.parts.before(time))
@@ -84,7 +84,7 @@ class Held:
             self._database.parts.delete(key for key in chunk if key not in stored)
 
     def parts(self) -> list[Part]:
-        """All that users have, the longest unused first."""
+        """Return all belongings of users, the longest unused first."""
         last = func.max(HELD.c.created)
         query = select(HELD.c.owner, HELD.c.about, func.sum(HELD.c.bytes), last).group_by(HELD.c.owner, HELD.c.about)
         rows = self._database.rows(query.order_by(last))

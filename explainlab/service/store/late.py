@@ -1,4 +1,4 @@
-"""Late writes: what the store could not take while it was away."""
+"""Late writes: those that the store could not take while it was away."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from explainlab.service.store.schema import SERVERS
 log = logging.getLogger(__name__)
 
 LEASE_SECONDS = 10.0
-"""A server that has not renewed its lease for so long is taken for dead."""
+"""Seconds without a renewal of its lease after which a server is taken for dead."""
 BEAT_SECONDS = 2.0
 _LOOK_SECONDS = 0.1
 _Other = tuple[str, datetime]
@@ -30,10 +30,10 @@ _Other = tuple[str, datetime]
 class Lease:
     """The lease of one server, known by its random id ``server``. It has none before it first renews it.
 
-    The clock of the database says whether a lease has run out. SQLite has none but that of each machine: there every
+    The clock of the database says whether a lease has run out. SQLite only has the clock of each machine: there every
     server watches the leases of the others, and measures with its own stopwatch how long one has not changed.
 
-    With every renewal it is written down what ``workers`` gives: what the server says of its workers, as JSON.
+    Every renewal also writes the server's report of its workers, which ``workers`` returns as JSON.
     """
 
     def __init__(self, database: Database) -> None:

@@ -1,4 +1,4 @@
-"""Users' made models: whose they are, what they are called, how many there may be, taken away and deleted."""
+"""Users' made models: their owners, names and number, and how they are taken away and deleted."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class OwnModel:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What is told of it beside what is told of every model."""
+        """Facts about it beside those of every model."""
         accuracy = validated(self.card).accuracy
         return {
             "source": "made",
@@ -65,12 +65,12 @@ class OwnModel:
 
 
 def makes(request: Request) -> bool:
-    """Whether ``request`` asks for models to be made."""
+    """Return whether ``request`` asks for models to be made."""
     return request.question == Training.id
 
 
 def own_models(user_id: str) -> list[OwnModel]:
-    """The made models of the user with this id, the newest first."""
+    """Return the made models of the user with this id, the newest first."""
     models = []
     for folder in _folders(user_id):
         with suppress(FileNotFoundError):  # it was deleted just now
@@ -79,7 +79,7 @@ def own_models(user_id: str) -> list[OwnModel]:
 
 
 def listed_models(user_id: str) -> list[dict[str, Any]]:
-    """The embedded models and those that the user has made, as plain records; with more facts about the latter."""
+    """Return the embedded models and the user's made ones, as plain records; with more facts about the latter."""
     own = {model.id: model for model in own_models(user_id)}
     cards = [card for model_id in [*embedded_models(), *own] if (card := describe(model_id))]
     return [
@@ -90,7 +90,7 @@ def listed_models(user_id: str) -> list[dict[str, Any]]:
 
 
 def own_names(user_id: str) -> dict[str, str]:
-    """What the user with this id calls their made models, by their ids: the id itself where there is no name."""
+    """Return the user's names of their made models, by ids; an unnamed one has its id."""
     names = {}
     for folder in _folders(user_id):
         with suppress(FileNotFoundError):
@@ -99,12 +99,12 @@ def own_names(user_id: str) -> dict[str, str]:
 
 
 def shown_model(model_id: str, user_id: str) -> str:
-    """What the user calls a model: the name that they gave one that they made, else its usual one."""
+    """Return the user's name of a model: the one that they gave it if they made it, else its usual one."""
     return own_names(user_id).get(model_id, model_id) if model_id.startswith(MADE) else model_name(model_id)
 
 
 def own_made(result: Result, user_id: str) -> None:
-    """The models that ``result`` made, if it is of a training, are the user's from now on."""
+    """Give the user the models that ``result`` made, if it is of a training."""
     for digest in _made_by(result):
         folder = made_folder() / digest
         if (folder / CARD).is_file() and not _owner(folder, user_id).exists():
@@ -112,12 +112,12 @@ def own_made(result: Result, user_id: str) -> None:
 
 
 def is_there(result: Result) -> bool:
-    """Whether all that ``result`` made is still there; True for a result that makes nothing."""
+    """Return whether all that ``result`` made is still there; True for a result that makes nothing."""
     return all((made_folder() / digest / CARD).is_file() for digest in _made_by(result))
 
 
 def called(model_id: str, user_id: str) -> str:
-    """The id of the model that the user calls ``made:NAME``; any other id as it is."""
+    """Return the id of the model that the user calls ``made:NAME``; any other id as it is."""
     if model_id.startswith(MADE):
         name = model_id.removeprefix(MADE)
         return next((own_id for own_id, own in own_names(user_id).items() if own == name), model_id)
@@ -163,8 +163,9 @@ def name_made(model_id: str, name: str, user: User) -> None:
 
 
 def made_archive(model_id: str, user: User) -> bytes:
-    """A zip of a made model of ``user``: a directory that transformers reads, with the card; raises as above.
+    """Return a zip of a made model of ``user``.
 
+    It is a directory that transformers reads, with the card. Raises as above.
     An adapter's is without the model that it changes.
     """
     require_own(model_id, user.id)
@@ -197,7 +198,7 @@ def delete_made(model_id: str, user: User, waiting: Iterable[Request]) -> None:
 
 
 def delete_unowned(before: datetime) -> None:
-    """Delete what stopped trainings have left, and nobody has gone on with since ``before``."""
+    """Delete leftovers of interrupted trainings not resumed since ``before``."""
     for folder in made_folder().glob("*"):
         with suppress(OSError):
             written = max(path.stat().st_mtime for path in (folder, *folder.rglob("*")))

@@ -59,7 +59,7 @@ class Parts:
         return parts
 
     def read(self, part: StoredPart) -> bytes:
-        """The file of ``part``; raises :class:`Damaged` where it is missing or changed."""
+        """Read the file of ``part``; raises :class:`Damaged` where it is missing or changed."""
         path = (self.folder / part.path).resolve()
         if path.is_relative_to(self.folder.resolve()):
             with suppress(OSError):
@@ -69,7 +69,7 @@ class Parts:
         raise Damaged(part.path)
 
     def size(self, parts: Iterable[StoredPart]) -> int:
-        """Bytes of all ``parts`` together."""
+        """Return bytes of all ``parts`` together."""
         return sum((self.folder / part.path).stat().st_size for part in parts)
 
     def delete(self, keys: Iterable[str]) -> None:
@@ -78,11 +78,11 @@ class Parts:
             shutil.rmtree(self.folder / key, ignore_errors=True)
 
     def among(self, keys: Collection[str]) -> set[str]:
-        """Those of ``keys`` that have files."""
+        """Return the ``keys`` that have files."""
         return self._all().intersection(keys)
 
     def before(self, time: datetime) -> set[str]:
-        """Keys of results whose files were last written before ``time``."""
+        """Return keys of results whose files were last written before ``time``."""
         return {key for key in self._all() if self._written(key) < time}
 
     def _all(self) -> set[str]:

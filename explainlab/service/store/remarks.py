@@ -36,12 +36,12 @@ class Remark(BaseModel):
 
     @classmethod
     def of_edit(cls, row: int, text: str, text_pair: str | None = None) -> Remark:
-        """An edited text whose parent is ``row``; equal texts share a remark."""
+        """Return an empty remark on an edited text whose parent is ``row``; equal texts share a remark."""
         return cls(row=row, edit=digest([text, text_pair])[:16], text=text, text_pair=text_pair)
 
     @property
     def empty(self) -> bool:
-        """Whether there is nothing to keep."""
+        """True if there is nothing to keep."""
         return not (self.edit or self.note or self.tags)
 
 
@@ -56,7 +56,7 @@ class Sheet:
 
 
 def all_sheets(database: Database) -> list[Sheet]:
-    """The remarks of all users."""
+    """Return the sheets of all users."""
     size, last = func.sum(func.length(REMARKS.c.body)), func.max(REMARKS.c.created)
     query = select(REMARKS.c.owner, REMARKS.c.data, size, last).group_by(REMARKS.c.owner, REMARKS.c.data)
     rows = database.rows(query)
@@ -77,7 +77,7 @@ class Remarks:
         self._place = {"owner": owner, "data": data}
 
     def all(self) -> list[Remark]:
-        """Every remark, by row; those of one row in the order of their creation."""
+        """Return every remark, by row; those of one row in the order of their creation."""
         query = select(REMARKS.c.body).where(self._matches(self._place))
         rows = self._database.rows(query.order_by(REMARKS.c.row, REMARKS.c.created))
         return [Remark.model_validate_json(body) for (body,) in rows]

@@ -1,4 +1,4 @@
-"""What is deleted and when: with the last run about it, when it is too old, and when there is too much."""
+"""Deletion from the store: with the last run on a subject, by age, and when there is too much."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ log = logging.getLogger(__name__)
 
 SWEEP_SECONDS = 3600.0
 _UNHELD = timedelta(days=1)
-"""A running job stores somewhat earlier than it writes down who has it."""
+"""Age of results without an owner before they are deleted: a running job stores them somewhat before it owns them."""
 _STOPPED = timedelta(days=7)
-"""What a stopped training has left, to go on from, is kept so long."""
+"""Time for which the leftovers of a stopped training are kept, to go on from them."""
 _MB = 2**20
 
 
 def uploads_of(request: Request) -> set[str]:
-    """The uploads that ``request`` reads."""
+    """Return the uploads that ``request`` reads."""
     with suppress(ExplainLabError):  # of another version of ExplainLab
         return {name for name in named_files(complete(request)) if name.startswith(PREFIX)}
     return set()
 
 
 def delete_about(store: Store, owner: str, about: str, runs: Iterable[Run] = ()) -> None:
-    """Delete all that the user with the id ``owner`` has ``about`` a text or a data set.
+    """Delete everything that the user with the id ``owner`` has ``about`` a text or a data set.
 
-    Runs, results and notes that nobody else has, links, remarks on its rows, and the uploads that no other run reads.
-    ``runs`` are those about it that have been deleted already.
+    This covers runs, results and notes without another owner, links, remarks on its rows, and the uploads that no other
+    run reads. ``runs`` are those about it that have been deleted already.
     """
     runs = [*runs, *store.runs.about(owner, about)]
     for run in runs:
@@ -71,7 +71,7 @@ class Used:
 
 
 def used(store: Store, user: User) -> Used:
-    """What is stored now; raises :class:`explainlab.errors.ResourceError` where the store fails."""
+    """Return how much is stored now; raises :class:`explainlab.errors.ResourceError` where the store fails."""
     items, own = list(_items(store)), folder_of(user.id).name
     return Used(sum(item.bytes for item in items if item.owner == own), sum(item.bytes for item in items))
 
@@ -96,7 +96,7 @@ def sweep(store: Store) -> None:
 
 
 def sweep_hourly(store: Store, seconds: float = SWEEP_SECONDS) -> threading.Event:
-    """Sweep every so many ``seconds`` from now on, in a thread of its own, until the event is set that is returned."""
+    """Sweep every ``seconds`` from now on, in a thread of its own, until the returned event is set."""
     stop = threading.Event()
 
     def work() -> None:
@@ -114,7 +114,7 @@ def sweep_hourly(store: Store, seconds: float = SWEEP_SECONDS) -> threading.Even
 
 @dataclass(frozen=True)
 class _Item:
-    """What is deleted as a whole by ``delete``. ``owner`` is the name of the user's folder of uploads."""
+    """Belongings that ``delete`` deletes together. ``owner`` is the name of the user's folder of uploads."""
 
     owner: str
     bytes: int

@@ -59,8 +59,9 @@ class Run:
 
 @dataclass(frozen=True)
 class Filters:
-    """Which runs: each of ``words`` is in its text, title, model, question or owner's name; empty fields let all pass.
+    """A selection of runs.
 
+    Each of ``words`` is in its text, title, model, question or owner; empty fields let all pass.
     ``since`` (with a time zone) is the earliest ``asked``.
     """
 
@@ -108,12 +109,12 @@ class Runs:
         return run_id
 
     def get(self, run_id: str) -> Run | None:
-        """The run with this id, of any owner; None if there is none."""
+        """Return the run with this id, of any owner; None if there is none."""
         rows = self._database.rows(select(*_LISTED).where(RUNS.c.id == run_id))
         return _run(rows[0]) if rows else None
 
     def page(self, reader: str, filters: Filters, start: int = 0, count: int = 50) -> RunPage:
-        """Of the runs in the list of ``reader`` (a user's id), ``count`` from the ``start``-th."""
+        """Return ``count`` runs of the list of ``reader`` (a user's id), from the ``start``-th."""
         passed = (_listed_for(reader), *_conditions(filters))
         order = (RUNS.c.asked.desc(), RUNS.c.id.desc())
         page = select(RUNS.c.id, func.count().over()).where(*passed).order_by(*order).limit(count).offset(start)
@@ -127,7 +128,7 @@ class Runs:
         return RunPage([runs[run_id] for run_id, _ in shown if run_id in runs], total)
 
     def choices(self, reader: str) -> Choices:
-        """The filter values of ``reader``."""
+        """Return the filter values of ``reader``."""
         columns = (RUNS.c.question, RUNS.c.model, RUNS.c.owner, RUNS.c.owner_name)
         rows = self._database.rows(select(*columns).where(_listed_for(reader)).distinct())
         owners = {owner: name for _, _, owner, name in rows}
@@ -138,7 +139,7 @@ class Runs:
         )
 
     def models(self) -> list[str]:
-        """The models of all runs that have one, those of the newest first."""
+        """Return the models of all runs that have one, those of the newest first."""
         named = select(RUNS.c.model).where(RUNS.c.model != "").group_by(RUNS.c.model)
         query = named.order_by(func.max(RUNS.c.asked).desc())
         return [row.model for row in self._database.rows(query)]
@@ -158,18 +159,18 @@ class Runs:
         self._database.change(delete(RUNS).where(RUNS.c.id == run_id))
 
     def about(self, owner: str, about: str) -> list[Run]:
-        """All runs of ``owner`` about one text or data set."""
+        """Return all runs of ``owner`` about one text or data set."""
         rows = self._database.rows(select(*_LISTED).where(RUNS.c.owner == owner, RUNS.c.about == about))
         return [_run(row) for row in rows]
 
     def names(self, owner: str, upload_id: str) -> bool:
-        """Whether any run of ``owner`` reads this upload."""
+        """Return whether any run of ``owner`` reads this upload."""
         reads = select(RUNS.c.id).where(RUNS.c.owner == owner, RUNS.c.request.contains(upload_id, autoescape=True))
         return bool(self._database.rows(reads.limit(1)))
 
 
 def row_of(run: Run, request_key: str) -> dict[str, Any]:
-    """``run`` as a row of the table."""
+    """Return ``run`` as a row of the table."""
     texts = {name: line(getattr(run, name)) for name in ("owner_name", "model", "subject", "title")}
     return {
         **vars(run),
@@ -182,7 +183,7 @@ def row_of(run: Run, request_key: str) -> dict[str, Any]:
 
 
 def line(text: str, most: int = SUBJECT) -> str:
-    """``text`` on one line of at most ``most`` characters, without characters that a database cannot hold."""
+    """Return ``text`` on one line of at most ``most`` characters, without characters that a database cannot hold."""
     short = _UNWRITABLE.sub("\ufffd", " ".join(text[: 4 * most].split()))
     return short if len(short) <= most else f"{short[: most - 1]}…"
 

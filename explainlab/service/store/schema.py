@@ -29,10 +29,8 @@ RESULTS = Table(
     Column("body", Text, nullable=False),
     Column("beside", BigInteger, nullable=False, default=0),
 )
-"""Results by the keys of their requests, of all users; ``question`` is the id of a method or an analysis.
-
-The rows of a long one are in files, of so many bytes ``beside`` the database: see :mod:`.parts`.
-"""
+"""Results by the keys of their requests, of all users; ``question`` is the id of a method or an analysis. The rows of a
+long one are in files, which take ``beside`` bytes outside the database: see :mod:`.parts`."""
 
 VIEWS = Table(
     "views",
@@ -45,7 +43,7 @@ VIEWS = Table(
     Column("body", Text, nullable=False),
     UniqueConstraint("owner", "digest", name="one_view_an_owner"),
 )
-"""What links reopen."""
+"""Views that links reopen."""
 
 NOTES = Table(
     "notes",
@@ -101,7 +99,7 @@ HELD = Table(
     Column("created", DateTime(timezone=True), nullable=False),
     Index("held_key", "key"),
 )
-"""What users have: keys of results, notes and views, by the text or the data set that they are about; ``created`` is
+"""Ownership: keys of results, notes and views of users, by the text or the data set that they are about; ``created`` is
 the last time of use."""
 
 REMARKS = Table(

@@ -41,7 +41,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class SavedView:
-    """What a page showed, its owner, and who may see it."""
+    """A saved view of a page, its owner, and the users who may see it."""
 
     owner: str
     visibility: Visibility
@@ -49,7 +49,7 @@ class SavedView:
 
 
 class Store:
-    """A database of results by request key, views (what a link reopens) by id, notes (what runs reuse), and runs.
+    """A database of results by request key, views (reopened by a link) by id, notes (reused by runs), and runs.
 
     Every write is one transaction. Errors of the database (a full disk, a read-only folder, a server away) raise
     :class:`explainlab.errors.ResourceError`. Safe to use from several threads and processes. Users' rights are checked
@@ -85,15 +85,15 @@ class Store:
         return self._database.loss
 
     def remarks(self, owner: str, data: str) -> Remarks:
-        """Remarks of the user with the id ``owner`` on the data set with the digest ``data``."""
+        """Return remarks of the user with the id ``owner`` on the data set with the digest ``data``."""
         return Remarks(self._database, owner, data)
 
     def all_remarks(self) -> list[Sheet]:
-        """How much every user has remarked on which data sets."""
+        """Return every user's remarks on each data set: their size and the time of the last."""
         return all_sheets(self._database)
 
     def get(self, key: str) -> Result | None:
-        """The result stored under ``key``, or None; of one that is damaged only that is left: see :meth:`damaged`.
+        """Return the result stored under ``key``, or None; of a damaged one the undamaged rest: see :meth:`damaged`.
 
         Raises :class:`ValueError`, :class:`KeyError` or :class:`TypeError` for a form that this version cannot read.
         """
@@ -131,19 +131,19 @@ class Store:
         return self._with_parts(key, result)
 
     def records(self, keys: Collection[str]) -> dict[str, dict[str, Any]]:
-        """The JSON of the results that are stored under any of ``keys``, but for the texts of those in parts."""
+        """Return the JSON of the results that are stored under any of ``keys``, but for the texts of those in parts."""
         return {key: json.loads(body) for key, body in self._database.bodies(RESULTS, keys).items()}
 
     def has(self, key: str) -> bool:
-        """Whether a result is stored under ``key``."""
+        """Return whether a result is stored under ``key``."""
         return self._database.value(select(RESULTS.c.key).where(RESULTS.c.key == key)) is not None
 
     def put_records(self, records: Mapping[str, Mapping[str, Any]]) -> None:
-        """As :meth:`put`, of results by their keys, as JSON."""
+        """Store results, given as JSON by their keys, like :meth:`put`."""
         self._put(records, {})
 
     def _put(self, records: Mapping[str, Mapping[str, Any]], beside: Mapping[str, int]) -> None:
-        """``beside`` has the bytes of the files of some."""
+        """Insert the ``bodies``; ``beside`` has the bytes of the files of some."""
         self._database.insert_new(
             RESULTS,
             [
@@ -191,7 +191,7 @@ class Store:
         return made
 
     def view(self, view_id: str) -> SavedView | None:
-        """The view saved under ``view_id``, of any owner, or None."""
+        """Return the view saved under ``view_id``, of any owner, or None."""
         rows = self._database.rows(select(VIEWS.c.owner, VIEWS.c.visibility, VIEWS.c.body).where(VIEWS.c.id == view_id))
         return SavedView(rows[0].owner, rows[0].visibility, json.loads(rows[0].body)) if rows else None
 
@@ -200,11 +200,11 @@ class Store:
         self._database.change(update(VIEWS).where(VIEWS.c.id == view_id).values(visibility=visibility))
 
     def note(self, key: str) -> dict[str, Any] | None:
-        """The note kept under ``key``, or None."""
+        """Return the note kept under ``key``, or None."""
         return self.notes([key]).get(key)
 
     def notes(self, keys: Collection[str]) -> dict[str, dict[str, Any]]:
-        """The notes that are kept under any of ``keys``."""
+        """Return the notes that are kept under any of ``keys``."""
         return {key: json.loads(body) for key, body in self._database.bodies(NOTES, keys).items()}
 
     def keep_notes(self, bodies: Mapping[str, dict[str, Any]], renew: bool = False) -> None:
@@ -221,7 +221,7 @@ class Store:
         self._database.insert(SIGN_OUTS, {"key": key})
 
     def sign_in_ended(self, key: str) -> bool:
-        """Whether :meth:`end_sign_in` has been called for ``key``."""
+        """Return whether :meth:`end_sign_in` has been called for ``key``."""
         return self._database.value(select(SIGN_OUTS.c.key).where(SIGN_OUTS.c.key == key)) is not None
 
     def _files(self, record: Mapping[str, Any], damaged: list[Damaged]) -> Iterator[bytes]:
@@ -234,7 +234,7 @@ class Store:
                 raise
 
     def _with_parts(self, key: str, result: R) -> R:
-        """``result`` with the parts of the one under ``key``."""
+        """Return ``result`` with the parts of the one under ``key``."""
         if not isinstance(result, AnalysisResult) or not self.parts.among([key]):
             return result
         return replace(result, parts=tuple(_parts(self.records([key]).get(key, {}))))
@@ -246,5 +246,5 @@ def _parts(record: Mapping[str, Any]) -> Iterator[StoredPart]:
 
 @lru_cache(maxsize=256)
 def _kept(body: str) -> Result:
-    """The result of a ``body``. Equal ones give the same record, so that its figures are kept as well."""
+    """Return the result of a ``body``; equal ones give the same record, so that its figures are kept as well."""
     return read_result(json.loads(body))

@@ -12,7 +12,7 @@ log = logging.getLogger(__name__)
 
 _PAUSE_SECONDS = 60.0
 _logged: dict[str, float] = {}
-"""When (monotonic) the problems of the last minute were logged."""
+"""Problems logged in the last minute, with the time (monotonic) of each."""
 
 
 def trouble(problem: str, remedy: str) -> ResourceError:

@@ -40,24 +40,24 @@ class Unfinished:
         self._lease, self._server = lease, lease.server
 
     def begin(self, key: str, owner: str, kind: Kind, request: dict[str, Any]) -> None:
-        """The user with the id ``owner`` waits for ``request`` on this server, under the job ``key``."""
+        """Record that the user with the id ``owner`` waits for ``request`` on this server, under the job ``key``."""
         same = (UNFINISHED.c.key == key, UNFINISHED.c.owner == owner)
         if not self._database.change(update(UNFINISHED).where(*same).values(server=self._server)):
             row = {"key": key, "owner": owner, "server": self._server, "kind": kind}
             self._database.insert(UNFINISHED, {**row, "request": json.dumps(request, allow_nan=False)})
 
     def end(self, key: str) -> None:
-        """This server's job has ended, for all its users."""
+        """Remove this server's job, which has ended, for all its users."""
         own = UNFINISHED.c.server == self._server
         self._database.change(delete(UNFINISHED).where(UNFINISHED.c.key == key, own))
 
     def pause(self, owner: str, keys: Iterable[str]) -> None:
-        """Nobody works on these jobs of ``owner`` any more, of those on this server; they can go on."""
+        """Pause these jobs of ``owner`` on this server: they can go on later, on any server."""
         theirs = (UNFINISHED.c.owner == owner, UNFINISHED.c.key.in_(list(keys)), UNFINISHED.c.server == self._server)
         self._database.change(update(UNFINISHED).where(*theirs).values(server=_NO_SERVER))
 
     def cut_short(self, owner: str) -> list[CutShort]:
-        """What dead servers left unanswered, and what is paused, oldest first."""
+        """Return the requests that dead servers left unanswered, and the paused ones, oldest first."""
         columns = (UNFINISHED.c.key, UNFINISHED.c.kind, UNFINISHED.c.request, UNFINISHED.c.created)
         theirs = (UNFINISHED.c.owner == owner, UNFINISHED.c.server != self._server, self._cut_short())
         rows = self._database.rows(select(*columns).where(*theirs).order_by(UNFINISHED.c.created, UNFINISHED.c.key))
@@ -67,7 +67,7 @@ class Unfinished:
         ]
 
     def of(self, owner: str) -> list[dict[str, Any]]:
-        """The requests that living servers work on for the user with the id ``owner``."""
+        """Return the requests that living servers work on for the user with the id ``owner``."""
         theirs = (UNFINISHED.c.owner == owner, ~self._cut_short())
         return [json.loads(request) for (request,) in self._database.rows(select(UNFINISHED.c.request).where(*theirs))]
 

@@ -13,7 +13,7 @@ from explainlab.workers.channel import Message
 
 
 class _Mailbox:
-    """What the server has sent, and what is to be sent to it."""
+    """Messages received from the server, and messages to send to it."""
 
     def __init__(self) -> None:
         self.came: SimpleQueue[Message] = SimpleQueue()
@@ -24,7 +24,7 @@ class _Mailbox:
         self.goes.put(json.dumps(message))
 
     def receive(self) -> Message:
-        """The next message; waits for it."""
+        """Return the next message; waits for it."""
         return self.came.get()
 
 
@@ -33,7 +33,7 @@ class Actor:
     """A process of the cluster that serves what is ``put`` there; the server takes what it answers."""
 
     def __init__(self, first: str, threads: int) -> None:
-        from explainlab.limits import Limits  # here: who asks for an actor loads only its name
+        from explainlab.limits import Limits  # imported here: the driver loads only the actor's name
         from explainlab.logs import log_as_json
         from explainlab.workers.answering import Answering
         from explainlab.workers.serving import Serving
@@ -50,12 +50,12 @@ class Actor:
 
     @ray.method(concurrency_group="put")  # type: ignore[untyped-decorator]
     def put(self, message: str) -> None:
-        """A message of the server."""
+        """Put a message of the server into the inbox."""
         self._mailbox.came.put(json.loads(message))
 
     @ray.method(concurrency_group="take")  # type: ignore[untyped-decorator]
     def take(self, seconds: float) -> list[str]:
-        """What there is for the server; waits so long for something."""
+        """Return the messages for the server; waits up to ``seconds`` for one."""
         messages = []
         try:
             messages.append(self._mailbox.goes.get(timeout=seconds))

@@ -1,4 +1,4 @@
-"""Where a cluster is."""
+"""Addresses of clusters."""
 
 from __future__ import annotations
 
@@ -34,7 +34,10 @@ def require_private(address: str) -> None:
 
 
 def answers(address: str) -> bool:
-    """Whether something listens at ``address``: Ray itself would try for minutes, and end its process."""
+    """Return whether a server listens at ``address``.
+
+    Ray itself would try for minutes, and end its process.
+    """
     host, port = _host_and_port(address)
     if not host:
         return True  # it names what Ray finds itself
@@ -44,6 +47,6 @@ def answers(address: str) -> bool:
 
 
 def _host_and_port(address: str) -> tuple[str, str]:
-    """The two of ``address``, which may have a scheme; the host is empty where it names none."""
+    """Return the two of ``address``, which may have a scheme; the host is empty where it names none."""
     host, _, port = address.rpartition("://")[2].rpartition(":")
     return host.strip("[]"), port

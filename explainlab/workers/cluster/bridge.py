@@ -1,4 +1,4 @@
-"""The process between a server and a worker on a cluster of Ray: what the two say goes through it.
+"""The process between a server and a worker on a cluster of Ray, which passes their messages on.
 
 Ray ends a process that loses its cluster: so the server has none. This one ends instead, and is started again.
 ``python -m explainlab.workers.cluster.bridge ADDRESS THREADS IDLE_SECONDS``; without threads the worker wants a GPU.
@@ -24,13 +24,13 @@ log = logging.getLogger(__name__)
 _KNOCK_SECONDS = 1.0
 _TAKE_SECONDS = 1.0
 _PLACED_SECONDS = 5.0
-"""After so long a worker that Ray has not placed yet is told to wait."""
+"""Seconds after which an unplaced worker is reported as waiting for a place."""
 
 
 class Bridge:
-    """Gives what the server says on ``channel`` to an actor, and what that answers to the server.
+    """A bridge that passes messages on: those of the server, on ``channel``, to an actor, and the actor's back.
 
-    The actor wants so many ``threads``, without any a GPU. After ``idle_seconds`` without a task it gives back its
+    The actor wants ``threads`` cores, or a GPU if it is 0. After ``idle_seconds`` without a task it gives back its
     place (0: never), and takes another when the next one comes.
     """
 
@@ -85,7 +85,7 @@ class Bridge:
             self._here.notify_all()
 
     def _pass_on(self) -> None:
-        """What the actor says goes to the server; until it has been idle for long, and there is a task again."""
+        """Pass the actor's messages to the server, until it has been idle for long and there is a task again."""
         import ray
 
         while not self._gives_back():
@@ -97,7 +97,7 @@ class Bridge:
                 self._channel.send(message)
 
     def _gives_back(self) -> bool:
-        """Whether the actor had nothing to do for long: then it has ended, and there is a task for another one."""
+        """Return whether the actor was idle for long: then it has ended, and there is a task for another one."""
         import ray
 
         with self._here:
@@ -110,7 +110,7 @@ class Bridge:
             return True
 
     def _hear(self) -> None:
-        """What the server says goes to the actor, as soon as there is one."""
+        """Pass the server's messages to the actor, as soon as there is one."""
         while True:
             message = self._channel.receive()
             with self._here:
@@ -131,7 +131,7 @@ class Bridge:
 
 
 def _ending(call: Any) -> Any:
-    """``call``, after which the process ends."""
+    """Run ``call``, then end the process."""
 
     def run() -> None:
         try:

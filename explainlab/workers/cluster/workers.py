@@ -22,7 +22,7 @@ _MB = 2**20
 
 
 def cluster(count: int | None = None) -> list[Process]:
-    """So many workers on the cluster that the settings name (None: one for each GPU here, else one).
+    """Return workers on the cluster that the settings name: ``count``, or (None) one for each GPU here, else one.
 
     Without an address a cluster of this machine is started, of which only this process knows the token. Each worker has
     a GPU for itself, or its share of the cores of this machine. Raises :class:`ResourceError` where Ray is not
@@ -51,7 +51,7 @@ def cluster(count: int | None = None) -> list[Process]:
 
 
 def _address() -> tuple[str, dict[str, str]]:
-    """The address of the cluster, and what the environment of its bridges must say."""
+    """Return the address of the cluster, and the environment variables of its bridges."""
     address = settings().ray_address
     require_private(address)
     return (address, {}) if address else _own()
@@ -59,7 +59,10 @@ def _address() -> tuple[str, dict[str, str]]:
 
 @lru_cache(maxsize=1)
 def _own() -> tuple[str, dict[str, str]]:
-    """A cluster of this machine, which ends with this process; Ray listens to the network, so it asks for a token."""
+    """Start a cluster of this machine, which ends with this process.
+
+    Ray listens to the network, so it asks for a token.
+    """
     with socket.create_server((LOOPBACK, 0)) as free:
         port = str(free.getsockname()[1])
     environment = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
@@ -68,7 +71,7 @@ def _own() -> tuple[str, dict[str, str]]:
 
 
 def start_head(port: str, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
-    """The process of a cluster of this machine: it ends with this process, or when its stdin is closed."""
+    """Start the process of a cluster of this machine: it ends with this process, or when its stdin is closed."""
     return subprocess.Popen(
         [sys.executable, "-m", "explainlab.workers.cluster.head", port],
         env={**os.environ, **environment, "PYTHONPATH": str(PACKAGE.parent)},

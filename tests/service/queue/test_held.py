@@ -23,7 +23,7 @@ from tests.service.queue.test_turns import ANN, BOB, DATA, SHORT
 
 
 class Held:
-    """A service in which the turn of a data set lasts until the test ends it."""
+    """A service that holds the turn of a data set until the test ends it."""
 
     def __init__(self) -> None:
         self.end, self.begun = threading.Event(), threading.Event()

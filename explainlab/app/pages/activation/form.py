@@ -53,7 +53,7 @@ class ActivationView(AnalysisView):
     data: DataChoice | None = None
 
     def text_request(self) -> Request:
-        """Both curves of every method, for the text."""
+        """Return the request for both curves of every method, for the text."""
         return self._request(text=self.text, text_pair=self.text_pair)
 
     def text_requests(self) -> list[Request]:
@@ -61,14 +61,14 @@ class ActivationView(AnalysisView):
         return [self.text_request()]
 
     def data_request(self) -> Request | None:
-        """The same for each text of the data set."""
+        """Return the request for the same of each text of the data set."""
         data = self.data
         if data is None:
             return None
         return self._request({**data.drawn, "reference": data.reference}, **data.subject)
 
     def map_request(self, method: str) -> Request:
-        """One method's attribution of the text, of the method's own output unless one is chosen for all."""
+        """Return the request for one method's attribution of the text, of its own output unless all have one."""
         output = get_method(method).default_output({}) if self.output == "own" else self.output
         shared = {**self._shared(), "output": output}
         return validated(Request, **shared, text=self.text, text_pair=self.text_pair, question=method)
@@ -100,7 +100,7 @@ def first_view() -> ActivationView:
 
 
 def shows(request: Request) -> ActivationView | None:
-    """The view that shows the answer to ``request``; None for the request of another analysis."""
+    """Return the view that shows the answer to ``request``; None for the request of another analysis."""
     if request.question != Activation.id:
         return None
     own = request.output == "probability" and request.parameters["outputs"] == "own"
@@ -126,7 +126,7 @@ def seed_controls(view: ActivationView, force: bool = False) -> None:
 
 
 def draft() -> ActivationView:
-    """The view that the controls describe now, its data set included; raises ``RequestError`` for what cannot be."""
+    """Return the view that the controls describe now; raises ``RequestError`` for an invalid one."""
     return validated(
         ActivationView,
         **{name: question.now(name) for name in _ASKED},
@@ -137,7 +137,7 @@ def draft() -> ActivationView:
 
 
 def draw_text_controls(run: Callable[[], None], label: str) -> ModelCard | None:
-    """The question about one text; ``run`` is called when something is entered that asks for an answer.
+    """Draw the question about one text; an input that asks for an answer calls ``run``.
 
     So does the button with this ``label``.
     """
@@ -155,7 +155,7 @@ def draw_text_controls(run: Callable[[], None], label: str) -> ModelCard | None:
 
 
 def draw_data_controls(card: ModelCard | None, run: Callable[[], None]) -> None:
-    """The question about a data set."""
+    """Draw the question about a data set."""
     source, rows, reference, button = st.columns([4, 4, 3, 3], vertical_alignment="bottom")
     with source:
         question.draw_data(card)

@@ -82,7 +82,7 @@ def draw() -> None:
 
 SINGLE_PASS = "sp_pi"
 BELIEFS = PageState("activation.beliefs")
-"""What a decoder believed on the way through the text, and what each feature changed."""
+"""The section on a decoder's beliefs on the way through the text, and the change by each feature."""
 AREA_HELP: dict[Direction, str] = {
     "activation": (
         "Highest scores first: the sooner the target becomes likely, the larger the area. Higher is better."
@@ -109,7 +109,7 @@ COST_HELP = (
 def draw_text(
     service: Service, view: ActivationView, result: AnalysisResult[ActivationText], card: ModelCard | None
 ) -> None:
-    """Everything about one text before the model of ``card`` (None: not known yet)."""
+    """Draw everything about one text before the model of ``card`` (None: not known yet)."""
     body = result.body
     draw_facts(result, counted(body.features_revealed, result.request.unit))
     own = [(method.label, text) for method in body.methods for text in method.warnings if text not in result.warnings]
@@ -198,7 +198,7 @@ def _number_columns() -> dict[str, Any]:
 
 
 def _draw_beliefs(service: Service, view: ActivationView, card: ModelCard) -> None:
-    """The predictions after every feature, and what each one changed; for an encoder, why there are none."""
+    """Draw the predictions after every feature, and the change by each; for an encoder, why there are none."""
     why = no_beliefs(card)
     if why:
         st.info(f"Half-way through the text, {why}", icon=":material/visibility_off:")
@@ -223,7 +223,7 @@ SIMILARITY_HELP = (
 
 
 def draw_data(service: Service, open_text: OpenText, result: AnalysisResult[ActivationData]) -> None:
-    """The answer and every chart of the data set; ``open_text`` is called with a text that is to be shown above."""
+    """Draw the answer and every chart of the data set; ``open_text`` is called with a text to be shown above."""
     draw_headline(result)
     body = result.body
     open_row = row_opener(body.texts, open_text)
@@ -243,7 +243,7 @@ def draw_data(service: Service, open_text: OpenText, result: AnalysisResult[Acti
 
 
 def _draw_areas(body: ActivationData) -> None:
-    """Both areas of every method with their intervals, and its cost: the form of the paper's Tables 2 and 3."""
+    """Draw both areas of every method with their intervals, and its cost: the form of the paper's Tables 2 and 3."""
     st.caption(
         f"Means of {counted(body.n, 'text')} with 95% bootstrap intervals, as in Tables 2 and 3 of Kariyappa et al."
     )

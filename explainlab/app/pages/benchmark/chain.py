@@ -15,7 +15,7 @@ from explainlab.request import Request, validated
 HELD_OUT = 0.25
 """The share of the rows that the models do not learn from."""
 _TEXTS_SEEN, _MOST_EPOCHS = 10_000, 20
-"""By default a model sees about so many texts: a word is learned then, also where there are few."""
+"""Texts that a model sees by default, in at most this many epochs: enough to learn a word, also from few texts."""
 
 
 class Chain(BaseModel):
@@ -54,13 +54,16 @@ class Chain(BaseModel):
         return [validated(Planting, **common, share=share) for share in self.shares]
 
     def training_settings(self) -> dict[str, Any]:
-        """The settings of training; raises :class:`explainlab.errors.RequestError`."""
+        """Return the settings of training; raises :class:`explainlab.errors.RequestError`."""
         given = validated(Training.Parameters, settings=self.settings).settings
         epochs = min(_MOST_EPOCHS, max(2, -(-_TEXTS_SEEN // max(1, self.learned))))
         return {"epochs": epochs, **given}
 
     def training(self, place: int) -> Request:
-        """The training on the file in this ``place``; raises :class:`explainlab.errors.RequestError`."""
+        """Return the request for training on the file in this ``place``.
+
+        Raises :class:`explainlab.errors.RequestError`.
+        """
         return new_request(
             question=Training.id,
             model=self.architecture,
@@ -71,7 +74,7 @@ class Chain(BaseModel):
 
 
 def chain_controls(chain: Chain | None) -> dict[str, Any]:
-    """The values of the controls for ``chain``, or for the one that is offered first."""
+    """Return the values of the controls for ``chain``, or for the first that is offered."""
     chain = chain or Chain(source="", methods=(), metrics=())
     return {
         "truth_words": ", ".join(chain.words),

@@ -37,7 +37,7 @@ from explainlab.service.service import Service
 
 Order = Literal["best", "worst"]
 TRUTH_METRICS = ("ground_truth_overlap", "mean_rank_percentage", "auprc")
-"""What a benchmark with a known truth compares with it."""
+"""Metrics of a benchmark that compare with its known truth."""
 MOST_HALVED = 50
 """The texts on which number formats are compared."""
 
@@ -81,7 +81,7 @@ class BenchmarkView(DataView):
     truth: Chain | None = None
 
     def request(self) -> Request:
-        """The evaluation."""
+        """Return the evaluation."""
         parameters: dict[str, Any] = {
             **self.drawn,
             "methods": list(self.methods),
@@ -116,7 +116,7 @@ class BenchmarkView(DataView):
         return [chip(parse_spec, name) for name in self.methods]
 
     def row_inputs(self, text: str, text_pair: str | None, text_seed: int) -> SharedInputs:
-        """A text of the data set, explained elsewhere by all methods as here."""
+        """Return the inputs that explain a text of the data set elsewhere, by all methods as here."""
         inputs: SharedInputs = {
             **self.shared_inputs(),
             "text": text,
@@ -136,7 +136,7 @@ class BenchmarkView(DataView):
 
 
 def known_view(chain: Chain, place: int, model: str, supported: Collection[str]) -> BenchmarkView:
-    """The benchmark of the ``model`` that has learned the file in this ``place``, on the rows held out.
+    """Return the view of the ``model`` that has learned the file in this ``place``, on the rows held out.
 
     Of its methods those whose ids are ``supported``, or the gradient.
     """
@@ -166,7 +166,7 @@ def first_view() -> BenchmarkView:
 
 
 def shows(request: Request) -> BenchmarkView | None:
-    """The view that shows the answer to ``request``; None unless it is about methods on a data set, as asked here."""
+    """Return the view that shows the answer to ``request``; None where the page would ask otherwise."""
     if request.question == Precision.id and request.data is not None:
         return _shows_precision(request)
     if request.question == MaskedDistribution.id and request.data is not None:
@@ -189,7 +189,7 @@ def shows(request: Request) -> BenchmarkView | None:
 
 
 def _shows_precision(request: Request) -> BenchmarkView | None:
-    """The view whose section on precision has the answer to ``request``; None where the page would ask otherwise."""
+    """Return the view whose section on precision answers ``request``; None where the page would ask otherwise."""
     parameters = request.parameters
     own = request.output == "probability" and parameters["outputs"] == "own"
     values = request.model_dump(include={"model", "columns", "classes", "target", "unit", "seed"})
@@ -225,7 +225,7 @@ def seed_controls(view: BenchmarkView, force: bool = False) -> None:
 
 
 def draft() -> BenchmarkView:
-    """The view that the controls describe now; raises ``RequestError`` for what cannot be."""
+    """Return the view that the controls describe now; raises ``RequestError`` for an invalid one."""
     values = {name: question.now(name) for name in (*_ASKED, *_OPEN)}
     methods, settings = tuple(question.now("methods")), values.pop("settings")
     ids = [spec.partition(":")[0] for spec in methods]
@@ -304,7 +304,7 @@ def _draw_target(card: ModelCard | None) -> None:
 
 
 def _draw_metrics() -> None:
-    """A box for every family; the first, the largest, has a line of its own."""
+    """Draw a box for every family; the first, the largest, has a line of its own."""
     boxes = _families()
     places = [st.container(), *st.columns(len(boxes) - 1)]
     for place, (family, names) in zip(places, boxes.items(), strict=True):
@@ -319,13 +319,13 @@ def _draw_metrics() -> None:
 
 
 def _families() -> dict[str, list[str]]:
-    """The ids of all metrics by family, in the order shown."""
+    """Return the ids of all metrics by family, in the order shown."""
     by_family = groupby(metrics().values(), lambda metric: metric.family)
     return {family: [metric.id for metric in members] for family, members in by_family}
 
 
 def _family(name: str) -> str:
-    """The family of the metric that ``name`` asks for; the first family if it asks for none."""
+    """Return the family of the metric that ``name`` asks for; the first family if it asks for none."""
     try:
         return get_metric(name.partition(":")[0].strip()).family
     except RequestError:
@@ -333,7 +333,7 @@ def _family(name: str) -> str:
 
 
 def _chosen_metrics() -> tuple[str, ...]:
-    """The metrics of all families: first those of the view that was opened, in its order."""
+    """Return the metrics of all families: first those of the view that was opened, in its order."""
     chosen = [name for family in _families() for name in question.now(f"metrics_{family}")]
     before = [name for name in question.now("metrics_order") if name in chosen]
     return tuple([*before, *(name for name in chosen if name not in before)])
@@ -354,7 +354,7 @@ _ELSE = "Or name the column under File, columns and labels."
 
 
 def find(service: Service, view: BenchmarkView) -> list[Answer]:
-    """The answers that ``view`` shows: of every cell."""
+    """Return the answers of every cell of ``view``."""
     if not view.source:
         problem = RequestError("No data set is chosen.", "Choose the embedded examples, or type the path of a file.")
         return [Answer(problem=str(problem))]

@@ -78,7 +78,7 @@ def draw() -> None:
 
 
 def _draw_alone(service: Service, view: BenchmarkView, answers: Sequence[Answer]) -> None:
-    """One of several cells, and the way back to all."""
+    """Draw one of several cells, and the way back to all."""
     assert view.opened is not None
     with st.container(horizontal=True, vertical_alignment="center", key=form.ALONE):
         back = partial(form.question.set, "opened", None)
@@ -94,7 +94,7 @@ def _draw_alone(service: Service, view: BenchmarkView, answers: Sequence[Answer]
 
 
 def _draw_one(service: Service, view: BenchmarkView, answer: Answer, card: ModelCard | None) -> None:
-    """One model on one data set."""
+    """Draw one model on one data set."""
     above = st.container()  # the answer comes before its warnings
     PAGE.draw_state(service, [answer])
     draw_cure(form.question, card.labels if card else None, answer)
@@ -159,7 +159,7 @@ _MASKED_CHART_HELP = (
 
 
 def _draw_masked(service: Service, view: BenchmarkView) -> None:
-    """The section: its button, or the answer in words, the shares by ratio, and what was computed."""
+    """Draw the section: its button, or the answer in words, the shares by ratio, and the computation."""
     st.divider()
     st.header("Does the model know masked texts?", anchor=False, help=explained(_MASKED_HELP, "masked-text"))
     result = draw_asked(service, MASKED, "Check masked texts", view.masked_request)
@@ -174,7 +174,7 @@ def _draw_masked(service: Service, view: BenchmarkView) -> None:
 
 
 def _masked_rows(result: AnalysisResult[MaskedDistributionData]) -> list[dict[str, Any]]:
-    """A row a baseline, a column a ratio; before them texts that are whole and shuffled."""
+    """Return the table: a row a baseline, a column a ratio; first the rows of whole and of shuffled texts."""
     body = result.body
     controls = [
         {"In place of a word": name, "Like training texts": "–", "0%": _share(own)}
@@ -212,7 +212,7 @@ _PRECISION_CHART_HELP = {
 
 
 def _draw_precision(service: Service, view: BenchmarkView) -> None:
-    """The section: its button, or the answer in words, by method, and text by text."""
+    """Draw the section: its button, or the answer in words, by method, and text by text."""
     st.divider()
     st.header(
         "What does half precision change?",
@@ -229,7 +229,7 @@ def _draw_precision(service: Service, view: BenchmarkView) -> None:
 
 
 def _precision_rows(result: AnalysisResult[PrecisionData]) -> list[dict[str, Any]]:
-    """A row a method and number format."""
+    """Return the table: a row for each method and number format."""
     labels = {own.method: own.label for own in result.body.methods}
     return [
         {
@@ -250,7 +250,7 @@ def _left_out(row: PrecisionRow) -> str:
 
 
 def _texts(body: PrecisionData) -> list[dict[str, Any]]:
-    """The first texts with all values."""
+    """Return the first texts with all values."""
     labels = {own.method: own.label for own in body.methods}
     rows = []
     for text in body.texts[:MOST_LISTED]:

@@ -80,7 +80,7 @@ def draw_answer(result: AnalysisResult[EvaluationData]) -> None:
 
 
 def draw_results(service: Service, view: BenchmarkView, result: AnalysisResult[EvaluationData]) -> None:
-    """Everything below the answer in words."""
+    """Draw everything below the answer in words."""
     if words := withheld(result.body):
         st.warning(plain(words), icon=":material/rule:")
     if not result.body.rows:
@@ -97,7 +97,7 @@ def draw_results(service: Service, view: BenchmarkView, result: AnalysisResult[E
 
 
 def _draw_table(view: BenchmarkView, result: AnalysisResult[EvaluationData], kind: Kind) -> None:
-    """The table of one kind, with what a reader must know of its kind."""
+    """Draw the table of one kind, with the notes that its readers need."""
     if kind != "faithfulness":
         st.header(TITLES[kind], anchor=False, help=explained("", "rationale"))
         st.caption(f"{plain(meaning(result.body, kind))}{_without_rationale(result.body)}")
@@ -119,7 +119,7 @@ def _draw_table(view: BenchmarkView, result: AnalysisResult[EvaluationData], kin
 
 
 def _draw_sorted(table: MetricTable, picked: tuple[str, str]) -> None:
-    """The means as a table through which the arrow keys go; a cell that is reached lists its texts."""
+    """Draw the means as a table for the arrow keys; a cell that they reach lists its texts."""
     names, labels = [*table.methods, *table.controls], [fact.directed_label for fact in table.metrics.values()]
     asked, key = list(table.metrics), f"benchmark_{table.kind}_table"
 
@@ -152,7 +152,7 @@ def _columns(labels: Sequence[str]) -> dict[str, Any]:
 
 
 def _shade(share: float | None) -> str:
-    """The colour of a cell, as in the drawing of the table."""
+    """Return the colour of a cell, as in the drawing of the table."""
     return f"background-color: {shade(share or 0.0)}"
 
 
@@ -220,7 +220,7 @@ def draw_agreement(service: Service, view: BenchmarkView, result: AnalysisResult
 
 
 def _draw_all(result: AnalysisResult[EvaluationData]) -> None:
-    """All texts with their values, and what was computed."""
+    """Draw all texts with their values, and the computation."""
     draw_texts("benchmark_texts_all", lambda: text_records(result.body), result.skipped, result.body.n)
     definitions = st.expander("Definitions", icon=":material/functions:", key="benchmark_defined", on_change="rerun")
     if definitions.open:
@@ -238,7 +238,7 @@ def _draw(result: AnalysisResult[EvaluationData], make: Callable[[EvaluationData
 
 
 def _draw_pairs(body: EvaluationData) -> None:
-    """Every two methods; one that is picked lists its texts."""
+    """Draw all pairs of methods; a picked pair lists its texts."""
 
     def picked() -> None:
         for row in st.session_state[_PAIRS].selection.rows:
@@ -276,12 +276,12 @@ _SECTION = SetSection(PAGE, question, open_alone)
 
 
 def result_of(answer: Answer) -> AnalysisResult[EvaluationData] | None:
-    """The result as readers see it: see :func:`explainlab.analyses.evaluation.truth.shown`."""
+    """Return the result for readers: see :func:`explainlab.analyses.evaluation.truth.shown`."""
     return None if answer.result is None else cached_for(answer.result, shown, answer.result)
 
 
 def evaluated_set(view: BenchmarkView, answers: Sequence[Answer]) -> EvaluatedSet:
-    """The cells of ``view`` with their ``answers``."""
+    """Return the cells of ``view`` with their ``answers``."""
     return set_of(EvaluatedSet, view.cells, answers, result_of)
 
 
@@ -326,7 +326,7 @@ def _files(evaluated: EvaluatedSet) -> list[File]:
 
 
 def _draw_figures(evaluated: EvaluatedSet) -> None:
-    """One figure a metric, on one of the data sets."""
+    """Draw one figure a metric, on one of the data sets."""
     sources = evaluated.data
     _SECTION.keep_known("on", list(sources))
     single = len(evaluated.groups) == 1
@@ -394,7 +394,7 @@ def _rows(evaluated: EvaluatedSet, name: str) -> list[dict[str, Any]]:
 
 
 def _draw_published_table(rows: Sequence[dict[str, Any]]) -> None:
-    """The same with a line a number, to sort and for the keyboard; those with a number of ours first."""
+    """Draw the same with a line a number, to sort and for the keyboard; numbers beside ours first."""
     shown = [
         {
             "Method": row["method"],

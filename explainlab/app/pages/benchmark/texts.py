@@ -74,7 +74,7 @@ def draw_pair(service: Service, view: BenchmarkView, body: EvaluationData) -> No
 
 
 def _known(options: Mapping[str, str], name: str) -> dict[str, str]:
-    """The ``options`` after the choice of none; a choice that is no option gives way to none."""
+    """Return the ``options`` after the choice of none; a choice that is no option gives way to none."""
     keep_known(name, list(options))
     return {"": _CHOOSE, **options}
 
@@ -111,7 +111,7 @@ def _draw_list(
 
 
 def _draw_text(service: Service, view: BenchmarkView, body: EvaluationData, row: EvaluatedRow) -> None:
-    """One text with the values of every method, and the pages that explain it."""
+    """Draw one text with the values of every method, and the pages that explain it."""
     with st.container(border=True):
         st.markdown(f"**Row {row.row:,}** · true **{plain(row.label)}** · predicted **{plain(row.predicted)}**")
         for text in (row.text, row.text_pair):
@@ -140,12 +140,12 @@ def metric_facts(body: EvaluationData) -> dict[str, MethodMetric]:
 
 
 def names_of(body: EvaluationData) -> list[str]:
-    """All that is evaluated, the methods first."""
+    """Return the names of all that is evaluated, the methods first."""
     return list(dict.fromkeys(row.method for row in body.rows))
 
 
 def behind(body: EvaluationData, method: str, metric: str, order: Order) -> list[EvaluatedRow]:
-    """The first texts with a value of ``method`` by ``metric``, in ``order``; equal ones as in the file."""
+    """Return the first texts with a value of ``method`` by ``metric``, in ``order``; equal ones as in the file."""
     sign = metric_facts(body)[metric].sign * (-1 if order == "best" else 1)
     values = sign * body.texts.column(method, metric)
     valued = np.argsort(values, kind="stable")[: np.count_nonzero(~np.isnan(values))]
@@ -153,7 +153,7 @@ def behind(body: EvaluationData, method: str, metric: str, order: Order) -> list
 
 
 def cell_records(body: EvaluationData, method: str, metric: str, order: Order) -> list[dict[str, Any]]:
-    """The same as a table: the value beside that of the random map of the text."""
+    """Return the same as a table: the value beside that of the random map of the text."""
     return [
         {
             "Row": text.row,
@@ -180,7 +180,7 @@ def pairs_records(body: EvaluationData) -> list[dict[str, Any]]:
 
 
 def pair_records(body: EvaluationData, first: str, second: str) -> list[dict[str, Any]]:
-    """The texts on which two methods agree least, the lowest rank correlation first."""
+    """Return the texts on which two methods agree least, the lowest rank correlation first."""
     pair = pair_of(body, first, second)
     return [
         {"Row": least.row, "Kendall's τ": least.tau, **_facts(body.texts.at(least.row))}
@@ -189,7 +189,7 @@ def pair_records(body: EvaluationData, first: str, second: str) -> list[dict[str
 
 
 def value_records(body: EvaluationData, row: EvaluatedRow) -> list[dict[str, Any]]:
-    """One text: the value of every method by every metric."""
+    """Return the values of one text: of every method by every metric."""
     facts = metric_facts(body)
     return [
         {"Method": shown_name(name), **{facts[metric].directed_label: value for metric, value in values.items()}}
@@ -198,7 +198,7 @@ def value_records(body: EvaluationData, row: EvaluatedRow) -> list[dict[str, Any
 
 
 def text_records(body: EvaluationData) -> list[dict[str, Any]]:
-    """The first texts with all values."""
+    """Return the first texts with all values."""
     facts = metric_facts(body)
     return [
         {
@@ -215,6 +215,6 @@ def text_records(body: EvaluationData) -> list[dict[str, Any]]:
 
 
 def _facts(text: EvaluatedRow) -> dict[str, Any]:
-    """The text as tables show it; without a second text, that column is left out."""
+    """Return the text in the form of the tables; without a second text, that column is left out."""
     pair = {} if text.text_pair is None else {"Second text": text.text_pair}
     return {"Text": text.text, **pair, "True": text.label, "Predicted": text.predicted, "Features": text.features}

@@ -135,13 +135,13 @@ def _begun(chain: Chain) -> bool:
 
 
 def _plantings(chain: Chain) -> list[FileTask[PlantedUploads]]:
-    """The plantings; raises :class:`ExplainLabError` for a data set that cannot be read."""
+    """Return the plantings; raises :class:`ExplainLabError` for a data set that cannot be read."""
     user = session.user()
     return [file_tasks.planted(chain.source, chain.columns, each, chain.seed, user) for each in chain.plantings()]
 
 
 def _with_files(chain: Chain) -> Chain:
-    """``chain`` with its files, once they are planted; raises as :func:`_plantings`."""
+    """Return ``chain`` with its files, once they are planted; raises as :func:`_plantings`."""
     asked = _plantings(chain)
     if not all(map(is_there, asked)):
         return chain
@@ -240,7 +240,7 @@ def _draw_planting(chain: Chain) -> None:
 
 
 def _draw_lane(lane: Lane) -> None:
-    """The steps of one model that are done, and the one that it is at."""
+    """Draw the finished steps of one model, and its present one."""
     if lane.made is None:
         st.markdown(":material/arrow_forward: **2 Train**: a model learns the words")
         return
@@ -264,7 +264,7 @@ def _draw_lane(lane: Lane) -> None:
 
 
 def _draw_opener(lane: Lane) -> None:
-    """A button that opens the benchmark of ``lane``, unless the page shows it."""
+    """Draw a button that opens the benchmark of ``lane``, unless the page shows it."""
     view = lane.view
     if view is not None and (question.now("model"), question.now("data")) != (view.model, view.source):
         st.button(
@@ -277,7 +277,7 @@ def _draw_opener(lane: Lane) -> None:
 
 
 def _draw_shares(lanes: Sequence[Lane]) -> None:
-    """The overlap with the truth against the share, of all benchmarks that are there."""
+    """Draw the overlap with the truth against the share, of all benchmarks with a result."""
     there = [lane for lane in lanes if lane.benchmark.result is not None]
     if len(there) < 2:
         return
@@ -307,7 +307,7 @@ _SETTINGS_HELP = "What is not said here is as for the embedded models; the epoch
 
 
 def _draw_controls() -> None:
-    """Words, where they are put, in how many texts, and the model."""
+    """Draw the controls of the words, their places, the number of texts, and the model."""
     words, position, share = st.columns([3, 2, 2], vertical_alignment="bottom")
     architecture, training = st.columns([2, 5], vertical_alignment="bottom")
     with words:
@@ -363,6 +363,6 @@ def _draw_text(label: str, name: str, help_text: str, placeholder: str = "") -> 
 
 
 def _perturbing(names: Sequence[str]) -> tuple[str, ...]:
-    """The metrics among ``names`` that need no rationale."""
+    """Return the metrics among ``names`` that need no rationale."""
     asked = metric_requests(names)
     return tuple(metric.name for metric in asked if not isinstance(get_metric(metric.metric), PlausibilityMetric))

@@ -73,15 +73,15 @@ class CandidatesView(AnalysisView):
     data: DataChoice | None = None
 
     def text_request(self) -> Request:
-        """All candidates of the text."""
+        """Return the request for all candidates of the text."""
         return self._request(text=self.text, text_pair=self.text_pair)
 
     def text_requests(self) -> list[Request]:
-        """The requests of the text's section."""
+        """Return the requests of the text's section."""
         return [self.text_request()]
 
     def data_request(self) -> Request | None:
-        """The same for each text of the data set."""
+        """Return the request for the same of each text of the data set."""
         return None if self.data is None else self._request(self.data.drawn, **self.data.subject)
 
     def data_requests(self) -> list[Request]:
@@ -93,7 +93,7 @@ class CandidatesView(AnalysisView):
         return [self.of_cell(*cell).ablation(architectures[cell[0]], of_data=True) for cell in self.cells]
 
     def metric_result(self, body: CandidatesText, candidate: int) -> Request:
-        """The texts behind the metrics of one ``candidate`` of the text's ``body``."""
+        """Return the request for the texts behind the metrics of one ``candidate`` of the text's ``body``."""
         parameters = {"scores": body.candidates[candidate].scores, "metrics": list(self.metrics)}
         shared = {**self._shared(), "target": body.target.label}
         return validated(
@@ -106,7 +106,7 @@ class CandidatesView(AnalysisView):
         )
 
     def ablation(self, architecture: Architecture | None, of_data: bool) -> Request:
-        """The methods that the ``architecture`` supports, with as many attributions, of the text or of the data set."""
+        """Return the request for the methods that the ``architecture`` supports, with as many attributions."""
         methods = [name for name in TABLE_6 if architecture is None or not get_method(name).unsupported(architecture)]
         settings = {name: self._of_family(name) for name in methods if name in get_args(Family)}
         parameters = {
@@ -132,12 +132,12 @@ class CandidatesView(AnalysisView):
         return self.model_dump(include={"model", "target", "output", "unit", "seed", "dtype"})
 
     def _setting(self) -> dict[str, Any]:
-        """The request's fields but for its text or data set."""
+        """Return the request's fields but for its text or data set."""
         own = {"family": self.family, "samples": self.samples, "search": self.search, "metrics": list(self.metrics)}
         return {**self._shared(), "parameters": {**self._of_family(self.family), **own}}
 
     def _of_family(self, family: str) -> dict[str, Any]:
-        """The parameters of a candidate of ``family``; a family without layers and preset has none."""
+        """Return the parameters of a candidate of ``family``; a family without layers and preset has none."""
         has_layers = issubclass(get_method(family).Parameters, AttentionParameters)
         return {name: getattr(self, name) for name in ("steps", "timesteps", *(_OF_LAYERS if has_layers else ()))}
 
@@ -156,7 +156,7 @@ def first_view() -> CandidatesView:
 
 
 def shows(request: Request) -> CandidatesView | None:
-    """The view that shows the answer to ``request``; None for the request of another analysis."""
+    """Return the view that shows the answer to ``request``; None for the request of another analysis."""
     if request.question != RpiCandidates.id:
         return None
     return view_of(CandidatesView, request, request.parameters, first_view().text, ())
@@ -199,7 +199,7 @@ def seed_controls(view: CandidatesView, force: bool = False) -> None:
 
 
 def draft() -> CandidatesView:
-    """The view that the controls describe now, its data set included; raises ``RequestError`` for what cannot be."""
+    """Return the view that the controls describe now; raises ``RequestError`` for an invalid one."""
     return validated(
         CandidatesView,
         **{name: question.now(name) for name in (*_ASKED, *DRAWN)},
@@ -210,7 +210,7 @@ def draft() -> CandidatesView:
 
 
 def draw_text_controls(run: Callable[[], None], label: str) -> ModelCard | None:
-    """The question about one text; ``run`` is called when something is entered that asks for an answer.
+    """Draw the question about one text; an input that asks for an answer calls ``run``.
 
     So does the button with this ``label``.
     """
@@ -236,7 +236,7 @@ def draw_text_controls(run: Callable[[], None], label: str) -> ModelCard | None:
 
 
 def draw_data_controls(card: ModelCard | None, run: Callable[[], None]) -> None:
-    """The question about a data set."""
+    """Draw the question about a data set."""
     source, rows, button = st.columns([4, 4, 3], vertical_alignment="bottom")
     with source:
         question.draw_data(card)

@@ -104,7 +104,7 @@ BEHIND = PageState("candidates.behind")
 def draw_text(
     service: Service, view: CandidatesView, result: AnalysisResult[CandidatesText], architecture: Architecture | None
 ) -> None:
-    """Everything about one text before a model of ``architecture`` (None: not known yet)."""
+    """Draw everything about one text before a model of ``architecture`` (None: not known yet)."""
     body = result.body
     _draw_facts(result)
     sort = _draw_order(body)
@@ -142,7 +142,7 @@ def _draw_facts(result: AnalysisResult[CandidatesText]) -> None:
 
 
 def _draw_order(body: CandidatesText) -> str:
-    """The metric that is reported and sorted by."""
+    """Draw the choice of the metric to report and sort by; return it."""
     keys = list(body.winners)
     order, scale, definitions = st.columns([4, 4, 2], vertical_alignment="bottom")
     with order:
@@ -191,7 +191,7 @@ def _draw_table(body: CandidatesText, sort: str, candidate: int) -> None:
 
 
 def _draw_open(service: Service, view: CandidatesView, result: AnalysisResult[CandidatesText], candidate: int) -> None:
-    """The open heatmap, its values, and the texts behind them."""
+    """Draw the open heatmap, its values, and the texts behind them."""
     body = result.body
     drawn = cached_for(result, open_map, candidates.family_request(result.request), body, candidate, view.palette)
     with st.container(key=OPENED):
@@ -312,7 +312,7 @@ def _draw_agreement(body: CandidatesText) -> None:
 
 
 def _report_maps(request: Request, body: CandidatesText, candidates: Sequence[int], palette: str) -> list[ReportMap]:
-    """The maps of ``candidates`` on one scale, titled by their names."""
+    """Return the maps of ``candidates`` on one scale, titled by their names."""
     maps = report_maps([candidate_attribution(request, body, i) for i in candidates], palette, shared=True)
     return [replace(entry, title=body.candidates[i].name) for i, entry in zip(candidates, maps, strict=True)]
 
@@ -360,7 +360,7 @@ def draw_answer(view: CandidatesView, result: AnalysisResult[CandidatesText] | A
 def draw_choice(
     result: AnalysisResult[CandidatesText] | AnalysisResult[CandidatesData], sort: str, prefix: str
 ) -> None:
-    """The selection by every rule, the metric against draws and against layers, of a text or of a data set."""
+    """Draw the selection by every rule, and the metric against draws and layers, of a text or a data set."""
     body = result.body
     st.warning(ORACLE, icon=":material/visibility:")
     metric = metric_of(body.metrics, sort)
@@ -380,7 +380,7 @@ def draw_choice(
 
 
 def _draw_ablation(service: Service, request: Request, sort: str, prefix: str) -> None:
-    """Other methods with as many attributions, on request."""
+    """Draw other methods with as many attributions, on request."""
     place = _ablation_place(prefix)
     place.keep(service, [request])
     others = st.expander(
@@ -396,7 +396,7 @@ def _draw_ablation(service: Service, request: Request, sort: str, prefix: str) -
 
 
 def _ablation_place(prefix: str) -> PageState:
-    """The state of the comparison with other methods, on the text or on the data set."""
+    """Return the state of the comparison with other methods, on the text or on the data set."""
     return PageState(f"{prefix}.ablation")
 
 
@@ -410,7 +410,7 @@ def draw_definitions(metrics: Sequence[MetricFacts]) -> None:
 
 
 def _selection_table(body: candidates.Body) -> pd.DataFrame:
-    """A row a choice, a column a reported metric."""
+    """Return the table: a row a choice, a column a reported metric."""
     columns = {
         candidates.directed(body, key): {name: value.mean for name, value in candidates.choices(selection, body)}
         for key, selection in body.selection.items()
@@ -421,7 +421,7 @@ def _selection_table(body: candidates.Body) -> pd.DataFrame:
 
 
 def _sorted_by(keys: list[str], wanted: str) -> str:
-    """The metric ``wanted`` where it is among the ``keys``, else the first."""
+    """Return the metric ``wanted`` where it is among the ``keys``, else the first."""
     return wanted if wanted in keys else keys[0]
 
 
@@ -432,7 +432,7 @@ def draw_data(
     architecture: Architecture | None,
     open_text: OpenText,
 ) -> None:
-    """Every chart of the data set; ``open_text`` is called with a text that is to be shown above."""
+    """Draw every chart of the data set; ``open_text`` is called with a text to be shown above."""
     body = result.body
     draw_answer(view, result)
     sort = _sorted_by(list(body.selection), view.sort)

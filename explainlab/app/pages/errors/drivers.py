@@ -65,7 +65,7 @@ _ROW_COLUMNS = {
 
 
 def draw_drivers(service: Service, view: ErrorsView, table: PredictionTable) -> None:
-    """The method, and its answer if it is stored, its job once the button was pressed, or else the button.
+    """Draw the method, and its answer if it is stored, else its job or the button.
 
     ``table`` holds the predictions.
     """
@@ -109,7 +109,7 @@ def compared_words(body: MistakeDriversData) -> str:
 
 
 def _unsupported(spec: str, card: ModelCard | None) -> str:
-    """Why the method does not support the model of ``card``; empty if it does, or if that is not known yet."""
+    """Return why the method does not support the model of ``card``; empty if it does, or is not known yet."""
     return get_method(parse_spec(spec).method).unsupported(card.architecture) if card else ""
 
 
@@ -129,7 +129,7 @@ def _draw_answer(view: ErrorsView, result: AnalysisResult[MistakeDriversData], t
 
 
 def _draw_drivers(view: ErrorsView, result: AnalysisResult[MistakeDriversData], kind: Kind) -> None:
-    """The chart of words or of pairs, and their table, which serves the keyboard as well; the unclear ones folded."""
+    """Draw the chart of words or of pairs, and their table, which serves the keyboard too; unclear ones are folded."""
     listed, hide = drivers_of(result.body, kind), view.hide_function_words
     shown = places(result.body, kind, hide)
 
@@ -174,7 +174,7 @@ def _draw_table(listed: Sequence[Driver], key: str) -> None:
 
 
 def _draw_picked(view: ErrorsView, body: MistakeDriversData, table: PredictionTable) -> None:
-    """The rows of the word or the pair that was picked."""
+    """Draw the rows of the picked word or pair."""
     every: Sequence[Driver] = [*body.words, *body.pairs]
     picked = [driver for driver in every if view.numbers and tuple(driver.row_numbers) == view.numbers]
     if not picked:

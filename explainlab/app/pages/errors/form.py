@@ -54,7 +54,7 @@ class ErrorsView(DataView):
     hide_function_words: bool = False
 
     def request(self) -> Request:
-        """The predictions of the data set."""
+        """Return the request for the predictions of the data set."""
         return self._request(Predictions.id)
 
     def drivers_request(self) -> Request:
@@ -65,7 +65,7 @@ class ErrorsView(DataView):
         return [*self.text_requests(), *([] if len(self.cells) > 1 else [self.drivers_request()])]
 
     def map_request(self, text: str, text_pair: str | None, target: str) -> Request:
-        """The complete request for the map of a text against the class ``target``."""
+        """Return the complete request for the map of a text against the class ``target``."""
         shared = self.model_dump(include={"model", "output", "unit", "dtype"})
         return complete(
             validated(Request, question=self.method, **shared, text=text, text_pair=text_pair, target=target)
@@ -83,7 +83,7 @@ def first_view() -> ErrorsView:
 
 
 def shows(request: Request) -> ErrorsView | None:
-    """The view that shows the answer to ``request``; None for the request of another analysis."""
+    """Return the view that shows the answer to ``request``; None for the request of another analysis."""
     asks = request.question
     if asks not in (Predictions.id, MistakeDrivers.id):
         return None
@@ -96,7 +96,7 @@ def shows(request: Request) -> ErrorsView | None:
 
 NAME = "errors"
 ROWS, PICKED = "errors_shown_rows", "errors_picked"
-"""The containers of the rows that the filters show, and of those of the driver that was picked."""
+"""The containers of the rows that the filters show, and of those of the picked driver."""
 question = Question(NAME)
 
 _ASKED = ("model", "dtype")
@@ -122,7 +122,7 @@ def seed_controls(view: ErrorsView, force: bool = False) -> None:
 
 
 def draft() -> ErrorsView:
-    """The view that the controls describe now; raises ``RequestError`` for what cannot be."""
+    """Return the view that the controls describe now; raises ``RequestError`` for an invalid one."""
     return validated(ErrorsView, **{name: question.now(name) for name in (*_ASKED, *_OPEN)}, **data_choice(question))
 
 
@@ -148,12 +148,12 @@ def open_row(number: int) -> None:
 
 
 def of_row(name: str, view: ErrorsView, number: int) -> str:
-    """The key of the control ``name`` of one row: rows of other data sets have controls of their own."""
+    """Return the key of the control ``name`` of one row: rows of other data sets have controls of their own."""
     return question.key(f"{name}_{digest([view.source, number])[:8]}")
 
 
 def draw_question(run: Callable[[], None], label: str) -> ModelCard | None:
-    """Model and data set; ``run`` is called to submit them, by a button with this ``label``."""
+    """Draw model and data set; a button with this ``label`` calls ``run`` to submit them."""
 
     def change_model() -> None:
         question.keep_data(card_of(question.now("model") or ""))
@@ -208,7 +208,7 @@ def draw_map_options(card: ModelCard | None) -> None:
 
 
 def draw_drivers_method(card: ModelCard | None) -> None:
-    """The method that explains all mistakes: its scores have signs, and the model supports it."""
+    """Draw the method that explains all mistakes: its scores have signs, and the model supports it."""
     able = [name for name, method in supported_methods(card).items() if method.is_signed(method.Parameters())]
     names = {name: chip(parse_spec, name) for name in dict.fromkeys([*able, question.now("drivers")])}
     question.select("Explain with", "drivers", names, "Methods whose scores speak for or against a class.")

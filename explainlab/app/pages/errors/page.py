@@ -53,7 +53,7 @@ def draw() -> None:
 
 
 def _draw_one(service: Service, view: ErrorsView) -> None:
-    """One model on one data set: the whole, the rows, and what drives the mistakes."""
+    """Draw one model on one data set: the whole, the rows, and what drives the mistakes."""
     predictions = state.find(service, view)
     above = st.container()  # the answer comes before its warnings
     PAGE.draw_state(service, [predictions.answer])
@@ -98,7 +98,7 @@ _HELP = {
 
 
 def _draw_summary(view: ErrorsView, result: AnalysisResult[PredictionsData]) -> None:
-    """Accuracy, macro F1, calibration, the matrix whose cells select, and what was left out."""
+    """Draw accuracy, macro F1, calibration, the matrix whose cells select, and the rows left out."""
     body = result.body
     _draw_numbers(body)
     matrix, calibration = st.columns(2, gap="large")

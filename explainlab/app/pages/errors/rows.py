@@ -63,7 +63,7 @@ _COLUMNS = {
 
 
 def draw_choice(view: ErrorsView, table: PredictionTable, labels: Sequence[str]) -> np.ndarray:
-    """The filters, and the rows that pass them: int64 [m] positions in ``table``, in order."""
+    """Draw the filters; return the rows that pass them: int64 [m] positions in ``table``, in order."""
     form.draw_filters(labels)
     order = table.order(view)
     if view.numbers:
@@ -78,7 +78,7 @@ def draw_choice(view: ErrorsView, table: PredictionTable, labels: Sequence[str])
 
 
 def draw_list(view: ErrorsView, table: PredictionTable, order: np.ndarray, remarks: Sequence[Remark]) -> None:
-    """The rows at the positions ``order``, with their files."""
+    """Draw the rows at the positions ``order``, with their files."""
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
         st.markdown(f"**{len(order):,} of {len(table):,} rows**", width="stretch")
         with st.popover("Export", icon=":material/download:", key="errors_rows_export"):
@@ -90,7 +90,7 @@ def draw_list(view: ErrorsView, table: PredictionTable, order: np.ndarray, remar
 
 
 def _draw_walk(table: PredictionTable, order: np.ndarray, place: int) -> None:
-    """The open row, and buttons to the previous and the next row."""
+    """Draw the open row, and buttons to the previous and the next row."""
     row = table.row(order[place])
     move = partial(step, table, order, place)
     heading, before, after = st.columns([6, 1.2, 1.2], vertical_alignment="center")
@@ -157,7 +157,7 @@ def _draw_table(view: ErrorsView, table: PredictionTable, order: np.ndarray, rem
 
 
 def _shown(table: PredictionTable, order: np.ndarray, remarks: Sequence[Remark]) -> pd.DataFrame:
-    """The rows as the table shows them, without empty columns."""
+    """Return the rows for the table, without empty columns."""
     columns = table.rows.table
     empty = [name for name in ("text_pair",) if columns[name].null_count == len(table)]
     empty += [name for name in ("cut",) if not table.rows.column(name).any()]
@@ -192,7 +192,7 @@ _DIFFERENCE_HELP = "The first map minus the second, feature by feature."
 def draw_rows(
     service: Service, view: ErrorsView, card: ModelCard | None, table: PredictionTable, order: np.ndarray
 ) -> None:
-    """The rows at the positions ``order``, and the open row, for a model of ``card`` (None: not known yet).
+    """Draw the rows at the positions ``order``, and the open row, for a model of ``card`` (None: not known yet).
 
     Going from row to row runs only this part of the page again: the row first, then the list above it.
     """
@@ -226,7 +226,7 @@ def draw_rows(
 def _draw_heatmaps(
     service: Service, view: ErrorsView, card: ModelCard | None, row: Row, following: Sequence[Row], remark: Remark
 ) -> None:
-    """The heatmaps for the predicted and for the true class, on one scale, and their difference."""
+    """Draw the heatmaps for the predicted and for the true class, on one scale, and their difference."""
     unsupported = get_method(view.method).unsupported(card.architecture) if card else ""
     if unsupported:
         st.warning(plain(unsupported), icon=":material/block:")
@@ -251,7 +251,7 @@ def _draw_heatmaps(
 
 
 def maps_of(row: Row, results: Sequence[Attribution], palette: str) -> list[ReportMap]:
-    """Why the predicted class and, where it is another, why the true one, both on one scale; then their difference."""
+    """Return the maps for the predicted and, where it differs, the true class, on one scale; then their difference."""
     predicted, true = row["predicted"], row["label"]
     if len(results) == 1:
         return [ReportMap(results[0], heatmap(results[0], palette), f"Why {predicted}, which is predicted and true")]
@@ -262,7 +262,7 @@ def maps_of(row: Row, results: Sequence[Attribution], palette: str) -> list[Repo
 
 
 def row_report(data: str, row: Row, maps: Sequence[ReportMap], palette: str, remark: Remark) -> str:
-    """A standalone document about a row of ``data``: its true class, the reader's ``remark``, and its maps."""
+    """Return a standalone document about a row of ``data``: its true class, the reader's ``remark``, and its maps."""
     predicted, true = row["predicted"], row["label"]
     facts = {
         "Data set": data,
@@ -334,7 +334,7 @@ def _draw_remark(view: ErrorsView, remarks: Remarks, left: Sequence[Remark], own
 
 
 def row_inputs(view: ErrorsView, row: Row) -> SharedInputs:
-    """The text of ``row``, explained on other pages as here."""
+    """Return the inputs that explain the text of ``row`` on other pages as here."""
     return {
         **view.shared_inputs(),
         "text": row["text"],
@@ -347,7 +347,7 @@ def row_inputs(view: ErrorsView, row: Row) -> SharedInputs:
 
 
 def _draw_edit(service: Service, view: ErrorsView, row: Row, remarks: Remarks, left: Sequence[Remark]) -> None:
-    """The text to edit, the edits that were kept, and the edited text compared with the original."""
+    """Draw the text to edit, the edits that were kept, and the edited text compared with the original."""
     kept = [remark for remark in left if remark.edit and remark.row == row["row"]]
     _draw_boxes(view, row)
     if kept:
@@ -370,7 +370,7 @@ def _draw_edit(service: Service, view: ErrorsView, row: Row, remarks: Remarks, l
 
 
 def _probability_rows(original: Attribution, edited: Attribution) -> pd.DataFrame:
-    """One row a class: its probability for both texts and the difference, the largest change first."""
+    """Return the table: a row a class, with its probability for both texts, the largest difference first."""
     before, after = original.prediction.probabilities, edited.prediction.probabilities
     frame = pd.DataFrame(
         {"Class": list(before), "Original": before.values(), "Edited": [after[name] for name in before]}
@@ -380,13 +380,13 @@ def _probability_rows(original: Attribution, edited: Attribution) -> pd.DataFram
 
 
 def _keys(view: ErrorsView, row: Row) -> tuple[str, str]:
-    """The keys of the boxes of the text and of the second text."""
+    """Return the keys of the boxes of the text and of the second text."""
     first, second = (form.of_row(name, view, row["row"]) for name in ("edit_text", "edit_pair"))
     return first, second
 
 
 def _edit_of(view: ErrorsView, row: Row) -> tuple[str, str | None] | None:
-    """The edited text and second text of ``row``; None if ``view`` edits another row, or none."""
+    """Return the edited text and second text of ``row``; None if ``view`` edits another row, or none."""
     return (view.edit, view.edit_pair) if view.edit is not None and view.row == row["row"] else None
 
 
@@ -465,7 +465,7 @@ _row_keys = component("row_keys", styles=())
 
 
 def row_keys(on_step: Callable[[int], None]) -> None:
-    """The left and right arrow keys call ``on_step`` with -1 and 1, but not while something else has a use for them."""
+    """Bind the left and right arrow keys to ``on_step`` with -1 and 1, unless something else has a use for them."""
 
     def stepped() -> None:
         pressed = st.session_state.get("row_keys")

@@ -36,10 +36,10 @@ ROW = PageState("errors.row")
 EDIT = PageState("errors.edit")
 """The attributions of the open row and of its edited text."""
 DRIVERS = PageState("errors.drivers")
-"""What drives the mistakes, once requested."""
+"""The section on the drivers of mistakes, once requested."""
 
 AHEAD = 2
-"""How many of the following rows are explained while the page is idle."""
+"""Number of following rows that are explained while the page is idle."""
 _CACHED, _REPORTED = "errors.held", "errors.told"
 
 
@@ -62,7 +62,7 @@ def ask(service: Service) -> None:
 
 
 def settle(service: Service) -> ErrorsView:
-    """The view to show; filters and the open row start anew where it is about another data set than before."""
+    """Return the view to show; filters and the open row start anew with another data set."""
     before = PAGE.view
     view: ErrorsView = PAGE.settle(service)
     if view.subject == before.subject:
@@ -72,12 +72,12 @@ def settle(service: Service) -> ErrorsView:
 
 
 def now(view: ErrorsView) -> ErrorsView:
-    """``view`` with the row that is open now, for the part of the page that runs again without the rest."""
+    """Return ``view`` with the row that is open now, for the part of the page that runs again without the rest."""
     return _with_controls(view, form.OF_ROW)
 
 
 def _with_controls(view: ErrorsView, names: Sequence[str]) -> ErrorsView:
-    """``view`` with the fields ``names``, which change no request, as the controls say now."""
+    """Return ``view`` with the fields ``names``, which change no request, as the controls say now."""
     draft = PAGE.draft()
     view = view.model_copy(update={name: getattr(draft, name) for name in names})
     PAGE.redraw(view)
@@ -85,7 +85,7 @@ def _with_controls(view: ErrorsView, names: Sequence[str]) -> ErrorsView:
 
 
 def find(service: Service, view: ErrorsView) -> TableAnswer:
-    """The predictions that ``view`` shows. They stay in the session: a stored result is read once."""
+    """Return the predictions that ``view`` shows. They stay in the session: a stored result is read once."""
     request = view.request()
     try:
         if not view.source:
@@ -134,19 +134,19 @@ def step(table: PredictionTable, order: np.ndarray, place: int, by: int) -> None
 
 
 def map_requests(view: ErrorsView, row: dict[str, Any]) -> list[Request]:
-    """Requests for the predicted class of a row and, where that is wrong, for the true class."""
+    """Return requests for the predicted class of a row and, where that is wrong, for the true class."""
     labels = dict.fromkeys([row["predicted"], row["label"]])
     return [view.map_request(row["text"], row["text_pair"], label) for label in labels]
 
 
 def remarks(service: Service, view: ErrorsView) -> Remarks:
-    """The store of this user's remarks on the rows of the data set."""
+    """Return the store of this user's remarks on the rows of the data set."""
     user = session.user()
     return service.store.remarks(user.id, file_tasks.source_digest(view.source, user))
 
 
 def stored_remarks(service: Service, view: ErrorsView) -> list[Remark]:
-    """The user's remarks; if the store fails, a warning and none."""
+    """Return the user's remarks; if the store fails, a warning and none."""
     try:
         return remarks(service, view).all()
     except ExplainLabError as error:
@@ -179,7 +179,7 @@ class PredictionTable:
         return self.rows.column("row")
 
     def order(self, view: ErrorsView) -> np.ndarray:
-        """int64 [m]: positions of the rows that ``view`` shows, in its order; ties as in the file."""
+        """Return int64 [m]: positions of the rows that ``view`` shows, in its order; ties as in the file."""
         keep = self.rows.wrong.copy() if view.show == "mistakes" else np.ones(len(self), dtype=bool)
         for column, label in (("label", view.true), ("predicted", view.predicted)):
             if label:
@@ -194,11 +194,11 @@ class PredictionTable:
         return positions[np.argsort(values, kind="stable")]
 
     def row(self, position: int) -> dict[str, Any]:
-        """One row."""
+        """Return one row."""
         return {**self.rows[int(position)]}
 
     def records(self, positions: np.ndarray, remarks: Sequence[Remark]) -> list[dict[str, Any]]:
-        """The rows at ``positions`` with note and tags, each followed by the texts edited from it.
+        """Return the rows at ``positions`` with note and tags, each followed by the texts edited from it.
 
         Those have the row's number as their ``parent``, its label, and no prediction.
         """
@@ -216,14 +216,14 @@ class PredictionTable:
 
 
 def to_csv(records: Sequence[dict[str, Any]]) -> str:
-    """Records as a table; a text that a spreadsheet would take for a formula gets a leading apostrophe."""
+    """Return records as a table; a text that a spreadsheet would take for a formula gets a leading apostrophe."""
     rows = [{**record, "tags": ", ".join(record["tags"])} for record in records]
     cells = [{name: inert(v) if isinstance(v, str) else v for name, v in row.items()} for row in rows]
     return str(pd.DataFrame(cells).to_csv(index=False, lineterminator="\r\n"))
 
 
 def to_json(records: Sequence[dict[str, Any]]) -> str:
-    """``{"rows": [...]}``."""
+    """Return ``{"rows": [...]}``."""
     return json.dumps({"rows": list(records)}, ensure_ascii=False, allow_nan=False, indent=2)
 
 

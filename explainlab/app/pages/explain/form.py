@@ -37,7 +37,7 @@ MOST_TOP = 50
 
 
 def trust_request(request: Request) -> Request:
-    """The complete request that compares the attribution of the complete ``request`` with random ones."""
+    """Return the complete request that compares the attribution of the complete ``request`` with random ones."""
     shared = request.model_dump(exclude={"question", "parameters"})
     parameters = {"method": request.question, "settings": request.parameters}
     return get_study(Trust.id).complete(Request(question=Trust.id, **shared, parameters=parameters))
@@ -53,7 +53,7 @@ class Choice(BaseModel):
 
     @classmethod
     def of(cls, spec: str) -> Choice:
-        """The method of ``spec``, options after colons; raises :class:`explainlab.errors.RequestError`."""
+        """Return the method of ``spec``, options after colons; raises :class:`explainlab.errors.RequestError`."""
         asked = parse_spec(spec)
         return cls(method=asked.method, parameters=asked.parameters.model_dump(mode="json"))
 
@@ -64,7 +64,7 @@ class Choice(BaseModel):
 
     @property
     def own_output(self) -> Output:
-        """Return the output that the method explains by default; raises :class:`explainlab.errors.RequestError`."""
+        """The output that the method explains by default; raises :class:`explainlab.errors.RequestError`."""
         return get_method(self.method).default_output(self.parameters)
 
 
@@ -90,7 +90,7 @@ class View(AnalysisView):
     masked: bool = False
 
     def text_requests(self) -> list[Request]:
-        """One complete request a method; raises :class:`explainlab.errors.RequestError` for one that cannot be."""
+        """Return one complete request a method; raises :class:`explainlab.errors.RequestError`."""
         shared = self.model_dump(exclude={"methods", "output", "palette", "scale", "top", "masked"})
         return [
             complete(
@@ -139,7 +139,7 @@ def first_view() -> View:
 
 
 def shows(request: Request) -> View | None:
-    """The view of ``request`` for an attribution, or for its comparison with random ones; None for any other."""
+    """Return the view of ``request`` for an attribution, or for its comparison with random ones; None for any other."""
     if kind_of(request) == "attribution":
         choice = Choice(method=request.question, parameters=request.parameters)
     elif request.question == Trust.id and request.text is not None:
@@ -154,7 +154,8 @@ def shows(request: Request) -> View | None:
 NAME = "explain"
 _FIELDS = ("model", "text", "target", "output", "unit", "seed", "dtype", "palette", "scale", "top", "masked")
 BELIEFS = "beliefs"
-"""Whether what a decoder believed on the way is unfolded; a view that compares it with masked texts opens so."""
+"""Key of the unfolded section on a decoder's beliefs on the way; a view that compares them with masked texts opens
+so."""
 _METHODS_HELP = (
     "Each method makes a map of its own. For several settings of one method, type its id with its options: "
     "integrated_gradients:rule=right:steps=10+20."
@@ -175,7 +176,7 @@ def seed_controls(view: View, force: bool = False) -> None:
 
 
 def draw_options(card: ModelCard | None, run: Callable[[], None]) -> None:
-    """Methods, target, output and unit, with everything rarer behind *More* and *Parameters*."""
+    """Draw methods, target, output and unit, with everything rarer behind *More* and *Parameters*."""
     chosen, guide = st.columns([5, 1.6], vertical_alignment="bottom")
     with chosen:
         question.draw_specs(
@@ -193,7 +194,7 @@ def draw_options(card: ModelCard | None, run: Callable[[], None]) -> None:
 
 
 def draft() -> View:
-    """The view that the controls describe now; raises :class:`explainlab.errors.RequestError` for what cannot be."""
+    """Return the view that the controls describe now; raises :class:`explainlab.errors.RequestError`."""
     view = validated(
         View,
         **{name: question.now(name) for name in _FIELDS},
@@ -250,12 +251,12 @@ def _bring_what_belongs_to(method: Method, spec: ParameterSpec) -> None:
 
 
 def _with_controls() -> list[str]:
-    """The ids of the chosen methods whose parameters are set by controls."""
+    """Return the ids of the chosen methods whose parameters are set by controls."""
     return [name for name in question.now("methods") if name in methods()]
 
 
 def _choices() -> Iterator[Choice]:
-    """The methods chosen, with what the controls set or, where options were typed, with these."""
+    """Yield the chosen methods, with the parameters of the controls or the typed options."""
     for name in question.now("methods"):
         if name in methods():
             yield Choice(method=name, parameters=_chosen(get_method(name)))
@@ -264,13 +265,13 @@ def _choices() -> Iterator[Choice]:
 
 
 def _chosen(method: Method) -> dict[str, Any]:
-    """The parameters of ``method`` that the page holds; the rest keep their defaults."""
+    """Return the parameters of ``method`` that the page holds; the rest keep their defaults."""
     keys = {spec.name: question.key(_name(method.id, spec.name)) for spec in method.parameter_specs()}
     return {name: st.session_state[key] for name, key in keys.items() if st.session_state.get(key) is not None}
 
 
 def _name(method_id: str, parameter: str) -> str:
-    """The control of a method's parameter."""
+    """Return the control of a method's parameter."""
     return f"{method_id}_{parameter}"
 
 

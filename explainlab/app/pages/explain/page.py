@@ -97,7 +97,7 @@ def draw() -> None:
 
 
 def unsupported(requests: Sequence[Request], card: ModelCard | None) -> dict[int, str]:
-    """By its place, why each of ``requests`` that the model of ``card`` cannot run is refused."""
+    """Return, by its place, why each of ``requests`` that the model of ``card`` cannot run is refused."""
     if card is None:
         return {}
     chosen = [complete_method(request.question, request.parameters) for request in requests]
@@ -106,7 +106,7 @@ def unsupported(requests: Sequence[Request], card: ModelCard | None) -> dict[int
 
 
 def answers_to(service: Service, requests: Sequence[Request], shown: Sequence[Request]) -> list[Answer]:
-    """The answers to ``requests``; sections forget what they asked about maps that are not among those ``shown``."""
+    """Return the answers to ``requests``; sections forget their questions about maps that are not ``shown``."""
     sections.forget_trust(service, shown)
     sections.forget_beliefs(service, shown)
     return [PAGE.answer(service, request) for request in requests]
@@ -116,7 +116,7 @@ _SIDE_BY_SIDE = 60  # content features up to which two heatmaps share a row
 
 
 def _draw_verdict(results: Sequence[Attribution], judged: Mapping[int, AnalysisResult[TrustText]]) -> tuple[int, str]:
-    """The answer in words, by the attribution that can be trusted most; its place, and the words."""
+    """Draw the answer in words, by the most trustworthy attribution; return its place and the words."""
     first = most_trusted(results, {i: trust.body for i, trust in judged.items()})
     result, trust = results[first], judged.get(first)
     words = verdict(result, None if trust is None else trust.body)
@@ -153,7 +153,7 @@ def _draw_prediction(results: Sequence[Attribution], on_pick: Callable[[str], No
 def _draw_maps(
     service: Service, view: View, results: Sequence[Attribution], comparisons: Sequence[Answer | None]
 ) -> None:
-    """One card a method, two to a row for a short text; under each heatmap its comparison with random ones."""
+    """Draw one card a method, two to a row for a short text; under each heatmap its comparison with random ones."""
     cards = cached_for(results[0], heatmaps, tuple(results), view.palette, view.scale == "shared", view.top)
     shared, keys = shared_warnings(results), keys_of(results)
     per_row = 2 if len(cards) > 1 and cards[0].ranked <= _SIDE_BY_SIDE else 1
@@ -168,7 +168,7 @@ def _draw_maps(
 def _draw_exports(
     view: View, results: Sequence[Attribution], comparisons: Sequence[Answer | None], words: str, link: str
 ) -> None:
-    """Files to take away, the code that gives the same numbers, and the link that reopens this view."""
+    """Draw files to take away, the code that gives the same numbers, and the link that reopens this view."""
     st.header("Download")
     trust = [trust_words(comparison) for comparison in comparisons]
     code = "\n".join(python_code(result) for result in results)
@@ -197,7 +197,7 @@ def _draw_exports(
 def _draw_card(
     service: Service, key: str, drawn: Heatmap, result: Attribution, comparison: Answer | None, shown: Sequence[str]
 ) -> None:
-    """A map and all that belongs to it, drawn under ``key``; the warnings ``shown`` stand elsewhere already."""
+    """Draw a map and all that belongs to it under ``key``, except the warnings ``shown`` elsewhere already."""
     method = get_method(result.request.question)
     st.markdown(f"**{plain(drawn.method)}**", help=described(method))
     token_heatmap(drawn, key=f"map_{key}")
@@ -218,7 +218,7 @@ _FORMS = {"waterfall": "From baseline to output", "bars": "Sorted"}
 
 
 def _draw_scores(results: Sequence[Attribution], palette: str, first: int) -> None:
-    """The scores of one attribution as bars; at first those of the one at the place ``first``."""
+    """Draw the scores of one attribution as bars; at first of the one at the place ``first``."""
     st.header("Scores", anchor="scores", help="One bar for each feature, the largest first; the rest share a bar.")
     names = dict(zip(keys_of(results), map(method_label, results), strict=True))
     place = first
@@ -261,7 +261,7 @@ def draw_agreement(results: Sequence[Attribution]) -> None:
 def _draw_ranking(
     service: Service, results: Sequence[Attribution], judged: Mapping[int, AnalysisResult[TrustText]]
 ) -> None:
-    """Several attributions by how many random ones they beat; a button compares those that are not compared yet."""
+    """Draw several attributions by how many random ones they beat; a button compares the others."""
     if len(results) < 2:
         return
     st.header("Which map to trust", anchor="trust", help="Each map against 100 random maps of the same text.")
@@ -309,7 +309,7 @@ _class_bars = component("class_bars")
 
 
 def class_bars(result: Attribution, on_pick: Callable[[str], None]) -> None:
-    """The probability of every class, the likeliest first; ``on_pick`` gets the label of a pressed row."""
+    """Draw the probability of every class, the likeliest first; ``on_pick`` gets the label of a pressed row."""
     key = "class_bars"
 
     def picked() -> None:

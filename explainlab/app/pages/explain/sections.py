@@ -87,7 +87,7 @@ def judge_all(service: Service, results: Mapping[str, Attribution]) -> None:
 
 
 def draw_trust(service: Service, key: str, result: Attribution, answer: Answer | None) -> None:
-    """The ``answer`` of :func:`comparisons`, its job, or the button that asks for it; ``key`` is that of ``result``."""
+    """Draw the ``answer`` of :func:`comparisons`, its job, or its button; ``key`` is that of ``result``."""
     if answer is None:
         st.button(
             ASK_TRUST,
@@ -111,14 +111,14 @@ def _is_cheap(result: Attribution) -> bool:
 
 
 def trust_words(answer: Answer | None) -> str:
-    """The ``answer`` of :func:`comparisons` in a sentence, in plain text; empty if it has no result."""
+    """Return the ``answer`` of :func:`comparisons` in a sentence, in plain text; empty if it has no result."""
     if answer is None or answer.result is None:
         return ""
     return f"{ASK_TRUST} {get_analysis(Trust.id).report(answer.result).headline}"
 
 
 def _place(key: str) -> PageState:
-    """The place of the button under a heatmap, and of its answer."""
+    """Return the place of the button under a heatmap, and of its answer."""
     return PageState(f"{_TRUST_PLACE}{key}")
 
 
@@ -167,14 +167,14 @@ def _finding(metric: Comparison, body: TrustText, unit: Unit) -> str:
 
 
 def _random_values(metric: Comparison) -> str:
-    """In Markdown: the values of random attributions by ``metric``, and which way is better."""
+    """Return, in Markdown, the values of random attributions by ``metric``, and which way is better."""
     median, low, high = (number(value) for value in (metric.median, metric.low, metric.high))
     better = "more" if metric.higher_is_better else "less"
     return f"Random: median {median}, 5–95% {low} to {high}; {better} is better."
 
 
 def _too_short(body: TrustText, unit: Unit) -> str:
-    """In Markdown: k% of the text is less than one feature, so there is no answer."""
+    """Return, in Markdown, why there is no answer: k% of the text is less than one feature."""
     level, labels = body.metrics[0].steps[0].level, " and ".join(metric.label for metric in body.metrics)
     features = counted(sum(not feature.special for feature in body.features), unit)
     return (
@@ -224,7 +224,7 @@ def forget_beliefs(service: Service, requests: Sequence[Request]) -> None:
 
 
 def draw_beliefs(service: Service, request: Request, palette: str) -> None:
-    """A folded heading; unfolded, the stored answer about the text of ``request``, or its job.
+    """Draw a folded heading; unfolded, the stored answer about the text of ``request``, or its job.
 
     A model that is no causal decoder gets a sentence why there is none; a model that is not here gets nothing.
     """

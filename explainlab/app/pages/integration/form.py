@@ -60,20 +60,20 @@ class IntegrationView(AnalysisView):
     data: DataChoice | None = None
 
     def error_request(self) -> Request:
-        """The error of every rule at every step count, for the text."""
+        """Return the request for the error of every rule at every step count, for the text."""
         return self._request("integration_error", self._text(), steps=self.steps)
 
     def path_request(self) -> Request:
-        """The gradient along the path at the two step counts compared."""
+        """Return the request for the gradient along the path at the two step counts compared."""
         steps = sorted(set(self.compare))
         return self._request("path_gradients", self._text(), steps=steps, rule=self.rule)
 
     def text_requests(self) -> list[Request]:
-        """The requests of the text's section."""
+        """Return the requests of the text's section."""
         return [self.error_request(), self.path_request()]
 
     def data_request(self) -> Request | None:
-        """The error of every rule at every step count, for each text of the data set."""
+        """Return the request for the error of every rule at every step count, for each text of the data set."""
         data = self.data
         if data is None:
             return None
@@ -108,7 +108,7 @@ def first_view() -> IntegrationView:
 
 
 def shows(request: Request) -> IntegrationView | None:
-    """The view that shows the answer to ``request``; None for the request of another analysis."""
+    """Return the view that shows the answer to ``request``; None for the request of another analysis."""
     asks, parameters = request.question, request.parameters
     if asks == IntegrationError.id:
         parameters = {**parameters, "steps": ",".join(map(str, parameters["steps"]))}
@@ -139,7 +139,7 @@ def seed_controls(view: IntegrationView, force: bool = False) -> None:
 
 
 def draft() -> IntegrationView:
-    """The view that the controls describe now, its data set included; raises ``RequestError`` for what cannot be."""
+    """Return the view that the controls describe now; raises ``RequestError`` for an invalid one."""
     data = validated(
         DataChoice,
         **data_choice(question),
@@ -156,7 +156,7 @@ def draft() -> IntegrationView:
 
 
 def draw_text_controls(run: Callable[[], None], label: str) -> ModelCard | None:
-    """The question about one text; ``run`` is called when something is entered that asks for an answer.
+    """Draw the question about one text; an input that asks for an answer calls ``run``.
 
     So does the button with this ``label``.
     """
@@ -193,7 +193,7 @@ def draw_text_controls(run: Callable[[], None], label: str) -> ModelCard | None:
 
 
 def draw_data_controls(card: ModelCard | None, run: Callable[[], None]) -> None:
-    """The question about a data set."""
+    """Draw the question about a data set."""
     source, rows, grid = st.columns([4, 4, 4], vertical_alignment="bottom")
     with source:
         question.draw_data(card)

@@ -101,7 +101,7 @@ k = 0 … n − 1, and the trapezoid rule both ends with half a weight: the weig
 
 
 def _draw_errors(result: AnalysisResult[IntegrationErrorText]) -> None:
-    """The prediction, the change to be explained, and the error of every rule at every step count."""
+    """Draw the prediction, the change to be explained, and the error of every rule at every step count."""
     body = result.body
     prediction, target = body.prediction, body.target
     columns = st.columns([2, 2, 2, 2], gap="medium", vertical_alignment="center")
@@ -148,7 +148,7 @@ def _draw_errors(result: AnalysisResult[IntegrationErrorText]) -> None:
 
 
 def draw_morph(view: IntegrationView, result: AnalysisResult[IntegrationErrorText]) -> None:
-    """The heatmap of the chosen rule at every step count."""
+    """Draw the heatmap of the chosen rule at every step count."""
     tolerance = result.request.parameters["tolerance"]
     morph = cached_for(
         result, step_morph.step_morph, _map_request(view), result.body, view.rule, tolerance, view.palette
@@ -167,7 +167,7 @@ def draw_morph(view: IntegrationView, result: AnalysisResult[IntegrationErrorTex
 
 
 def _draw_path(view: IntegrationView, result: AnalysisResult[PathGradientsText]) -> None:
-    """Two heatmaps side by side, the gradient along the path, and where each score comes from."""
+    """Draw two heatmaps side by side, the gradient along the path, and where each score comes from."""
     body = result.body
     attributions, heatmaps = cached_for(result, path_gradients.path_maps, _map_request(view), body, view.palette)
     st.header("Two step counts side by side", anchor=False)
@@ -241,7 +241,7 @@ def _pick(index: int | None) -> None:
 
 
 def draw_data(rule: Rule, open_text: OpenText, result: AnalysisResult[IntegrationErrorData]) -> None:
-    """The answer and every chart of the data set; ``open_text`` is called with a text that is to be shown above."""
+    """Draw the answer and every chart of the data set; ``open_text`` is called with a text to be shown above."""
     draw_headline(result)
     body, tolerance = result.body, result.request.parameters["tolerance"]
     rules = list(body.summary.mean)

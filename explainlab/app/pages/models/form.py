@@ -47,7 +47,10 @@ class ModelsView(AnalysisView):
     settings: dict[str, Any] = Field(default_factory=dict)
 
     def request(self) -> Request:
-        """The training; raises :class:`RequestError` without data, and for settings that do not go together."""
+        """Return the request for the training.
+
+        Raises :class:`RequestError` without data, and for settings that do not go together.
+        """
         if not self.source:
             raise RequestError("No data set is chosen.", "Choose the embedded examples, or type the path of a file.")
         named = {name: value for name in ("recipe", "size") if (value := getattr(self, name))}
@@ -64,7 +67,7 @@ class ModelsView(AnalysisView):
         return complete(request)
 
     def text_requests(self) -> list[Request]:
-        """The training."""
+        """Return the request for the training, alone."""
         return [self.request()]
 
     @property
@@ -87,7 +90,7 @@ def first_view() -> ModelsView:
 
 
 def shows(request: Request) -> ModelsView | None:
-    """The view that shows the answer to ``request``; None unless it makes models."""
+    """Return the view that shows the answer to ``request``; None unless it makes models."""
     if request.question != Training.id or request.data is None:
         return None
     values = request.model_dump(include={"columns", "classes", "seed"})
@@ -160,7 +163,7 @@ def seed_controls(view: ModelsView, force: bool = False) -> None:
 
 
 def draft() -> ModelsView:
-    """The view that the controls describe now; raises ``RequestError`` for what cannot be."""
+    """Return the view that the controls describe now; raises ``RequestError`` for an invalid one."""
     values = {name: question.now(name) for name in _FIELDS}
     values |= {name: question.now(name) or "" for name in _SOURCES}
     if not _has_sizes():
@@ -270,7 +273,7 @@ def _draw_setting(name: str, usual: TrainingSettings | None) -> None:
 
 
 def _usual() -> TrainingSettings | None:
-    """The settings that are not chosen, by the recipe and the size; None while these do not go together."""
+    """Return the settings that are not chosen, by the recipe and the size; None while these do not go together."""
     new = question.now("begin") == "weights"
     chosen = {"recipe": question.now("recipe"), "size": question.now("size") if new else ""}
     with suppress(RequestError):  # shown where the page asks for the model
@@ -283,7 +286,7 @@ def _base() -> str:
 
 
 def _settings() -> dict[str, Any]:
-    """The settings that are chosen; raises ``RequestError`` for one that does not exist or is out of range."""
+    """Return the chosen settings; raises ``RequestError`` for an unknown one or one out of range."""
     numbers = {name: question.now(name) for name in _NUMBERS if question.now(name) is not None}
     typed: Any = parse(get_study(Training.id), {"settings": question.now("others")})
     around = {} if _begins_without("prompt") or not question.now("prompt") else {"prompt": question.now("prompt")}
@@ -307,7 +310,7 @@ TRAINING = Pressed("models.training", PAGE)
 
 
 def answer(service: Service, view: ModelsView) -> Answer | None:
-    """The models that ``view`` describes, the job that makes them, or None: neither is there."""
+    """Return the models that ``view`` describes, or the job that makes them; None without either."""
     return TRAINING.answer_if_requested(service, view.request())
 
 

@@ -67,7 +67,7 @@ def draw() -> None:
 
 
 def _draw_training(service: Service) -> str:
-    """The answer to the training that is shown, or how far it is; the link to it."""
+    """Draw the answer to the shown training, or its progress; return the link to it."""
     try:
         view = TRAINING.settle(service)
     except ExplainLabError as error:
@@ -84,7 +84,7 @@ def _draw_training(service: Service) -> str:
 
 
 def draw_answer(service: Service, result: AnalysisResult[TrainingData]) -> None:
-    """The answer in words, the curves, and the card of the model; of several models a row each."""
+    """Draw the answer in words, the curves, and the card of the model; of several models a row each."""
     models = result.body.models
     st.markdown(f"**{plain(overview(models))}**")
     own = [model.card for model in own_models(session.user().id)]
@@ -99,7 +99,7 @@ def draw_answer(service: Service, result: AnalysisResult[TrainingData]) -> None:
 
 
 def _draw_curves(charts: Sequence[Chart], key: str) -> None:
-    """The loss and the accuracy by epoch, side by side."""
+    """Draw the loss and the accuracy by epoch, side by side."""
     for column, chart in zip(st.columns(len(charts), gap="large"), charts, strict=True):
         with column:
             draw_chart(chart, f"{key}_{chart.name}")
@@ -187,7 +187,7 @@ _NAME_HELP = "Letters, digits, points and hyphens. Pages then offer the model by
 
 
 def draw_models(service: Service) -> None:
-    """All models of the user, the newest first, and how much room they take."""
+    """Draw all models of the user, the newest first, and the room that they take."""
     st.header("Your models", anchor=False)
     own = own_models(session.user().id)
     megabytes = sum(model.bytes for model in own) / 2**20
@@ -209,7 +209,7 @@ def draw_models(service: Service) -> None:
 
 
 def _label(model: OwnModel) -> str:
-    """A model in a line, in Markdown."""
+    """Return the facts of a model in a line, in Markdown."""
     accuracy = validated(model.card).accuracy
     read = f"{whole_percent(accuracy.mean)} read right" if accuracy else "not measured"
     data = file_tasks.source_name(model.card.data, session.user())
@@ -251,7 +251,7 @@ def _draw_model(service: Service, model: OwnModel) -> None:
 
 
 def _reported(act: Callable[[], None]) -> Callable[[], None]:
-    """``act`` as a callback: its error is shown above the list when the page is next drawn."""
+    """Return ``act`` as a callback: its error is shown above the list when the page is next drawn."""
 
     def callback() -> None:
         try:

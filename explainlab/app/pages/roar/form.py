@@ -107,7 +107,7 @@ class RoarView(ChosenSets, AnalysisView):
         return complete(request)
 
     def text_requests(self) -> list[Request]:
-        """The grid of every cell."""
+        """Return the request for the grid of every cell."""
         return [self.of_cell(*cell).request() for cell in self.cells]
 
     @property
@@ -164,7 +164,7 @@ def first_view() -> RoarView:
 
 
 def shows(request: Request) -> RoarView | None:
-    """The view that shows the answer to ``request``; None unless it is a grid, or the page's question about one."""
+    """Return the view that shows the answer to ``request``; None unless it is a grid, or the question about one."""
     if request.question == ThreeAnswers.id and request == about_grid(grid_of(request)):
         return shows(grid_of(request))
     if request.question != Roar.id or request.data is None:
@@ -179,7 +179,7 @@ def shows(request: Request) -> RoarView | None:
 
 
 def _usual_test(first: str) -> str:
-    """The test data of a further data set where those of the ``first`` are these: a share of its rows."""
+    """Return the usual test data of a further data set beside this test data of the ``first``: a share of its rows."""
     return first if _is_share(first) else HELD_OUT
 
 
@@ -193,7 +193,7 @@ def _is_share(source: str) -> bool:
 
 
 def listed(numbers: Sequence[int]) -> str:
-    """Rising ``numbers`` as they are typed: ``0:100:20`` for equal steps, else a list."""
+    """Return rising ``numbers`` as they are typed: ``0:100:20`` for equal steps, else a list."""
     steps = {after - before for before, after in pairwise(numbers)}
     if len(numbers) > 2 and len(steps) == 1:
         return f"{numbers[0]}:{numbers[-1]}:{steps.pop()}"
@@ -248,7 +248,7 @@ def seed_controls(view: RoarView, force: bool = False) -> None:
 
 
 def draft() -> RoarView:
-    """The view that the controls describe now; raises ``RequestError`` for what cannot be."""
+    """Return the view that the controls describe now; raises ``RequestError`` for an invalid one."""
     values = {name: question.now(name) for name in _FIELDS}
     values |= {"test": question.now("test") or "", "measures": tuple(question.now("measures"))}
     values["base"] = values["base"] or ""
@@ -259,7 +259,7 @@ def draft() -> RoarView:
 
 
 def parameters(request: Request) -> RoarParameters:
-    """The parameters of a ``request`` for a grid; raises ``RequestError`` for what is not accepted."""
+    """Return the parameters of a ``request`` for a grid; raises ``RequestError`` for what is not accepted."""
     asked: RoarParameters = get_study(Roar.id).parameters(request)
     return asked
 
@@ -290,7 +290,7 @@ def draw_question(run: Callable[[], None], label: str, ask_time: Callable[[], No
 
 
 def draw_further_cells() -> None:
-    """Further bases and data sets, with the test data of each."""
+    """Draw further bases and data sets, with the test data of each."""
 
     def draw_test(source: str) -> None:
         label = f"Test data of {file_tasks.source_name(source, session.user())}"
@@ -301,14 +301,14 @@ def draw_further_cells() -> None:
 
 
 def _test_controls(source: str) -> Question:
-    """The control of the test data of a further data set."""
+    """Return the controls of the test data of a further data set."""
     own = further(question, source)
     own.seed({"test": _usual_test(question.now("test") or "")})
     return own
 
 
 def _draw_base() -> None:
-    """An architecture, one of the models that are here, or any other that is typed."""
+    """Draw the control of the base: an architecture, a model that is here, or a typed one."""
     own, current = own_names(session.user().id), question.now("base")
     known = [*ARCHITECTURES, *embedded_models(), *own]
     bases = known if current in known else [*known, current]
@@ -332,7 +332,7 @@ def _told(architecture: str) -> str:
 
 
 def _measures() -> list[str]:
-    """The measures of the paper, and all others that the base supports."""
+    """Return the measures of the paper, and all others that the base supports."""
     base = question.now("base") or ""
     if base in ARCHITECTURES:
         facts = MODEL_TYPES.get(f"{OURS}{base}") or MODEL_TYPES[base]

@@ -28,7 +28,7 @@ GRID = Pressed("roar.grid", PAGE)
 
 
 def answer(service: Service, view: RoarView) -> Answer | None:
-    """The grid that ``view`` describes, the job that trains it, or None: neither is there."""
+    """Return the grid that ``view`` describes, or the job that trains it; None without either."""
     return GRID.answer_if_requested(service, view.request())
 
 
@@ -82,7 +82,7 @@ _MOST_SMALLER = 6
 
 
 def ask_time(service: Service) -> None:
-    """Time an epoch and the measures of the controls (a callback); the next run says what is wrong with them."""
+    """Time an epoch and the measures of the controls (a callback); the next run shows their problem."""
     with suppress(ExplainLabError):
         TIME.ask(service, Requests((PAGE.draft().time_request(),)), record=False)
 

@@ -98,7 +98,7 @@ def _may_train() -> bool:
 
 
 def _draw_grid(service: Service) -> str:
-    """The grid that is shown, how far it is, or the example; the link to it."""
+    """Draw the shown grid, its progress, or the example; return the link to it."""
     try:
         view = GRID.settle(service)
     except ExplainLabError as error:
@@ -125,7 +125,7 @@ def _draw_grid(service: Service) -> str:
 
 
 def _draw_set(service: Service, view: RoarView) -> None:
-    """The grids of several bases and data sets, and what is there of the one that is trained now."""
+    """Draw the grids of several bases and data sets, and the finished part of the one in training."""
     answers = grid.answer_set(service, view)
     if any(answer == Answer() for answer in answers):
         st.caption(_WAITING.format(button=PAGE.button))
@@ -192,7 +192,7 @@ def _draw_result(result: AnalysisResult[RoarData], service: Service | None = Non
 
 
 def _draw_failures(body: RoarData) -> None:
-    """Why models failed, and how many need one that failed; nothing where none has."""
+    """Draw why models failed, and how many need one that failed; nothing where none has."""
     failed = [node for node in body.nodes if node.status == "failed"]
     if not failed:
         return
@@ -205,7 +205,7 @@ def _draw_failures(body: RoarData) -> None:
 
 
 def draw_models(body: RoarData, key: str, exports: bool = True) -> None:
-    """A small matrix for each measure, two beside each other, with what the signs mean."""
+    """Draw a small matrix for each measure, two beside each other, with what the signs mean."""
     st.caption(", ".join(f"{sign} {name}" for sign, name in STATUSES.values()))
     charts = cached_for(body, all_models, body)
     for pair in zip(charts[::2], [*charts[1::2], None], strict=False):
@@ -226,7 +226,7 @@ def _where(body: RoarData, node: NodeFacts) -> str:
 
 
 def _draw_ends(body: RoarData) -> None:
-    """The performance between which all curves lie."""
+    """Draw the performance at both ends of all curves."""
     metric = METRICS[body.metric]
     st.markdown(
         f"{capital(metric)} of whole texts **{plain(estimate_words(body.performance))}**, with all masked "
@@ -235,7 +235,7 @@ def _draw_ends(body: RoarData) -> None:
 
 
 def _draw_faithfulness(result: AnalysisResult[RoarData]) -> None:
-    """The faithfulness over the whole area, and of the first ratios as a table."""
+    """Draw the faithfulness over the whole area, and of the first ratios as a table."""
     body = result.body
     st.header("Faithfulness", anchor=False, help=explained(_HELP["faithfulness"], "faithful", "interval"))
     draw_chart(cached_for(result, faithfulness, body), "roar_faithfulness")
@@ -257,7 +257,7 @@ def _draw_faithfulness(result: AnalysisResult[RoarData]) -> None:
 
 
 def _draw_published(result: AnalysisResult[RoarData]) -> None:
-    """The paper's numbers beside these, where data set and model are the paper's."""
+    """Draw the paper's numbers beside these, where data set and model are the paper's."""
     name = file_tasks.source_name(result.request.data or "", session.user())
     rows = beside_paper(result, name)
     if rows:
@@ -291,7 +291,7 @@ def _draw_formulas(body: RoarData) -> None:
 
 
 def _draw_texts(result: AnalysisResult[RoarData]) -> None:
-    """The texts behind a slider."""
+    """Draw the texts behind a slider."""
     if not result.body.texts:
         return
     st.divider()
@@ -364,7 +364,7 @@ _TOO_FEW = (
 
 
 def _draw_three(service: Service, result: AnalysisResult[RoarData]) -> None:
-    """The section for a finished grid: its button with what it takes, or the answer in words, charts and a table."""
+    """Draw the section for a finished grid: its button and costs, or the answer in words, charts and a table."""
     st.divider()
     st.header("Three answers", anchor=False, help=explained(_THREE_HELP, "faithful", "masked-text", "seed"))
     body = result.body
@@ -463,12 +463,12 @@ def _draw_empty() -> AnalysisResult[RoarData] | None:
 
 @cache
 def example(file: Path) -> AnalysisResult[RoarData]:
-    """The result that ``file`` records."""
+    """Return the result that ``file`` records."""
     return cast(AnalysisResult[RoarData], read_result(json.loads(file.read_text(encoding="utf-8"))))
 
 
 def command(request: Request) -> str:
-    """The command that answers ``request``, without what is as usual."""
+    """Return the command that answers ``request``, without parameters at their defaults."""
     words = ["python", "-m", "explainlab", "study", request.question, "--model", request.model]
     words += ["--data", request.data or ""] + (["--seed", str(request.seed)] if request.seed else [])
     for option, named in (("--column", request.columns), ("--label", request.classes)):
@@ -481,7 +481,7 @@ def command(request: Request) -> str:
 
 
 def _written(value: Any) -> str:
-    """A parameter as the command line reads it."""
+    """Return a parameter as the command line writes it."""
     if isinstance(value, dict):
         return ",".join(f"{name}={one}" for name, one in value.items())
     return ",".join(map(str, value)) if isinstance(value, list) else str(value)
@@ -524,14 +524,14 @@ def _done(body: RoarData) -> str:
 
 
 def _distinct(body: RoarData) -> list[NodeFacts]:
-    """The models: at the first ratio Recursive ROAR and ROAR share theirs."""
+    """Return the models: at the first ratio Recursive ROAR and ROAR share theirs."""
     both, first = len(body.recursive) > 1, body.ratios[1]
     shared = [both and not (node.recursive or is_random(body, node.measure)) for node in body.nodes]
     return [node for node, own in zip(body.nodes, shared, strict=True) if not (own and node.ratio == first)]
 
 
 def _draw_known(body: RoarData) -> None:
-    """Why models failed, the curves of those that are there, and which these are."""
+    """Draw why models failed, the curves of the finished ones, and which these are."""
     _draw_failures(body)
     for place, kind in zip(st.columns(len(body.recursive), gap="large"), body.recursive, strict=True):
         chart = cached_for(body, curves, body, kind)

@@ -43,7 +43,7 @@ _LEVEL = 4  # of compression: zlib's usual 6 saves another 4% of a report, in ne
 
 
 def map_bundle(result: Attribution) -> bytes:
-    """The zip of one attribution: ``report.html``, ``map.svg``, ``scores.csv``, ``result.json``."""
+    """Return the zip of one attribution: ``report.html``, ``map.svg``, ``scores.csv``, ``result.json``."""
     words = get_analysis(result.request.question).report(result).headline
     report = to_html(report_maps([result]), verdict=words, snippets=[python_code(result), command_line(result)])
     files = {"report.html": report, "map.svg": to_svg(result), "scores.csv": to_csv(result)}
@@ -53,7 +53,9 @@ def map_bundle(result: Attribution) -> bytes:
 def study_bundle(
     result: AnalysisResult[Any], data: str | None = None, read: Callable[[StoredPart], bytes] | None = None
 ) -> bytes:
-    """The zip of a study: ``report.html`` with all its figures, each figure alone, its tables, and ``result.json``.
+    """Return the zip of a study.
+
+    It holds ``report.html`` with all its figures, each figure alone, its tables, and ``result.json``.
 
     ``data`` is the name of its data set (None: as in the request), ``read`` gives the parts of a long one. In
     ``figures/`` are a chart as Plotly's JSON with the numbers behind it as CSV, and a heatmap as SVG. Beside them are
@@ -98,7 +100,7 @@ class _Table:
         return head.where(head.notna(), None).map(lambda cell: f"{cell:.6g}" if isinstance(cell, float) else cell)
 
     def to_csv(self) -> Iterator[str]:
-        """All rows, in pieces."""
+        """Yield all rows, in pieces."""
         for number, frame in enumerate(self._frames()):
             yield frame.to_csv(index=False, header=not number, lineterminator="\r\n")
 
@@ -108,7 +110,7 @@ class _Table:
 
 
 def _tables(result: AnalysisResult[Any]) -> Iterator[_Table]:
-    """The lists of records in the body of ``result``."""
+    """Yield the lists of records in the body of ``result``."""
     for name, rows in result.body_in_parts().items():
         if isinstance(rows, Iterator):
             yield _Table(name, len(getattr(result.body, name)), partial(_parts, result, name))
@@ -122,7 +124,7 @@ def _parts(result: AnalysisResult[Any], name: str) -> Iterator[list[dict[str, An
 
 
 def _report(result: AnalysisResult[Any], data: str | None, drawn: Figures, tables: Sequence[_Table]) -> str:
-    """A document without outside resources; it runs only its own script, whatever its texts hold."""
+    """Return a document without outside resources; it runs only its own script, whatever its texts hold."""
     analysis, charts = get_study(result.request.question), list(drawn.charts.values())
     report = analysis.report(result)
     own = result.request.output == "probability" and result.request.parameters.get("outputs") == "own"
@@ -163,7 +165,7 @@ def _file_name(name: str) -> str:
 
 
 def _zip(files: Mapping[str, str | Iterable[str | bytes]]) -> bytes:
-    """A zip of texts and files, which may come in pieces; equal ones give equal bytes."""
+    """Return a zip of texts and files, which may come in pieces; equal ones give equal bytes."""
     whole = io.BytesIO()
     with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED, compresslevel=_LEVEL) as archive:
         for name, text in files.items():

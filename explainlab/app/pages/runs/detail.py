@@ -46,7 +46,7 @@ _FIRST, _SECOND = "run", "with"
 
 
 def opened_runs() -> tuple[str, ...]:
-    """The ids of the runs that the address opens, at most two."""
+    """Return the ids of the runs that the address opens, at most two."""
     ids = [st.query_params.get(place, "") for place in (_FIRST, _SECOND)]
     return tuple(run_id for run_id in ids if run_id)
 
@@ -60,18 +60,18 @@ def open_runs(*run_ids: str) -> None:
 
 
 def draw_back() -> None:
-    """Button: to the list."""
+    """Draw a button to the list."""
     st.button("All runs", icon=":material/arrow_back:", type="tertiary", on_click=open_runs)
 
 
 def label(question: str) -> str:
-    """The name of a method or a study by its id; an unknown id itself."""
+    """Return the name of a method or a study by its id; an unknown id itself."""
     known = methods().get(question) or studies().get(question)
     return known.label if known else question
 
 
 def run_name(run: Run) -> str:
-    """A run's title, else its question and text."""
+    """Return a run's title, else its question and text."""
     return run.title or f"{label(run.question)}: {run.subject}"
 
 
@@ -86,7 +86,7 @@ def shared_as(run: Run) -> str:
 
 
 def _run_facts(run: Run) -> list[str]:
-    """Time, model, owner and cost of a run, in Markdown."""
+    """Return time, model, owner and cost of a run, in Markdown."""
     passes = [f"{run.forward:,} forward, {run.backward:,} backward passes"] if run.forward else []
     model = [model_name(run.model)] if run.model else []
     details = [*model, *([run.owner_name] if signed_in() else []), *passes, f"{run.seconds:.2f} s"]
@@ -116,7 +116,7 @@ _CANDIDATES = 50
 
 
 def draw_run(service: Service, run_id: str) -> None:
-    """The run under ``run_id``; raises :class:`RequestError` where this user may read none."""
+    """Draw the run under ``run_id``; raises :class:`RequestError` where this user may read none."""
     opened = service.open_run(run_id, session.user())
     name_tab(ENTRY.title, beginning(opened.run.title or opened.run.subject))
     draw_back()
@@ -156,7 +156,7 @@ def draw_run(service: Service, run_id: str) -> None:
 
 
 def _draw_map(result: Attribution, key: str) -> None:
-    """The heatmap of an attribution, with its warnings and its cost."""
+    """Draw the heatmap of an attribution, with its warnings and its cost."""
     drawn = heatmap(result)
     token_heatmap(drawn, key=key)
     for warning in result.warnings:
@@ -181,7 +181,7 @@ def _draw_result(result: Result) -> None:
 
 
 def _beginning(pieces: Iterable[str]) -> str:
-    """The first of ``pieces``, until they are too many to show; or all."""
+    """Return the first of ``pieces``, up to the most that are shown."""
     text = ""
     for piece in pieces:
         text += piece
@@ -191,7 +191,7 @@ def _beginning(pieces: Iterable[str]) -> str:
 
 
 def _draw_charts(result: AnalysisResult[Any]) -> None:
-    """The charts of a study that no page shows."""
+    """Draw the charts of a study that no page shows."""
     figures = cached_for(result, figures_of, result)
     if figures.none:
         st.info(plain(figures.none), icon=":material/info:")
@@ -200,7 +200,7 @@ def _draw_charts(result: AnalysisResult[Any]) -> None:
 
 
 def _draw_open_page(service: Service, page: ShownBy | None) -> str:
-    """The button that opens the ``page`` that shows the run; the name of that page, else of this one."""
+    """Draw the button that opens the ``page`` of the run; return the name of that page, else of this one."""
     if page is None:
         return PAGE
     if st.button(f"Open in {page.entry.title}", icon=page.entry.icon, type="primary"):
@@ -229,7 +229,7 @@ def _draw_files(opened: OpenRun, parts: Parts) -> None:
 
 
 def _draw_settings(opened: OpenRun) -> None:
-    """The request and all versions."""
+    """Draw the request and all versions."""
     st.subheader("Settings and versions", anchor=False)
     fields = request_json(opened.request)
     del fields["parameters"]
@@ -256,7 +256,7 @@ class _Again:
     anew: bool
 
     def requests(self) -> Sequence[Request]:
-        """None, so that its job is never cancelled."""
+        """Return no request, so that its job is never cancelled."""
         return ()
 
 
@@ -266,7 +266,7 @@ def _press_again(service: Service, opened: OpenRun) -> None:
 
 
 def _draw_again(service: Service, opened: OpenRun) -> None:
-    """The job that computes the run again, once requested, and its outcome."""
+    """Draw the job that computes the run again, once requested, and its outcome."""
     again: _Again | None = _AGAIN.view
     if again is None or again.run_id != opened.run.id:
         return
@@ -327,7 +327,7 @@ def _draw_compare_with(service: Service, opened: OpenRun) -> None:
 
 
 def _draw_own(service: Service, opened: OpenRun) -> None:
-    """The owner's controls: title and sharing."""
+    """Draw the owner's controls: title and sharing."""
     run, user = opened.run, session.user()
 
     def entitle() -> None:
@@ -340,7 +340,7 @@ def _draw_own(service: Service, opened: OpenRun) -> None:
 
 
 def draw_comparison(service: Service, first_id: str, second_id: str) -> None:
-    """The runs under these ids; raises :class:`RequestError` where this user may not read both."""
+    """Draw the runs under these ids; raises :class:`RequestError` where this user may not read both."""
     first, second = (service.open_run(run_id, session.user()) for run_id in (first_id, second_id))
     name_tab(ENTRY.title, "two side by side")
     draw_back()
@@ -429,7 +429,7 @@ def _draw_tables(first: Result, second: Result) -> None:
 
 
 def _draw_compared_settings(first: OpenRun, second: OpenRun) -> None:
-    """The settings and versions that differ."""
+    """Draw the settings and versions that differ."""
     sides = [_flat(opened) for opened in (first, second)]
     names = dict.fromkeys([*sides[0], *sides[1]])
     rows = [

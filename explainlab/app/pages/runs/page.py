@@ -106,7 +106,7 @@ def _draw_filters(choices: Choices) -> Filters:
 
 
 def _choose(column: DeltaGenerator, label: str, key: str, options: dict[Choice, str]) -> Choice:
-    """The filter that is chosen among ``options`` (value: label), the first of which lets everything through."""
+    """Return the filter chosen among ``options`` (value: label), the first of which passes everything."""
     return column.selectbox(
         label,
         list(options),
@@ -159,7 +159,7 @@ def _draw_paging(bar: DeltaGenerator, page: RunPage) -> None:
 
 
 def _draw_table(runs: Sequence[Run], several: bool) -> list[Run]:
-    """The runs as a table; those whose rows are ticked."""
+    """Draw the runs as a table; return those whose rows are ticked."""
     signed_in, here = detail.signed_in(), session.timezone()
     rows = [
         {
@@ -237,7 +237,7 @@ def _draw_import(service: Service) -> None:
 
 
 def _draw_unfinished(service: Service) -> None:
-    """A table of the unanswered requests, if any, and actions on the ticked rows, or on all."""
+    """Draw a table of the unanswered requests, if any, and actions on the ticked rows, or on all."""
     rows = service.cut_short(session.user())
     if not rows:
         return

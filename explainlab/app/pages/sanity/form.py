@@ -62,27 +62,27 @@ class SanityView(DataView):
     axioms_cell: tuple[str, str] = ("", "")
 
     def request(self) -> Request:
-        """The randomisation of the data set."""
+        """Return the request for the randomisation of the data set."""
         return self._request({**self.drawn}, **self.subject)
 
     def row_request(self, text: str, text_pair: str | None) -> Request:
-        """The same of one of its texts."""
+        """Return the request for the randomisation of one of its texts."""
         return self._request({}, text=text, text_pair=text_pair)
 
     def attack_request(self) -> Request:
-        """Attacks on the maps of the data set."""
+        """Return the request for attacks on the maps of the data set."""
         return self._attack(self.drawn, **self.subject)
 
     def row_attack(self, text: str, text_pair: str | None) -> Request:
-        """The same of one of its texts."""
+        """Return the request for attacks on one of its texts."""
         return self._attack({}, text=text, text_pair=text_pair)
 
     def substitution_request(self, method: str = "") -> Request:
-        """Words replaced against the maps of the data set, of a ``method`` (empty: the one chosen)."""
+        """Return the request for replaced words against the data set's maps by ``method`` (empty: the one chosen)."""
         return self._substitution(method or self._reworded, self.drawn, **self.subject)
 
     def row_substitution(self, text: str, text_pair: str | None) -> Request:
-        """The same of one of its texts."""
+        """Return the request for replaced words in one of its texts."""
         return self._substitution(self._reworded, {}, text=text, text_pair=text_pair)
 
     def stability_request(self) -> Request:
@@ -109,7 +109,7 @@ class SanityView(DataView):
         return [chip(parse_spec, name) for name in self.methods]
 
     def row_inputs(self, text: str, text_pair: str | None) -> SharedInputs:
-        """A text of the data set, explained elsewhere by all methods as here."""
+        """Return the inputs that explain a text of the data set elsewhere, by all methods as here."""
         inputs: SharedInputs = {
             **self.shared_inputs(),
             "text": text,
@@ -161,7 +161,7 @@ def first_view() -> SanityView:
 
 
 def shows(request: Request) -> SanityView | None:
-    """The view that shows the answer to ``request``; None unless it is about random models or attacks of this page."""
+    """Return the view that shows the answer to ``request``; None unless it is about random models or attacks."""
     if request.question not in (LayerRandomisation.id, Attack.id, Substitution.id) or request.data is None:
         return None
     parameters = request.parameters
@@ -212,7 +212,7 @@ def seed_controls(view: SanityView, force: bool = False) -> None:
 
 
 def draft() -> SanityView:
-    """The view that the controls describe now; raises ``RequestError`` for what cannot be."""
+    """Return the view that the controls describe now; raises ``RequestError`` for an invalid one."""
     values = {name: question.now(name) for name in (*_ASKED, *_OPEN)}
     lists = {name: tuple(question.now(name)) for name in ("methods", "radii")}
     return validated(SanityView, **values, **lists, **data_choice(question))
@@ -271,7 +271,7 @@ def draw_attacked(card: ModelCard | None) -> None:
 
 
 def draw_reworded() -> None:
-    """Against whose maps words are replaced: any method of the page."""
+    """Draw the choice of the method whose maps the replaced words attack: any method of the page."""
     options = {name: chip(parse_spec, name) for name in question.now("methods")}
     if not options:
         return

@@ -39,7 +39,7 @@ Find = Callable[[Request], Any]
 
 
 def method_lines(view: SanityView, body: RandomisationData, find: Find) -> list[str]:
-    """A line a method: what ``body`` says of it, and the answers to further questions of ``view`` that are there."""
+    """Return a line a method: the finding of ``body``, and the answers to further questions of ``view``."""
     axioms = _found(find, view.axioms_request)
     lines = []
     for own in body.methods:
@@ -82,7 +82,7 @@ def _plain(method: MethodFacts) -> bool:
 
 
 def _found(find: Find, make: Callable[[], Request]) -> Any:
-    """The body of the answer to what ``make`` asks, or None."""
+    """Return the body of the answer to the request of ``make``, or None."""
     try:
         result = find(make())
     except ExplainLabError:  # told in its section
@@ -135,7 +135,7 @@ def _moved(change: Interval) -> str:
 
 
 def _kept(rho: float | None) -> str:
-    """A rank correlation as a share: none of a ranking is left where it is turned around."""
+    """Return a rank correlation as a share: 0% for a ranking that is turned around."""
     return whole_percent(max(0.0, rho or 0.0))
 
 
@@ -172,7 +172,7 @@ def draw_axioms(service: Service, view: SanityView) -> None:
 
 
 def _draw_cells(chart: Chart, cells: dict[str, Any], name: str, picked: tuple[str, str], keys: tuple[str, str]) -> None:
-    """A matrix whose cells can be pressed; below it what is behind the one that was."""
+    """Draw a matrix of cells to press; below it the texts behind the pressed one."""
 
     def open_cell(cell: dict[str, Any]) -> None:
         question.set(name, tuple(cell[key] for key in keys))
@@ -188,7 +188,7 @@ def _axiom_cells(result: AnalysisResult[AxiomsData], method: str, axiom: str, da
 
 
 def _answers(body: AxiomsData) -> list[dict[str, str]]:
-    """The answers in words, a row an axiom and a column a method: six columns are too many for a phone."""
+    """Return the answers in words, a row an axiom and a column a method: a phone has no room for six columns."""
     return [
         {
             "Axiom": axiom.replace("_", " "),

@@ -86,7 +86,7 @@ def _draw_answer(service: Service, view: SanityView, result: AnalysisResult[Rand
 
 
 def _draw_one(service: Service, view: SanityView) -> None:
-    """One model on one data set."""
+    """Draw one model on one data set."""
     answer = PAGE.answer(service, view.request())
     above = st.container()  # the answer comes before its warnings
     PAGE.draw_state(service, [answer])
@@ -120,7 +120,7 @@ _TABLE = "sanity_texts"
 
 
 def _draw_randomisation(result: AnalysisResult[RandomisationData]) -> None:
-    """The charts over the units, from the top down and one at a time."""
+    """Draw the charts over the units, from the top down and one at a time."""
     body = result.body
     st.header("Random weights", anchor=False, help=_RHO_HELP)
     draw_compared()
@@ -132,12 +132,12 @@ def _draw_randomisation(result: AnalysisResult[RandomisationData]) -> None:
 
 
 def row_of(view: SanityView, body: RandomisationData) -> RandomisationRow:
-    """The text that is open."""
+    """Return the text that is open."""
     return next((text for text in body.texts if text.row == view.row), body.texts[0])
 
 
 def draw_text(service: Service, view: SanityView, result: AnalysisResult[RandomisationData]) -> None:
-    """The texts with their rank correlations, and the maps of the one that is open."""
+    """Draw the texts with their rank correlations, and the maps of the open one."""
     body = result.body
     st.header("One text", anchor=False, help="Pick a text to see its maps while unit after unit becomes random.")
     row = row_of(view, body)
@@ -199,7 +199,7 @@ def _records(body: RandomisationData) -> list[dict[str, Any]]:
 
 
 def _last(body: RandomisationData) -> tuple[Any, str]:
-    """The mode and the unit of the most random model."""
+    """Return the mode and the unit of the most random model."""
     modes: Sequence[str] = [mode for mode in MODES if any(row.mode == mode for row in body.rows)]
     return modes[0], body.units[-1]
 
@@ -230,7 +230,7 @@ def _draw_attacks(service: Service, view: SanityView, row: Texts) -> None:
 
 
 def _draw_substitution(service: Service, view: SanityView, row: Texts) -> None:
-    """Words replaced: the same."""
+    """Draw the section of replaced words in the same way."""
     st.header("Attacks by words", anchor=False, help=_WORDS_HELP)
     draw_reworded()
     _draw(
@@ -241,7 +241,7 @@ def _draw_substitution(service: Service, view: SanityView, row: Texts) -> None:
 def _draw(
     service: Service, place: PageState, button: str, make: Callable[[], Request], make_row: Callable[[], Request]
 ) -> None:
-    """The answer to the request of ``make``, asked by a ``button``; of its texts the one of ``make_row`` with maps."""
+    """Draw the answer to the request of ``make``, which a ``button`` submits, with the maps of its ``make_row``."""
     result = draw_asked(service, place, button, make)
     if result is None:
         return
@@ -257,7 +257,7 @@ def _maps(result: AnalysisResult[Any]) -> list[Map]:
 
 
 def _draw_maps(result: AnalysisResult[Any], key: str) -> None:
-    """The maps of one text before the attacks and after each, two beside each other."""
+    """Draw the maps of one text before the attacks and after each, two beside each other."""
     st.markdown(f"**The open text**: {plain(get_analysis(result.request.question).report(result).headline)}")
     columns = st.columns(2, gap="large")
     for place, drawn in enumerate(cached_for(result, _maps, result)):

@@ -1,4 +1,4 @@
-"""What the Benchmark page lists, from small bodies made by hand."""
+"""The Benchmark page's list of results, from small bodies made by hand."""
 
 from __future__ import annotations
 

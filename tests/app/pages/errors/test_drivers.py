@@ -1,4 +1,4 @@
-"""What the Errors page says of the drivers of mistakes."""
+"""The Errors page on the drivers of mistakes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The maps of a row and its report: what the page says, in the same words and on the same scales."""
+"""The maps of a row and its report: both have the page's words and scales."""
 
 from __future__ import annotations
 

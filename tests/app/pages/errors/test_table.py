@@ -26,7 +26,7 @@ WORDS = ("Straße", "film", "DULL", "lovely", "a.c", "(it)", "é")
 
 
 def made(n: int, pairs: bool = False) -> list[dict]:
-    """Rows as the study tells them, drawn at random."""
+    """Return rows in the form of the study, drawn at random."""
     draw = random.Random(0)
     return [
         {
@@ -46,7 +46,7 @@ def made(n: int, pairs: bool = False) -> list[dict]:
 
 
 def slow(rows: list[dict], view: ErrorsView) -> list[int]:
-    """Row numbers by a plain loop."""
+    """Return row numbers by a plain loop."""
     kept = []
     for row in rows:
         texts = [row["text"], row["text_pair"] or ""]
@@ -123,7 +123,7 @@ def test_what_is_no_row_is_refused(wrong: dict) -> None:
 
 
 def _peak(parts: int) -> int:
-    """The most bytes in memory while so many parts of 1,000 rows are joined."""
+    """Return the peak of bytes in memory while ``parts`` parts of 1,000 rows are joined."""
     part = {name: [row[name] for row in made(1_000)] for name in COLUMNS}
     tracemalloc.start()
     before = pa.total_allocated_bytes()

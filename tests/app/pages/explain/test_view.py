@@ -1,4 +1,4 @@
-"""A view: the requests it stands for, what makes two views equal, and what is refused."""
+"""A view: its requests, the equality of two views, and refused views."""
 
 from __future__ import annotations
 

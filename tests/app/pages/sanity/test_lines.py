@@ -1,4 +1,4 @@
-"""The line of every method at the top of the Sanity page, where nothing else has been asked."""
+"""The line of every method at the top of the Sanity page, before any other question."""
 
 from __future__ import annotations
 
