@@ -269,7 +269,8 @@ def disk(tmp_path: Path) -> Iterator[Path]:
     """Yield a disk of 60 MB."""
     folder = tmp_path / "disk"
     folder.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=60m", "none", folder], capture_output=True).returncode:
+    mount = ["mount", "-t", "tmpfs", "-o", "size=60m", "none", folder]
+    if subprocess.run(mount, capture_output=True, check=False).returncode:
         pytest.skip("needs to mount a disk")
     yield folder
     subprocess.run(["umount", "--lazy", folder], check=True)

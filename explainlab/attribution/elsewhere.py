@@ -48,7 +48,9 @@ class ForeignMap:
 
 
 def read_map(scores: Any, tokens: Sequence[str] | None, classes: Sequence[str], target: int) -> ForeignMap:
-    """Read the map in ``scores``, for the class with index ``target`` of ``classes``:
+    """Read the map in ``scores``, for the class with index ``target`` of ``classes``.
+
+    Scores are one of these:
 
     * a ``shap.Explanation`` of one text; of several outputs the column named like the class, else the one at its index;
     * a ``ferret`` explanation: text, tokens, scores;

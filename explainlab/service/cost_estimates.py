@@ -63,7 +63,7 @@ class CostEstimate:
 
     @property
     def words(self) -> str:
-        """The estimate in a line: ``Takes about 12 s: at most 1,024 passes through the model.``"""
+        """The estimate in a line, as ``Takes about 12 s: at most 1,024 passes through the model.`` has it."""
         amount = "" if self.exact else "about " if self.about else "at most "
         texts = f" for {counted(self.texts, 'text')}" if self.texts else ""
         forward = max(1, round(self.forward))

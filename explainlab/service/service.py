@@ -301,7 +301,6 @@ class Service(Access):
 
     def _kept(self, asked: ResolvedRequest, result: Result, key: str, memory: StoredContext) -> Result:
         """Return ``result`` once it is stored; with a warning where it will be when the store is back."""
-
         stored = result
 
         def keep() -> None:

@@ -32,15 +32,15 @@ class Plain:
             self.model.config.pad_token_id = 0
 
     def ids(self, text: str) -> Tensor:
-        """int64 [N]"""
+        """Return the token ids, int64 [N]."""
         return torch.tensor(self.tokenizer(text)["input_ids"])
 
     def special(self, text: str) -> Tensor:
-        """bool [N]: the tokens that the tokenizer added."""
+        """Return the tokens that the tokenizer added, bool [N]."""
         return torch.tensor([part is None for part in self.tokenizer(text).sequence_ids(0)])
 
     def embed(self, ids: Tensor) -> Tensor:
-        """float32 [1, N, d]"""
+        """Return the embeddings, float32 [1, N, d]."""
         return self.model.get_input_embeddings().weight[ids][None]
 
     def filler(self, kind: str) -> int | None:

@@ -14,7 +14,7 @@ TEXT = "A funny film. It isn't good!"
 
 
 def drawn(classifier: Classifier, seeds: range) -> np.ndarray:
-    """float64 [seeds, features]"""
+    """Return the scores of every seed, float64 [seeds, features]."""
     encoding = classifier.encode(TEXT)
     subjects = (Subject(classifier, encoding, seed=seed) for seed in seeds)
     return np.stack([Random().attribute(subject, Random.Parameters()).scores for subject in subjects])

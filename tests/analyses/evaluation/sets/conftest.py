@@ -24,7 +24,8 @@ MakeSet = Callable[..., EvaluatedSet]
 def make_set(evaluated: AnalysisResult, table) -> MakeSet:
     """Make a set of ``{(model, data): {method: value}}`` for two metrics; None is a cell that failed.
 
-    ``told_apart``: the methods that the test tells from the best."""
+    ``told_apart``: the methods that the test tells from the best.
+    """
     return _maker(evaluated, table, [C, S])
 
 
