@@ -179,7 +179,7 @@ def shows(request: Request) -> RoarView | None:
 
 
 def _usual_test(first: str) -> str:
-    """Return the usual test data of a further data set beside this test data of the ``first``: a share of its rows."""
+    """Return the test data of a further data set: a share of its rows, that of the ``first`` where it is one."""
     return first if _is_share(first) else HELD_OUT
 
 
@@ -259,7 +259,7 @@ def draft() -> RoarView:
 
 
 def parameters(request: Request) -> RoarParameters:
-    """Return the parameters of a ``request`` for a grid; raises ``RequestError`` for what is not accepted."""
+    """Return the parameters of a ``request`` for a grid; raises ``RequestError`` for invalid ones."""
     asked: RoarParameters = get_study(Roar.id).parameters(request)
     return asked
 
