@@ -211,7 +211,7 @@ class Access:
     def _own(self, run_id: str, user: User) -> Run:
         run = self._readable(run_id, user)
         if run.owner != user.id:
-            raise RequestError("This run is somebody else's.", "Only its owner can change, share or delete it.")
+            raise RequestError("This run belongs to another user.", "Only its owner can change, share or delete it.")
         return run
 
     def _keep_imported(self, result: Result, user: User) -> Run:

@@ -232,7 +232,7 @@ _KINDS_HELP = (
     "Where words say the same, only Recursive ROAR masks them all."
 )
 _TIME_HELP = "Times one epoch and a few texts of each measure here, without training the grid."
-_MINUTES_HELP = "How long the grid may take; 0: any time. It is told which smaller grids end within it."
+_MINUTES_HELP = "Time limit for the grid (0: none). The estimate lists smaller grids that fit."
 _MOST_MINUTES = 100_000
 
 
@@ -352,7 +352,7 @@ def _draw_steps() -> None:
 
 
 def _draw_more() -> None:
-    question.choose("Mask", "masked", _MASKED, "Shares of a text's tokens, or so many tokens of every text.")
+    question.choose("Mask", "masked", _MASKED, "Shares of a text's tokens, or a number of tokens of every text.")
     question.choose("Largest first", "signs", _SIGNS, _HELP["signs"])
     recipes = {"": "The usual one", **{name: name.capitalize() for name in RECIPES}}
     question.select("Recipe", "recipe", recipes, _HELP["recipe"])
