@@ -236,7 +236,7 @@ def draw_guide() -> None:
         st.markdown(f"**{plain(family)}.** {FAMILIES.get(family, '')}")
         st.table(pd.DataFrame([_row(method) for method in members]), hide_index=True)
     st.caption(
-        "Takes as long as: so many passes through the model, with gradients, for a text of 20 tokens. Adds up: the "
+        "Takes as long as: this many passes through the model, with gradients, for a text of 20 tokens. Adds up: the "
         "scores are meant to add up to the change of the model's output; each map says whether they do."
     )
 

@@ -185,7 +185,7 @@ def state(service: Service, job: Job) -> str:
     if ahead or progress.status == "queued":
         away = why_away(service.workers)
         before = f"{ahead} {'job' if ahead == 1 else 'jobs'} before it"
-        return f"waiting for a worker. {plain(away)} It goes on by itself" if away else f"waiting, {before}"
+        return f"waiting for a worker. {plain(away)} It resumes automatically" if away else f"waiting, {before}"
     counted = progress.total and job.asked.is_batch
     phase = f"{how_far(progress.done, progress.total)} {progress.phase}" if counted else progress.phase or "starting"
     if job.more:

@@ -188,7 +188,7 @@ class Access:
         return saved.body if saved and _may_read(saved.owner, saved.visibility, user) else None
 
     def view_shared(self, view_id: str, user: User) -> Visibility:
-        """Return the users who may see an own view; raises :class:`RequestError` where there is none under this id."""
+        """Return the visibility of an own view; raises :class:`RequestError` where there is none under this id."""
         saved = self.store.view(view_id)
         if saved is None or saved.owner != user.id:
             raise _nothing("view")
@@ -211,7 +211,7 @@ class Access:
     def _own(self, run_id: str, user: User) -> Run:
         run = self._readable(run_id, user)
         if run.owner != user.id:
-            raise RequestError("This run is somebody else's.", "Only its owner can change, share or delete it.")
+            raise RequestError("This run belongs to another user.", "Only its owner can change, share or delete it.")
         return run
 
     def _keep_imported(self, result: Result, user: User) -> Run:

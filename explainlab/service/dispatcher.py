@@ -270,7 +270,10 @@ class Dispatcher:
         self._changed.notify_all()
 
     def _begins_at(self, place: int, job: Job) -> bool:
-        """Return whether the waiting ``job`` may begin at ``place``: not beside another while a place only helps."""
+        """Return whether the waiting ``job`` may begin at ``place``.
+
+        One that is not urgent begins beside another only where no place without a job of its own is left.
+        """
         able = self._prefer(job)
         if not job.urgent and self._shared(place) and not all(self._shared(at) for at in chain(*able)):
             return False

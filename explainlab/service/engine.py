@@ -89,7 +89,7 @@ class MakeEngine(Protocol):
     """A maker of an engine that computes with ``answer`` and ``help``, and calls ``ended`` after each job.
 
     ``places`` is the number of workers. ``prefer`` groups the places that may begin a job: a place of a later group
-    begins an urgent one only while all places of earlier groups are taken.
+    begins an urgent one only while all places of earlier groups have one.
     """
 
     def __call__(

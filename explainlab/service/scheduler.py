@@ -67,7 +67,7 @@ class Scheduler:
         self._order = None
 
     def order(self) -> list[Job]:
-        """Return all waiting jobs in their order if no other is added."""
+        """Return all waiting jobs in the order of their beginning, if no other is added."""
         if self._order is None:
             self._order = [job for rank in (True, False) for job in self._rounds(rank)]
         return self._order

@@ -39,7 +39,7 @@ _MOST_UNSTORED = 64
 
 
 class Service(Access):
-    """The answering of requests, from a store or by an engine. Safe to use from any thread.
+    """A service: it answers requests from a store or by an engine. Safe to use from any thread.
 
     ``engine`` makes what runs jobs on ``workers``: by default one, in this process, on ``device``. ``notice`` is a
     problem of the store or of the workers at the start that users must know; else empty.

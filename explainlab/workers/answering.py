@@ -1,4 +1,4 @@
-"""The answering of requests on one device, with the models that it keeps loaded."""
+"""Computation of requests on one device, with the models that it keeps loaded."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
 """The messages between a server and a worker in a process of its own: plain records, and nothing else.
 
 The server asks with ``{"task", "requests", "reader", "workers", "digest"}``. The worker reports its progress, and asks
-for the needs of the run, with ``{"task", "call", "args"}``; to a call of :data:`ANSWERED` the server replies ``{"task",
-"reply"}``, or ``{"task", "error"}``, which the run then raises. A result comes as ``{"task", "file"}`` for each of its
-files, then ``{"task", "record"}``; ``{"task", "end"}`` follows the last, or ``{"task", "error"}``. A training comes as
-``training``, arguments of :func:`explainlab.training.train_files`, beside no requests; a ``{"task", "record"}`` comes
-for each model. ``{"state"}`` comes every second.
+for the needs of the run, with ``{"task", "call", "args"}``; to a call of :data:`ANSWERED` the server replies
+``{"task", "reply"}``, or ``{"task", "error"}``, which the run then raises. A result comes as ``{"task", "file"}`` for
+each of its files, then ``{"task", "record"}``; ``{"task", "end"}`` follows the last, or ``{"task", "error"}``.
+A training comes as ``training``, arguments of :func:`explainlab.training.train_files`, beside no requests; a
+``{"task", "record"}`` comes for each model. ``{"state"}`` comes every second.
 """
 
 from __future__ import annotations

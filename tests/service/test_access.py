@@ -220,7 +220,7 @@ def test_a_shared_run_is_read_by_others_and_changed_by_its_owner_alone(
     assert service.runs(BOB).total == listed
     for name, door in DOORS.items():
         if name != "open":
-            with pytest.raises(RequestError, match="somebody else's"):
+            with pytest.raises(RequestError, match="belongs to another user"):
                 door(service, run.id, BOB)
     service.share_run(run.id, "private", ANN)
     with pytest.raises(RequestError, match=NOTHING):

@@ -50,7 +50,7 @@ class LlmRanking(BatchedMethod):
         )
         prompt: Annotated[str, Field(max_length=10_000), AfterValidator(_asks)] = Field(
             "",
-            description="What is asked, with the places {text}, {label}, {labels} and {units}; empty: our own words.",
+            description="The question, with the places {text}, {label}, {labels} and {units}; empty: our own words.",
         )
 
     id: ClassVar = "llm_ranking"

@@ -56,7 +56,7 @@ class Held:
             self._database.change(update(HELD).where(HELD.c.key.in_(chunk)).values(bytes=size))
 
     def release(self, owner: str, about: str, keys: Sequence[str] | None = None) -> None:
-        """Remove the ``owner`` of ``keys``, by default of all ``about`` it, and delete everything without an owner."""
+        """Remove ``owner`` from ``keys``, by default from all ``about`` it, and delete those left without an owner."""
         theirs = [HELD.c.owner == owner, HELD.c.about == about]
         with self._database.connection() as connection:
             if keys is None:

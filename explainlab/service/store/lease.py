@@ -105,4 +105,4 @@ class Lease:
         except ResourceError:  # readiness and Status tell it
             pass
         except Exception as error:  # its traceback would show what users have written
-            log.error("what the store could not take before cannot be written: %s", type(error).__name__)
+            log.error("deferred writes to the store cannot be written: %s", type(error).__name__)

@@ -69,7 +69,7 @@ class Parts:
         raise Damaged(part.path)
 
     def size(self, parts: Iterable[StoredPart]) -> int:
-        """Return bytes of all ``parts`` together."""
+        """Return the bytes of all ``parts`` together."""
         return sum((self.folder / part.path).stat().st_size for part in parts)
 
     def delete(self, keys: Iterable[str]) -> None:
@@ -82,7 +82,7 @@ class Parts:
         return self._all().intersection(keys)
 
     def before(self, time: datetime) -> set[str]:
-        """Return keys of results whose files were last written before ``time``."""
+        """Return the keys of results whose files were last written before ``time``."""
         return {key for key in self._all() if self._written(key) < time}
 
     def _all(self) -> set[str]:

@@ -41,7 +41,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class SavedView:
-    """A saved view of a page, its owner, and the users who may see it."""
+    """A saved view of a page, its owner, and its visibility."""
 
     owner: str
     visibility: Visibility
@@ -85,7 +85,7 @@ class Store:
         return self._database.loss
 
     def remarks(self, owner: str, data: str) -> Remarks:
-        """Return remarks of the user with the id ``owner`` on the data set with the digest ``data``."""
+        """Return the remarks of the user with the id ``owner`` on the data set with the digest ``data``."""
         return Remarks(self._database, owner, data)
 
     def all_remarks(self) -> list[Sheet]:

@@ -29,7 +29,7 @@ def require_private(address: str) -> None:
     if settings().hosted and not private:
         raise RequestError(
             f"EXPLAINLAB_RAY_ADDRESS = {address!r} is not an address on a private network.",
-            "Who reaches a Ray cluster runs code there: a hosted instance uses only one on a private network, by IP.",
+            "Anyone who reaches a Ray cluster can run code on it. A hosted instance accepts only a private IP address.",
         )
 
 

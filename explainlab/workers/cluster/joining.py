@@ -43,4 +43,4 @@ def join(address: str) -> None:
         joined.terminate()
         joined.wait(_END_SECONDS)
     if ended:
-        raise ResourceError(f"Ray has left the cluster at {address}.", "What it wrote above says why.")
+        raise ResourceError(f"Ray has left the cluster at {address}.", "Read its messages above for the reason.")

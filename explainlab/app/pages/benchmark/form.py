@@ -81,7 +81,7 @@ class BenchmarkView(DataView):
     truth: Chain | None = None
 
     def request(self) -> Request:
-        """Return the evaluation."""
+        """Return the request for the evaluation."""
         parameters: dict[str, Any] = {
             **self.drawn,
             "methods": list(self.methods),

@@ -394,7 +394,7 @@ def _rows(evaluated: EvaluatedSet, name: str) -> list[dict[str, Any]]:
 
 
 def _draw_published_table(rows: Sequence[dict[str, Any]]) -> None:
-    """Draw the same with a line a number, to sort and for the keyboard; numbers beside ours first."""
+    """Draw the same with a line a number, to sort and for the keyboard; lines with a number of ours first."""
     shown = [
         {
             "Method": row["method"],

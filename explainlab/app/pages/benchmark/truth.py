@@ -303,7 +303,7 @@ _SHARE_HELP = (
     "The share of the texts that get a word. Several, with commas, make a model each, and a chart of how well the maps "
     "find a feature that is weaker: 1, 0.75, 0.5."
 )
-_SETTINGS_HELP = "What is not said here is as for the embedded models; the epochs are enough to learn a word."
+_SETTINGS_HELP = "Anything not set here is as for the embedded models, with enough epochs to learn a word."
 
 
 def _draw_controls() -> None:

@@ -216,7 +216,7 @@ def _draw_more() -> None:
         question.now("top"),
         step=1,
         key=question.key("top"),
-        help="Each map frames so many words or tokens of highest score; 0 frames none. Nothing is computed.",
+        help="Each map frames this many words or tokens of highest score; 0 frames none. Nothing is computed.",
     )
     st.number_input(
         "Seed",

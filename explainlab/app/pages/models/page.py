@@ -245,7 +245,7 @@ def _draw_model(service: Service, model: OwnModel) -> None:
             help="A zip with a directory that transformers reads: weights (safetensors), configuration, tokenizer.",
         )
         with st.popover("Delete", icon=":material/delete:"):
-            st.markdown("Delete this model for good? What was computed with it stays.")
+            st.markdown("Delete this model permanently? Results computed with it stay.")
             remove = _reported(partial(form.delete, service, model.id))
             st.button("Yes, delete this model", key=f"models_delete_{model.id}", type="primary", on_click=remove)
 

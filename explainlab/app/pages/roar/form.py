@@ -179,7 +179,7 @@ def shows(request: Request) -> RoarView | None:
 
 
 def _usual_test(first: str) -> str:
-    """Return the usual test data of a further data set beside this test data of the ``first``: a share of its rows."""
+    """Return the test data of a further data set: a share of its rows, that of the ``first`` where it is one."""
     return first if _is_share(first) else HELD_OUT
 
 
@@ -232,7 +232,7 @@ _KINDS_HELP = (
     "Where words say the same, only Recursive ROAR masks them all."
 )
 _TIME_HELP = "Times one epoch and a few texts of each measure here, without training the grid."
-_MINUTES_HELP = "How long the grid may take; 0: any time. It is told which smaller grids end within it."
+_MINUTES_HELP = "Time limit for the grid (0: none). The estimate lists smaller grids that fit."
 _MOST_MINUTES = 100_000
 
 
@@ -259,7 +259,7 @@ def draft() -> RoarView:
 
 
 def parameters(request: Request) -> RoarParameters:
-    """Return the parameters of a ``request`` for a grid; raises ``RequestError`` for what is not accepted."""
+    """Return the parameters of a ``request`` for a grid; raises ``RequestError`` for invalid ones."""
     asked: RoarParameters = get_study(Roar.id).parameters(request)
     return asked
 
@@ -352,7 +352,7 @@ def _draw_steps() -> None:
 
 
 def _draw_more() -> None:
-    question.choose("Mask", "masked", _MASKED, "Shares of a text's tokens, or so many tokens of every text.")
+    question.choose("Mask", "masked", _MASKED, "Shares of a text's tokens, or a number of tokens of every text.")
     question.choose("Largest first", "signs", _SIGNS, _HELP["signs"])
     recipes = {"": "The usual one", **{name: name.capitalize() for name in RECIPES}}
     question.select("Recipe", "recipe", recipes, _HELP["recipe"])

@@ -65,7 +65,7 @@ from explainlab.service.service import service as get_service
 from explainlab.service.store.made import require_training
 from explainlab.settings import ASSETS
 
-_WAITING = "Press **{button}** for the cells that wait. What is trained of them already stays."
+_WAITING = "Press **{button}** for the cells that wait. Models of theirs that are trained already stay."
 _STALE = ":material/edit: The controls have changed: press **{button}** for a grid of these."
 
 
@@ -155,7 +155,7 @@ def _draw_example() -> None:
 
 
 _HELP = {
-    "curves": "Each point is the mean over seeds of a model that was trained anew on texts with so much masked. The "
+    "curves": "Each point is the mean over seeds of a model that was trained anew on texts with this much masked. The "
     "further a line is below random words, the more of what the model needs the measure has found.",
     "faithfulness": "The area between a measure's curve and that of random words, as a share of the area between that "
     "of random words and the performance with all masked: 0 is no better than random words.",
