@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from reprlib import repr as quote
 
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
@@ -128,7 +129,7 @@ def _share(part: str, source: str) -> float | None:
     try:
         return TrainingSettings.validated({"validation": source}).validation_share
     except RequestError as error:
-        raise RequestError(f"{part}={source} is no share of the rows.", "Use 0.2, or a data set.") from error
+        raise RequestError(f"{part}={quote(source)} is no share of the rows.", "Use 0.2, or a data set.") from error
 
 
 class _Files:
