@@ -15,10 +15,10 @@ from explainlab.models.loading import load_model
 from explainlab.reader import ANYBODY
 from explainlab.request import CompleteRequest
 from explainlab.service.cost_estimates import CostEstimate, estimate_cost, total, with_seconds
-from explainlab.service.paces import Paces
 from explainlab.service.resolved import resolve
 from explainlab.service.service import Service
 from explainlab.service.store.store import Store
+from explainlab.service.throughput import Paces
 from explainlab.settings import ROOT
 
 METHODS = (

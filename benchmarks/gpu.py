@@ -38,7 +38,7 @@ from transformers import AutoConfig, AutoModelForSequenceClassification, PreTrai
 from benchmarks.bare import bare_logits
 from benchmarks.measurements import BEGUN, INTERRUPTED, Measurement, add, page, read
 from benchmarks.runner import Row, peak_memory_mb, timed
-from explainlab.analyses.again import Repeater
+from explainlab.analyses.reexplain import Repeater
 from explainlab.attribution.explain import attribute_many
 from explainlab.attribution.method import TextSize
 from explainlab.attribution.passes import read_originals

@@ -112,7 +112,7 @@ def _store() -> dict[str, Any]:
 def workers(as_json: Json = False) -> None:
     """List the workers of the servers that run here; where none does, start those of the settings and look at them."""
     from explainlab.service.fleet.command import all_workers
-    from explainlab.service.fleet.told import lines_of
+    from explainlab.service.fleet.worker_reports import lines_of
 
     body = all_workers()
     print_body(body, as_json, lines_of(body))

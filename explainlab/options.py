@@ -11,10 +11,14 @@ from explainlab.result import Result, with_verdict, written
 
 def own(model: str | list[str] | None) -> Any:
     """Return the id of a model that the local user has trained and named; return any other id unchanged."""
-    from explainlab.service.store.made import called
+    from explainlab.service.store.made import resolve_model_alias
     from explainlab.service.users import LOCAL
 
-    return [called(name, LOCAL.id) for name in model] if isinstance(model, list) else model and called(model, LOCAL.id)
+    return (
+        [resolve_model_alias(name, LOCAL.id) for name in model]
+        if isinstance(model, list)
+        else model and resolve_model_alias(model, LOCAL.id)
+    )
 
 
 Model = Annotated[

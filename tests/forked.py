@@ -21,7 +21,7 @@ from streamlit.web import cli
 
 import explainlab.service.service  # noqa: F401
 from explainlab.settings import ROOT
-from explainlab.workers import link
+from explainlab.workers import process_handle
 
 T = TypeVar("T")
 _CONTEXT = get_context("forkserver")
@@ -61,7 +61,7 @@ def _run_streamlit(arguments: list[str], environment: dict[str, str], log: Path)
         os.dup2(output.fileno(), 2)
     sys.argv = ["streamlit", "run", *arguments]
     current_process()._config["daemon"] = False  # or it could start no worker
-    link.subprocess = FORKING
+    process_handle.subprocess = FORKING
     cli.main()
 
 

@@ -18,7 +18,7 @@ from explainlab.metrics.evaluate import Case, evaluate
 from explainlab.metrics.registry import MetricSpec, metric_ids, parse_metric
 from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier, Prediction
-from explainlab.models.context import Relay, RunContext
+from explainlab.models.context import ContextWrapper, RunContext
 from explainlab.text.units import Feature, group, marked_features
 
 METHODS, METRICS, TEXTS = 12, 8, 2_000
@@ -79,7 +79,7 @@ def _added(classifier: Classifier) -> Iterator[Row]:
     )
 
 
-class _Batches(Relay):
+class _Batches(ContextWrapper):
     """A context that counts the batches that run."""
 
     count = 0

@@ -17,8 +17,8 @@ from torch import Tensor
 
 from benchmarks.rivals import probability_of, setting
 from benchmarks.runner import Row, examples, fastest, model_name, text_of
-from explainlab.analyses.again import Repeater
 from explainlab.analyses.attributions import attributions_of, text_seed
+from explainlab.analyses.reexplain import Repeater
 from explainlab.attribution.selection import evaluate_attributions
 from explainlab.attribution.subject import Subject
 from explainlab.data import read_dataset

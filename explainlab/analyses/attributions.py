@@ -67,7 +67,7 @@ def _of_method(
     named = dtype_of(classifier) is not None
     if not named:  # then a stored attribution answers no request
         keys = [digest([key, str(classifier.dtype)]) for key in keys]
-    records = context.recall_results(keys) if named else context.recall_all(keys)
+    records = context.recall_results(keys) if named else context.cache_get(keys)
     known = {key: Attribution.from_json(record) for key, record in records.items()}
     missing = {
         key: (subject, request)
@@ -80,7 +80,7 @@ def _of_method(
     if missing:
         computed = dict(zip(missing, _computed(get_method(name), *zip(*missing.values(), strict=True)), strict=True))
         known |= computed
-        keep = context.keep_results if named else context.keep_all
+        keep = context.keep_results if named else context.cache_put
         keep({key: attribution.to_json() for key, attribution in computed.items()})
     for subject, key in zip(subjects, keys, strict=True):
         subject.forward += known[key].cost.forward

@@ -12,7 +12,7 @@ from explainlab.analyses.base import Analysis, AnalysisResult, Record, Sampled, 
 from explainlab.data import Dataset, Row, read_dataset
 from explainlab.errors import RequestError
 from explainlab.models.classifier import Classifier
-from explainlab.models.context import Relay, RunContext
+from explainlab.models.context import ContextWrapper, RunContext
 from explainlab.models.reading_warnings import model_warnings
 from explainlab.reader import Reader
 from explainlab.request import GOLD, CompleteRequest
@@ -68,7 +68,7 @@ class DataAnalysis(Analysis, Generic[D]):
         )
 
 
-class Clock(Relay):
+class Clock(ContextWrapper):
     """A clock of the run's own time: urgent work of others between two batches does not count."""
 
     def __init__(self, context: RunContext) -> None:

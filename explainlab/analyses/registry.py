@@ -21,7 +21,7 @@ from explainlab.declared import installed, lookup, require_within, skip
 from explainlab.errors import RequestError
 from explainlab.limits import Limits
 from explainlab.models.classifier import Classifier
-from explainlab.models.context import Body, Momentary, Relay, RunContext
+from explainlab.models.context import Body, ContextWrapper, RunContext, ShardLocalCache
 from explainlab.reader import ANYBODY, Reader
 from explainlab.request import GOLD, CompleteRequest, Kind, Request, digest, validated
 from explainlab.result import Result
@@ -128,7 +128,7 @@ def request_key(request: CompleteRequest, model_digest: str, reader: Reader = AN
     return get_analysis(request.question).key(request, model_digest, reader)
 
 
-class Answers(Relay):
+class Answers(ContextWrapper):
     """A relay of ``context`` that knows the keys under which its results answer the questions to ``classifier``.
 
     Where torch rounds the classifier's products of matrices, the keys are others than those of exact results.
@@ -138,11 +138,11 @@ class Answers(Relay):
         super().__init__(context)
         self._classifier = classifier
 
-    def recall_all(self, keys: Collection[str]) -> dict[str, Body]:
-        return self._recalled(super().recall_all, keys)
+    def cache_get(self, keys: Collection[str]) -> dict[str, Body]:
+        return self._recalled(super().cache_get, keys)
 
-    def keep_all(self, bodies: Mapping[str, Body], renew: bool = False) -> None:
-        super().keep_all({self._key(key): body for key, body in bodies.items()}, renew)
+    def cache_put(self, bodies: Mapping[str, Body], renew: bool = False) -> None:
+        super().cache_put({self._key(key): body for key, body in bodies.items()}, renew)
 
     def recall_results(self, keys: Collection[str]) -> dict[str, Body]:
         return self._recalled(super().recall_results, keys)
@@ -172,7 +172,7 @@ def answer(classifier: Classifier, request: Request, context: RunContext | None 
 
     A ``context`` may serve another run, which then finds the results stored by this one; it grows with the texts.
     """
-    return answer_targets(classifier, [complete(request)], context or Momentary())[0]
+    return answer_targets(classifier, [complete(request)], context or ShardLocalCache())[0]
 
 
 def answer_alone(request: CompleteRequest, context: RunContext, device: str, limits: Limits) -> Result | None:

@@ -22,7 +22,7 @@ from explainlab.disk_backed import Chosen
 from explainlab.errors import RequestError, TextError
 from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier
-from explainlab.models.context import Relay, RunContext
+from explainlab.models.context import ContextWrapper, RunContext
 from explainlab.models.reading_warnings import model_warnings
 from explainlab.request import GOLD, CompleteRequest, digest, result_key
 from explainlab.result import Cost
@@ -191,7 +191,7 @@ class TextAnalysis(Analysis, Generic[T, D]):
         groups = list(_groups(ordered, gradients, together))
         if context.workers > 1:
             groups[1:] = groups[:0:-1]  # the slowest groups do not begin last
-        for group in context.hand_out(digest([*map(bytes.decode, texts.keys.tolist())]), groups):
+        for group in context.iter_shards(digest([*map(bytes.decode, texts.keys.tolist())]), groups):
             run(group)
             yield
         progress.finish(self._recall(texts, distinct[~texts.finished["done"][distinct]], context))
@@ -275,7 +275,7 @@ def _groups(places: np.ndarray, gradients: np.ndarray, together: float) -> Itera
         yield group
 
 
-class _Progress(Relay):
+class _Progress(ContextWrapper):
     """A relay of ``context`` that reports progress in finished texts while a group of them runs."""
 
     def __init__(self, context: RunContext, finished: int, total: int) -> None:

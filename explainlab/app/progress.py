@@ -19,7 +19,7 @@ from explainlab.app.session import user
 from explainlab.app.text import plain
 from explainlab.models.context import how_far
 from explainlab.service import file_tasks
-from explainlab.service.fleet.told import hands_of
+from explainlab.service.fleet.worker_reports import hands_of
 from explainlab.service.jobs import Job
 from explainlab.service.service import Service
 from explainlab.service.store.made import shown_model
@@ -48,10 +48,10 @@ def finished_so_far(job: Job) -> Any:
     That takes a twentieth of the time at most, however many pages show it: the job should not wait for its readers.
     """
     result, until = _so_far.get(job, (None, 0.0))
-    so_far, start = job.so_far, time.monotonic()
-    if so_far is None or start < until:
+    partial_result, start = job.partial_result, time.monotonic()
+    if partial_result is None or start < until:
         return result
-    made, end = so_far(), time.monotonic()
+    made, end = partial_result(), time.monotonic()
     if made is None:
         return result
     _so_far[job] = made, end + (end - start) / _SO_FAR_SHARE

@@ -26,7 +26,7 @@ from explainlab.models.stored.places import embedded_models
 from explainlab.request import Unit
 from explainlab.service import file_tasks
 from explainlab.service.limits import require_model
-from explainlab.service.store.made import called, own_names
+from explainlab.service.store.made import own_names, resolve_model_alias
 from explainlab.settings import settings
 
 _MODEL_WIDTH, _PROMPT_WIDTH = 300, 130  # pixels, less where the window is narrower
@@ -368,7 +368,7 @@ def chip(parse: Callable[[str], MethodSpec | MetricSpec], name: str) -> str:
 def card_of(model_id: str) -> ModelCard | None:
     """Return the card of a model; None for a name of no usable model, or of one that would have to be fetched."""
     try:
-        own = called(model_id, session.user().id)
+        own = resolve_model_alias(model_id, session.user().id)
         require_model(own, session.user().id)
         return describe(own)
     except ModelError:

@@ -37,7 +37,7 @@ from explainlab.models.loading import model_name
 from explainlab.models.stored.places import but_for_seed, embedded_models
 from explainlab.service import file_tasks
 from explainlab.service.service import Service
-from explainlab.service.store.made import called, own_names, shown_model
+from explainlab.service.store.made import own_names, resolve_model_alias, shown_model
 
 if TYPE_CHECKING:
     from explainlab.app.page import AnalysisPage
@@ -160,7 +160,7 @@ def _model(model_id: str, name: str) -> SetModel:
     """Return the facts of a model that readers call ``name``."""
     card, alike = card_of(model_id), model_id
     with suppress(ModelError):  # deleted: its cell says so
-        alike = but_for_seed(called(model_id, session.user().id))
+        alike = but_for_seed(resolve_model_alias(model_id, session.user().id))
     return SetModel(model_id, name, card.architecture.family if card else "", card.weights if card else 0, alike)
 
 

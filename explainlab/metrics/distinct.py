@@ -254,13 +254,13 @@ class Memory:
             fresh = {self._names[n]: self._fresh[n] for n in numbers if n in self._fresh and self._names[n] not in note}
             if fresh:
                 changed[key] = self._notes[key] = note | fresh
-        self._context.keep_all({key: _written(own) for key, own in changed.items()}, renew=True)
+        self._context.cache_put({key: _written(own) for key, own in changed.items()}, renew=True)
         self._fresh, self._kept = {}, time.monotonic()
 
 
 def recall_predictions(context: RunContext, keys: Collection[str]) -> dict[str, dict[bytes, np.ndarray]]:
     """Return the cached logits float64 [classes] of the texts with these notes, by :func:`token_digest`."""
-    notes = context.recall_all(keys)
+    notes = context.cache_get(keys)
     return {key: _read(notes[key]) if key in notes else {} for key in keys}
 
 

@@ -107,10 +107,10 @@ class RunContext:
     def check_cancelled(self) -> None:
         """Raise :class:`explainlab.errors.Cancelled` if the run should stop. Called before every batch."""
 
-    def spoil_thread(self) -> None:
+    def retire_thread(self) -> None:
         """Give up the thread of this run, on which memory ran out: nothing else should run there."""
 
-    def hand_out(self, of: str, parts: Sequence[Any]) -> Iterator[Any]:
+    def iter_shards(self, of: str, parts: Sequence[Any]) -> Iterator[Any]:
         """Yield the ``parts``, plain JSON, that this run does itself, each when its turn comes: here all of them.
 
         Others may do the rest meanwhile: they run the same request. After the last, all are done: the outcomes of the
@@ -120,27 +120,27 @@ class RunContext:
 
     def recall(self, key: str) -> Body | None:
         """Return the note under ``key``, or None."""
-        return self.recall_all([key]).get(key)
+        return self.cache_get([key]).get(key)
 
     def keep(self, key: str, body: Body) -> None:
         """Remember a note under ``key``, unless there is one already."""
-        self.keep_all({key: body})
+        self.cache_put({key: body})
 
-    def recall_all(self, keys: Collection[str]) -> dict[str, Body]:
+    def cache_get(self, keys: Collection[str]) -> dict[str, Body]:
         """Return the notes under those of the ``keys`` that have one."""
         return {key: self._memory[key] for key in keys if key in self._memory}
 
-    def keep_all(self, bodies: Mapping[str, Body], renew: bool = False) -> None:
+    def cache_put(self, bodies: Mapping[str, Body], renew: bool = False) -> None:
         """Remember notes by their keys; earlier ones stay, or give way to them (``renew``)."""
         self._memory |= bodies if renew else {key: body for key, body in bodies.items() if key not in self._memory}
 
     def recall_results(self, keys: Collection[str]) -> dict[str, Body]:
         """Return the results that are stored under those of the ``keys`` that have one."""
-        return self.recall_all(keys)
+        return self.cache_get(keys)
 
     def keep_results(self, records: Mapping[str, Body]) -> None:
         """Store results by their keys; earlier ones stay."""
-        self.keep_all(records)
+        self.cache_put(records)
 
     def recall_answers(self, requests: Sequence[CompleteRequest]) -> dict[int, Body]:
         """Return the records of the attributions that answer ``requests`` and are known, by their places.
@@ -154,14 +154,14 @@ class RunContext:
         return {}
 
 
-class Momentary(RunContext):
+class ShardLocalCache(RunContext):
     """A context that forgets the notes of a part when the next begins, so that memory does not grow with the parts."""
 
     def part(self, work: float) -> None:
         self._memory.clear()
 
 
-class Relay(RunContext):
+class ContextWrapper(RunContext):
     """A context that passes everything to ``context``; a subclass changes some of it."""
 
     def __init__(self, context: RunContext) -> None:
@@ -196,17 +196,17 @@ class Relay(RunContext):
     def check_cancelled(self) -> None:
         self._context.check_cancelled()
 
-    def spoil_thread(self) -> None:
-        self._context.spoil_thread()
+    def retire_thread(self) -> None:
+        self._context.retire_thread()
 
-    def hand_out(self, of: str, parts: Sequence[Any]) -> Iterator[Any]:
-        return self._context.hand_out(of, parts)
+    def iter_shards(self, of: str, parts: Sequence[Any]) -> Iterator[Any]:
+        return self._context.iter_shards(of, parts)
 
-    def recall_all(self, keys: Collection[str]) -> dict[str, Body]:
-        return self._context.recall_all(keys)
+    def cache_get(self, keys: Collection[str]) -> dict[str, Body]:
+        return self._context.cache_get(keys)
 
-    def keep_all(self, bodies: Mapping[str, Body], renew: bool = False) -> None:
-        self._context.keep_all(bodies, renew)
+    def cache_put(self, bodies: Mapping[str, Body], renew: bool = False) -> None:
+        self._context.cache_put(bodies, renew)
 
     def recall_results(self, keys: Collection[str]) -> dict[str, Body]:
         return self._context.recall_results(keys)

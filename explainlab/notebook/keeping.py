@@ -23,7 +23,7 @@ class DiskCache(RunContext):
         self._file.execute("PRAGMA journal_mode = OFF")
         self._file.execute("CREATE TABLE notes (key TEXT PRIMARY KEY, body TEXT) WITHOUT ROWID")
 
-    def recall_all(self, keys: Collection[str]) -> dict[str, Body]:
+    def cache_get(self, keys: Collection[str]) -> dict[str, Body]:
         found: dict[str, Body] = {}
         left = iter(keys)
         while some := list(islice(left, _AT_ONCE)):
@@ -32,7 +32,7 @@ class DiskCache(RunContext):
             found |= {key: json.loads(body) for key, body in rows}
         return found
 
-    def keep_all(self, bodies: Mapping[str, Body], renew: bool = False) -> None:
+    def cache_put(self, bodies: Mapping[str, Body], renew: bool = False) -> None:
         rows = [(key, json.dumps(body)) for key, body in bodies.items()]
         clash = "REPLACE" if renew else "IGNORE"
         self._file.executemany(f"INSERT OR {clash} INTO notes VALUES (?, ?)", rows)

@@ -22,8 +22,8 @@ from explainlab.service.jobs import Job
 from explainlab.service.limits import require_named
 from explainlab.service.memory import StoredContext
 from explainlab.service.resolved import ResolvedRequest, request_json, subject_key
-from explainlab.service.store.late import Late
-from explainlab.service.store.made import own_made
+from explainlab.service.store.deferred import DeferredWrites
+from explainlab.service.store.made import claim_models
 from explainlab.service.store.retention import delete_about
 from explainlab.service.store.runs import Choices, Filters, Run, RunPage, Visibility
 from explainlab.service.store.store import Store
@@ -66,7 +66,7 @@ class Access:
 
     def __init__(self, store: Store) -> None:
         self.store = store
-        self.late = Late()
+        self.late = DeferredWrites()
 
     def record(self, asked: ResolvedRequest, result: Result) -> None:
         """Make ``result`` a run of the user; equal requests share a run. Where the store is away, when it is back.
@@ -88,9 +88,9 @@ class Access:
             key = asked.result_key(result.versions["model"])
             self.store.put(key, result)
             self.store.held.hold(asked.user.id, asked.subject, [key])
-            own_made(result, asked.user.id)
+            claim_models(result, asked.user.id)
 
-    def so_far(self, asked: ResolvedRequest) -> Result | None:
+    def partial_result(self, asked: ResolvedRequest) -> Result | None:
         """Return what is there of an answer that was stopped, made without computing; None where nothing is.
 
         Nothing is known where the store fails.

@@ -26,8 +26,8 @@ from explainlab.models.loading import outline
 from explainlab.reader import Reader
 from explainlab.request import CompleteRequest
 from explainlab.service.file_tasks import FileTask, file_reader
-from explainlab.service.paces import Paces
 from explainlab.service.resolved import ResolvedRequest
+from explainlab.service.throughput import Paces
 from explainlab.service.users import User
 from explainlab.text.encoding import Encoding
 

@@ -341,7 +341,7 @@ class Dispatcher:
         with self._changed:
             if status != "queued":
                 self._scheduler.discard(job)
-            job.so_far = job.context = None
+            job.partial_result = job.context = None
             job.update(status=status, error=error)
             self._idle += 1
             self._changed.notify_all()

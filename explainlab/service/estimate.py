@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from explainlab.models.context import Relay, RunContext
+from explainlab.models.context import ContextWrapper, RunContext
 
 UNFINISHED = 0.98
 """A part that has taken more work than expected counts as done to this share until it ends."""
@@ -161,7 +161,7 @@ class Estimate:
         return rest * seconds / gained
 
 
-class Measured(Relay):
+class Measured(ContextWrapper):
     """A context like ``context`` with an ``estimate`` of the run; ``pace`` is that of earlier ones, if known."""
 
     def __init__(self, context: RunContext, pace: Pace | None = None) -> None:

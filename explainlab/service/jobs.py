@@ -11,14 +11,14 @@ from typing import Any, Literal
 
 from explainlab.errors import Cancelled, ResourceError
 from explainlab.models.classifier import Prediction
-from explainlab.models.context import Momentary
+from explainlab.models.context import ShardLocalCache
 from explainlab.request import CompleteRequest
 from explainlab.result import Result
 from explainlab.service.estimate import Estimate
 from explainlab.service.resolved import ResolvedRequest
 from explainlab.service.users import User
 from explainlab.settings import settings
-from explainlab.workers.parts import Parts
+from explainlab.workers.shards import ShardQueue
 
 LIVE_SECONDS = 10.0
 """Seconds without a sign of life after which a page is taken for closed."""
@@ -60,9 +60,10 @@ class Job:
     request. ``awaited``: a user waits for one text. ``long``: its passes are expected to take longer than the settings
     allow an urgent job. Its result becomes a run of ``readers``: users who requested it, not merely opened a page that
     shows it. It is stored for ``keepers``, ids of users; without any it is gone with the job. ``prediction`` is that
-    for its text, there before its result, and None for a data set. ``so_far`` makes the result of a data set's texts
-    that are finished now; it is None while none is and after the end, and returns None where its worker does not answer
-    at once. ``pages`` wait for it, each with the second (monotonic) of its last sign of life; ``seen`` is the last of
+    for its text, there before its result, and None for a data set. ``partial_result`` makes the result of the finished
+    texts of a data set; it is None while none is and after the end, and returns None where its worker does not answer
+    at once.
+    ``pages`` wait for it, each with the second (monotonic) of its last sign of life; ``seen`` is the last of
     these seconds, at first that of the request. ``thread_spent``: no other job should run on its thread.
 
     Once it has begun it runs at the ``place`` of a worker, in its ``context``, and may hand out ``parts``: a job that
@@ -83,10 +84,10 @@ class Job:
     more: tuple[ResolvedRequest, ...] = ()
     outcomes: list[Result | str] = field(default_factory=list)
     long: bool = False
-    so_far: Callable[[], Any] | None = None
+    partial_result: Callable[[], Any] | None = None
     thread_spent: bool = False
     place: int = 0
-    parts: Parts = field(default_factory=Parts)
+    parts: ShardQueue = field(default_factory=ShardQueue)
     helps: Job | None = None
     alone: bool = False
     tries: int = 0
@@ -151,7 +152,7 @@ def no_pause() -> float:
     return 0.0
 
 
-class JobContext(Momentary):
+class JobContext(ShardLocalCache):
     """The context of a run: reports progress to its job; ends it if it is cancelled or beyond the settings' time.
 
     ``pause`` is called before every batch and returns the seconds that it took, which do not count. ``estimate`` knows
@@ -198,7 +199,7 @@ class JobContext(Momentary):
         """The users in whose list the result becomes a run."""
         return [user for user in self._job.users if user in self._job.readers]
 
-    def spoil_thread(self) -> None:
+    def retire_thread(self) -> None:
         self._job.thread_spent = True
 
     def keepers(self) -> tuple[str, ...]:
@@ -247,8 +248,8 @@ class JobContext(Momentary):
             self.estimate.helped(time.monotonic(), work, spent)
             self._tell()
 
-    def hand_out(self, of: str, parts: Sequence[Any]) -> Iterator[Any]:
-        """Hand out parts: see :meth:`RunContext.hand_out`; none where the result is stored for no user."""
+    def iter_shards(self, of: str, parts: Sequence[Any]) -> Iterator[Any]:
+        """Hand out parts: see :meth:`RunContext.iter_shards`; none where the result is stored for no user."""
         shared = self._job.parts
         shared.offer(of, parts if self._job.keepers else ())
         if not self._job.keepers:
@@ -264,7 +265,7 @@ class JobContext(Momentary):
                 self.check_cancelled()
 
     def show(self, result: Callable[[], Any]) -> None:
-        self._job.so_far = result
+        self._job.partial_result = result
 
     def check_cancelled(self) -> None:
         self._job.long = self.estimate.whole(time.monotonic()) > settings().max_urgent_seconds
@@ -291,7 +292,7 @@ class JobContext(Momentary):
         self._job.update(share=(done + self.estimate.share) / every, seconds_left=left)
 
 
-class HelpContext(Momentary):
+class HelpContext(ShardLocalCache):
     """The context of a job that helps: it does parts that ``main`` hands out, until there are no more.
 
     Its work counts as the other's. It ends like a cancelled job.
@@ -327,7 +328,7 @@ class HelpContext(Momentary):
     def spend(self, work: float) -> None:
         self._spent += work
 
-    def hand_out(self, of: str, parts: Sequence[Any]) -> Iterator[Any]:
+    def iter_shards(self, of: str, parts: Sequence[Any]) -> Iterator[Any]:
         """Yield the parts of the other job; none of those that lie behind it."""
         if of != self._of:
             return

@@ -20,7 +20,7 @@ from explainlab.models.loading import changed_model
 from explainlab.models.prompting.completion import PREFIX as COMPLETION
 from explainlab.models.stored.places import MADE, resolved_id
 from explainlab.request import CompleteRequest, Request
-from explainlab.service.store.made import makes, require_own, require_room, require_training
+from explainlab.service.store.made import is_training, require_own, require_room, require_training
 from explainlab.service.templates import require_template
 from explainlab.service.uploads import reader_of
 from explainlab.settings import settings
@@ -121,7 +121,7 @@ def require_bounded(request: CompleteRequest) -> None:
     rows = request.parameters.get("rows", 0)
     if request.data is not None and rows > settings().max_rows:
         raise RequestError(f"{rows:,} rows are too many.", settings().words("max_rows"))
-    if makes(request):
+    if is_training(request):
         require_room(request)
     registry.require_bounded(request, settings().limits)
 

@@ -7,14 +7,14 @@ from contextlib import suppress
 from functools import partial
 
 from explainlab.errors import ResourceError
-from explainlab.models.context import Body, Relay, RunContext
+from explainlab.models.context import Body, ContextWrapper, RunContext
 from explainlab.result import Result
 from explainlab.service.store.store import Store
 
 _BATCH = 200
 
 
-class StoredContext(Relay):
+class StoredContext(ContextWrapper):
     """Progress and cancellation of ``context``, with the memory of ``store``.
 
     ``owners`` gives the ids of the users who then have what is kept or recalled ``about`` their text or data set; while
@@ -28,12 +28,12 @@ class StoredContext(Relay):
         self._owners = owners
         self._used: list[str] = []
 
-    def recall_all(self, keys: Collection[str]) -> dict[str, Body]:
-        return super().recall_all(keys) | self._read(keys, self._store.notes)
+    def cache_get(self, keys: Collection[str]) -> dict[str, Body]:
+        return super().cache_get(keys) | self._read(keys, self._store.notes)
 
-    def keep_all(self, bodies: Mapping[str, Body], renew: bool = False) -> None:
+    def cache_put(self, bodies: Mapping[str, Body], renew: bool = False) -> None:
         if not self._stored(bodies, partial(self._store.keep_notes, renew=renew)):
-            super().keep_all(bodies, renew)
+            super().cache_put(bodies, renew)
 
     def recall_results(self, keys: Collection[str]) -> dict[str, Body]:
         return super().recall_results(keys) | self._read(keys, self._store.records)

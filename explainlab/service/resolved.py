@@ -10,7 +10,7 @@ from explainlab.analyses.registry import complete, identity, kind_of
 from explainlab.reader import Reader
 from explainlab.request import CompleteRequest, Request, digest, result_key
 from explainlab.service.limits import named_files, require_allowed
-from explainlab.service.store.made import called
+from explainlab.service.store.made import resolve_model_alias
 from explainlab.service.uploads import reader_of
 from explainlab.service.users import LOCAL, User
 
@@ -70,7 +70,7 @@ def resolve(request: Request, user: User = LOCAL, unrestricted: bool = False) ->
     :class:`RequestError` for an invalid request, and as :func:`explainlab.service.limits.require_allowed`, before a
     file is opened.
     """
-    named = request.model_copy(update={"model": called(request.model, user.id)})
+    named = request.model_copy(update={"model": resolve_model_alias(request.model, user.id)})
     whole = complete(named).model_copy(update={"reader": user.id})
     if not unrestricted:
         require_allowed(whole)

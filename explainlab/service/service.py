@@ -20,18 +20,18 @@ from explainlab.service.access import Access, Unanswered
 from explainlab.service.dispatcher import Dispatcher
 from explainlab.service.engine import Engine, MakeEngine
 from explainlab.service.estimate import Measured
-from explainlab.service.fleet.told import told_of_devices, workers_json
+from explainlab.service.fleet.worker_reports import with_device_warning, workers_json
 from explainlab.service.jobs import HelpContext, Job, JobContext
 from explainlab.service.limits import require_answerable, require_bounded, require_model, require_named
 from explainlab.service.memory import StoredContext
-from explainlab.service.paces import Paces
 from explainlab.service.resolved import ResolvedRequest, resolve, set_key
-from explainlab.service.store.made import called, delete_made, is_there, makes, own_made
+from explainlab.service.store.made import artifacts_exist, claim_models, delete_made, is_training, resolve_model_alias
 from explainlab.service.store.retention import sweep_hourly
 from explainlab.service.store.store import Store
+from explainlab.service.throughput import Paces
 from explainlab.service.users import LOCAL, User, is_administrator
 from explainlab.settings import settings
-from explainlab.workers.choice import able, has_larger
+from explainlab.workers.choice import eligible_workers, has_larger
 from explainlab.workers.local import at_hand, here
 from explainlab.workers.worker import Elsewhere, Worker
 
@@ -101,7 +101,7 @@ class Service(Access):
         model = known_digest(asked.request)
         if model is None:
             return False
-        if makes(asked.request):
+        if is_training(asked.request):
             return self.find(asked) is not None
         try:
             key = asked.result_key(model)
@@ -168,7 +168,7 @@ class Service(Access):
         """
         here = [request for job in self.engine.unfinished() if user in job.users for request in job.requests]
         elsewhere = [Request.from_json(request) for request in self.store.unfinished.of(user.id)]
-        delete_made(called(model_id, user.id), user, [*here, *elsewhere])
+        delete_made(resolve_model_alias(model_id, user.id), user, [*here, *elsewhere])
 
     def move(self, job: Job, by: int, user: User) -> None:
         """Let a waiting ``job`` of ``user`` change places with the one before (-1) or after it (1).
@@ -269,7 +269,7 @@ class Service(Access):
 
     def _preferred(self, job: Job) -> list[list[int]]:
         """Return the places of workers that can do ``job``: those that have its model, and the others."""
-        return able(self.workers, job.request.model, job.urgent, job.too_few_bytes, self.engine.held)
+        return eligible_workers(self.workers, job.request.model, job.urgent, job.too_few_bytes, self.engine.held)
 
     def _ended(self, job: Job) -> None:
         for key in [one.key for one in job.all_asked] if job.more else [job.key]:
@@ -290,7 +290,7 @@ class Service(Access):
             stored = self._stored(asked, key)
             result = stored or self._remembered(asked, key) or self._compute(asked, memory, place)
             for owner in owners():
-                own_made(result, owner)
+                claim_models(result, owner)
             if owners():
                 self._unstored.pop(key, None)
             elif stored is None:
@@ -321,7 +321,7 @@ class Service(Access):
         result, *others = worker.answer([one.request for one in together], context)
         for other, own in zip(together[1:], others, strict=True):
             self._remember(other.result_key(own.versions["model"]), own)
-        return told_of_devices(result, worker.device, context.helpers)
+        return with_device_warning(result, worker.device, context.helpers)
 
     def _waiting_targets(self, request: CompleteRequest) -> list[ResolvedRequest]:
         """Return the waiting requests that differ from ``request`` in their target alone, if a batch answers all."""
@@ -338,7 +338,7 @@ class Service(Access):
         """Return the result of a job of this server by the model with the digest ``model``."""
         job = self.engine.job(asked.key)
         result = None if job is None else job.result
-        return result if result is not None and result.versions["model"] == model and is_there(result) else None
+        return result if result is not None and result.versions["model"] == model and artifacts_exist(result) else None
 
     def _remember(self, key: str, result: Result) -> None:
         """Cache a ``result`` that no user owns in memory, so that the next request for it is not recomputed."""
@@ -349,13 +349,13 @@ class Service(Access):
     def _remembered(self, asked: ResolvedRequest, key: str) -> Result | None:
         """Return the result of :meth:`_remember`, with the model named as in the request."""
         result = self._unstored.get(key)
-        return result.answering(asked.request) if result and is_there(result) else None
+        return result.answering(asked.request) if result and artifacts_exist(result) else None
 
     def _stored(self, asked: ResolvedRequest, key: str) -> Result | None:
         """Return the stored result, with the model named as in the request; None also where the store fails."""
         with suppress(ResourceError):
             result = self.store.get(key)
-            return result.answering(asked.request) if result and is_there(result) else None
+            return result.answering(asked.request) if result and artifacts_exist(result) else None
         return None
 
 

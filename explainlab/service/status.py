@@ -12,7 +12,7 @@ from typing import Any
 
 from explainlab.attribution.explain import versions
 from explainlab.errors import ModelError, ResourceError
-from explainlab.service.fleet.told import state_of
+from explainlab.service.fleet.worker_reports import state_of
 from explainlab.service.jobs import Job
 from explainlab.service.limits import require_model
 from explainlab.service.service import Service
@@ -31,7 +31,7 @@ OF_OTHERS = "another user's model"
 
 
 @dataclass(frozen=True)
-class Place:
+class QueueEntry:
     """A job in the queue; ``job`` itself only for its users (``own``) and for administrators.
 
     ``earlier`` and ``later``: whether the user may move it so.
@@ -63,7 +63,7 @@ class Station:
 class Status:
     """The status for one user. ``free_bytes``: of the device; ``problem``: of the store or the disk, or empty."""
 
-    places: tuple[Place, ...]
+    places: tuple[QueueEntry, ...]
     workers: tuple[Station, ...]
     loaded: tuple[Loaded, ...]
     device: str
@@ -115,12 +115,12 @@ def library_versions() -> dict[str, str]:
     return {"python": platform.python_version(), "streamlit": version("streamlit"), **versions()}
 
 
-def _place(service: Service, job: Job, user: User) -> Place:
+def _place(service: Service, job: Job, user: User) -> QueueEntry:
     running, own = job.progress.status == "running", user in job.users
     if not _may_see(job, user):
-        return Place(running, job.urgent, None)
+        return QueueEntry(running, job.urgent, None)
     peers = service.engine.peers(job.key) or [job]
-    return Place(running, job.urgent, job, own, earlier=peers[0] is not job, later=peers[-1] is not job)
+    return QueueEntry(running, job.urgent, job, own, earlier=peers[0] is not job, later=peers[-1] is not job)
 
 
 def _station(service: Service, place: int, user: User) -> Station:

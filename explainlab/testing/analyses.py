@@ -338,8 +338,8 @@ class _Interrupted(RunContext):
 
     _cancelled = False
 
-    def keep_all(self, bodies: Mapping[str, Body], renew: bool = False) -> None:
-        super().keep_all(json.loads(json.dumps(dict(bodies), allow_nan=False)), renew)
+    def cache_put(self, bodies: Mapping[str, Body], renew: bool = False) -> None:
+        super().cache_put(json.loads(json.dumps(dict(bodies), allow_nan=False)), renew)
         if not self._cancelled:
             self._cancelled = True
             raise Cancelled

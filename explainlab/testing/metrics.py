@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 import numpy as np
 
-from explainlab.analyses.again import Repeater
+from explainlab.analyses.reexplain import Repeater
 from explainlab.attribution.subject import Subject
 from explainlab.declared import parse
 from explainlab.errors import UnsupportedError

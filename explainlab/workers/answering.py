@@ -80,7 +80,7 @@ class Answering:
         outcome = self._attempt(requests, context)
         if isinstance(outcome, MemoryShortage):
             log.warning("memory ran out: models are loaded anew")
-            context.spoil_thread()
+            context.retire_thread()
             outcome = on_new_thread(partial(self._attempt_alone, requests, context))
         if isinstance(outcome, MemoryShortage):
             raise outcome

@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from explainlab.workers.worker import Worker
 
 
-def able(
+def eligible_workers(
     workers: Sequence[Worker], model: str, urgent: bool, too_few_bytes: int = 0, held: Collection[int] = ()
 ) -> list[list[int]]:
     """Return the places of the ``workers`` able to do something with ``model``: those that have it loaded, the others.

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from explainlab.models.context import Relay, RunContext
+from explainlab.models.context import ContextWrapper, RunContext
 
 State = Literal["ready", "starting", "lost", "refused", "away", "spare"]
 _WINDOW = 10.0  # seconds
@@ -73,7 +73,7 @@ class Meter:
             self._read.popleft()
 
 
-class Metered(Relay):
+class Metered(ContextWrapper):
     """A context that passes everything to ``context``, and counts the texts read in ``meter``."""
 
     def __init__(self, context: RunContext, meter: Meter) -> None:

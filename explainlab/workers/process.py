@@ -20,9 +20,9 @@ from explainlab.result import Result
 from explainlab.training import Trained
 from explainlab.workers.channel import Message
 from explainlab.workers.condition import Condition, State, place_of
-from explainlab.workers.conversation import Conversation, WorkerLost
-from explainlab.workers.link import Link
 from explainlab.workers.pool import Loaded
+from explainlab.workers.process_handle import ProcessHandle
+from explainlab.workers.remote_task import RemoteTask, WorkerLost
 from explainlab.workers.version import source_digest
 from explainlab.workers.worker import MOST_TRIES, Elsewhere, ended_too_often
 
@@ -77,7 +77,7 @@ class Process:
         self._tasks = count()
         self._lock = threading.Lock()
         self._closed = self._refused = False
-        self._link: Link
+        self._link: ProcessHandle
         self._start()
 
     @property
@@ -177,7 +177,7 @@ class Process:
         """See :meth:`explainlab.workers.worker.Worker.train`; raises as :meth:`answer`."""
         return self._told(lambda conversation: conversation.trained(fields), context)
 
-    def _told(self, talk: Callable[[Conversation], Iterator[T]], context: RunContext) -> list[T]:
+    def _told(self, talk: Callable[[RemoteTask], Iterator[T]], context: RunContext) -> list[T]:
         """Return the outcomes of a conversation of ``talk``, in process after process until one ends well."""
         tries = 0
         while tries < MOST_TRIES:
@@ -188,7 +188,7 @@ class Process:
                 raise ResourceError("The files of ExplainLab have changed since it was started.", "Start it again.")
             task = next(self._tasks)
             try:
-                return list(talk(Conversation(link, task, context)))
+                return list(talk(RemoteTask(link, task, context)))
             except WorkerLost as lost:
                 tries += lost.busy or not self._elsewhere
             finally:
@@ -201,7 +201,7 @@ class Process:
             self._closed = True
             self._link.end()
 
-    def _live(self) -> Link:
+    def _live(self) -> ProcessHandle:
         """Return the connection to the process, restarting the process if it has ended."""
         with self._lock:
             if self._link.lost and not self._closed:
@@ -213,7 +213,7 @@ class Process:
     def _start(self) -> None:
         self._state, self._refused = {}, False
         first = {**self._first, "json_logs": is_json()}
-        self._link = Link(self._module, self._environment, first, self._hear, self._gone)
+        self._link = ProcessHandle(self._module, self._environment, first, self._hear, self._gone)
 
     def _hear(self, state: Message) -> None:
         if state.get("version", source_digest()) != source_digest() and not self._refused:

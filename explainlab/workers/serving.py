@@ -25,8 +25,8 @@ from explainlab.reader import Reader
 from explainlab.request import CompleteRequest
 from explainlab.workers.answering import Answering
 from explainlab.workers.channel import ChannelClosed, Message
+from explainlab.workers.protocol import error_of, error_record, file_text, reader_of
 from explainlab.workers.version import source_digest
-from explainlab.workers.wire import error_of, error_record, file_text, reader_of
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +42,7 @@ TOO_LARGE = 3
 """Exit code of a process that has more memory than it may."""
 
 
-class Told(RunContext):
+class RemoteContext(RunContext):
     """The context of a run here, whose server has the real one; only a run ``of_text`` reports its predictions."""
 
     def __init__(
@@ -90,19 +90,19 @@ class Told(RunContext):
         self._often = min(_RARELY, max(_OFTEN, (self._asked - start - paused) / _ASKING))
         if wants_result and self._result is not None:
             record, files = in_bodies(self._result())
-            self._tell("so_far", record, [*map(file_text, files)])
+            self._tell("partial_result", record, [*map(file_text, files)])
 
-    def hand_out(self, of: str, parts: Sequence[Any]) -> Iterator[Any]:
-        self._ask("hand_out", of, list(parts))
-        while (part := self._ask("next_part")) is not None:
+    def iter_shards(self, of: str, parts: Sequence[Any]) -> Iterator[Any]:
+        self._ask("iter_shards", of, list(parts))
+        while (part := self._ask("next_shard")) is not None:
             yield part
 
-    def recall_all(self, keys: Collection[str]) -> dict[str, Body]:
-        found: dict[str, Body] = self._ask("recall_all", list(keys))
+    def cache_get(self, keys: Collection[str]) -> dict[str, Body]:
+        found: dict[str, Body] = self._ask("cache_get", list(keys))
         return found
 
-    def keep_all(self, bodies: Mapping[str, Body], renew: bool = False) -> None:
-        self._tell("keep_all", dict(bodies), renew)
+    def cache_put(self, bodies: Mapping[str, Body], renew: bool = False) -> None:
+        self._tell("cache_put", dict(bodies), renew)
 
     def recall_results(self, keys: Collection[str]) -> dict[str, Body]:
         found: dict[str, Body] = self._ask("recall_results", list(keys))
@@ -188,7 +188,7 @@ class Serving:
         """Answer one task, to its end."""
         task = message["task"]
         try:
-            context = Told(
+            context = RemoteContext(
                 lambda name, *args: self._ask(task, name, *args),
                 lambda name, *args: self._channel.send({"task": task, "call": name, "args": args}),
                 reader_of(message["reader"]),

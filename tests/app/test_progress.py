@@ -137,14 +137,14 @@ def test_what_is_finished_is_made_in_a_twentieth_of_the_time(monkeypatch: pytest
         return made[-1]
 
     assert finished_so_far(job) is None, "it has not begun"
-    job.so_far = lambda: None
+    job.partial_result = lambda: None
     assert finished_so_far(job) is None, "its worker does not answer"
-    job.so_far = make
+    job.partial_result = make
     assert finished_so_far(job) is made[0]
     now[0] += 39.9
     assert finished_so_far(job) is made[0]
     now[0] += 0.1
     assert finished_so_far(job) is made[1] is not made[0]
     now[0] += 1000
-    job.so_far = None
+    job.partial_result = None
     assert finished_so_far(job) is made[1], "it has ended, and its page has yet to notice"

@@ -11,8 +11,8 @@ from captum.attr import IntegratedGradients
 from captum.metrics import infidelity, sensitivity_max
 from scipy.stats import spearmanr
 
-from explainlab.analyses.again import Repeater
 from explainlab.analyses.attributions import attributions_of, text_seed
+from explainlab.analyses.reexplain import Repeater
 from explainlab.attribution.selection import evaluate_attributions
 from explainlab.attribution.subject import Subject
 from explainlab.errors import UnsupportedError

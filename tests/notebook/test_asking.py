@@ -77,12 +77,12 @@ def test_a_long_run_says_so_before_and_a_short_one_is_silent(capsys: pytest.Capt
 def test_the_memory_on_disk_does_what_the_other_does() -> None:
     kept = DiskCache()
     keys = [f"{i}" for i in range(1_200)]
-    kept.keep_all({key: {"a": [1.0, "ü", None]} for key in keys})
-    kept.keep_all({"0": {"a": 2}})
+    kept.cache_put({key: {"a": [1.0, "ü", None]} for key in keys})
+    kept.cache_put({"0": {"a": 2}})
     assert kept.recall("0") == {"a": [1.0, "ü", None]}
-    kept.keep_all({"0": {"a": 2}}, renew=True)
+    kept.cache_put({"0": {"a": 2}}, renew=True)
     assert kept.recall("0") == {"a": 2}
-    assert kept.recall_all([*keys, "x"]).keys() == set(keys)
+    assert kept.cache_get([*keys, "x"]).keys() == set(keys)
     kept.keep_results({"r": {"b": 1}})
     assert kept.recall_results(["r", "s"]) == {"r": {"b": 1}}
 

@@ -16,10 +16,10 @@ from explainlab.reader import ANYBODY
 from explainlab.request import CompleteRequest, Request
 from explainlab.service.cost_estimates import CostEstimate, estimate_cost, estimate_costs, total, with_seconds
 from explainlab.service.estimate import Pace
-from explainlab.service.paces import Paces
 from explainlab.service.resolved import resolve
 from explainlab.service.service import Service
 from explainlab.service.store.store import Store
+from explainlab.service.throughput import Paces
 from explainlab.service.users import LOCAL
 from tests.tiers import first, full
 

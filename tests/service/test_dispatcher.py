@@ -357,10 +357,10 @@ def test_a_finished_job_knows_when_it_started(bench: Bench) -> None:
 def test_what_a_job_has_so_far_ends_with_it(bench: Bench) -> None:
     job = bench.busy()
     JobContext(job).show(lambda: "the texts that are finished")
-    assert job.so_far is not None
-    assert job.so_far() == "the texts that are finished"
+    assert job.partial_result is not None
+    assert job.partial_result() == "the texts that are finished"
     bench.go(job)
-    assert job.so_far is None
+    assert job.partial_result is None
 
 
 def test_a_job_whose_worker_goes_away_waits_again(bench: Bench) -> None:

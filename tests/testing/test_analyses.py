@@ -19,7 +19,7 @@ from explainlab.analyses.registry import get_analysis, studies
 from explainlab.attribution.subject import Subject
 from explainlab.figures.declared import StudyFigures
 from explainlab.models.classifier import Classifier
-from explainlab.models.context import Relay, RunContext
+from explainlab.models.context import ContextWrapper, RunContext
 from explainlab.reader import Reader
 from explainlab.request import CompleteRequest
 from explainlab.testing import check_analysis
@@ -190,7 +190,7 @@ class Forgetful(IntegrationError):
         return super().run(classifier, request, _NoMemory(context))
 
 
-class _NoMemory(Relay):
+class _NoMemory(ContextWrapper):
     def keep_results(self, records: Mapping[str, Any]) -> None:
         pass
 
@@ -202,7 +202,7 @@ class Deaf(IntegrationError):
         return super().run(classifier, request, _NoRecall(context))
 
 
-class _NoRecall(Relay):
+class _NoRecall(ContextWrapper):
     def recall_results(self, keys: Collection[str]) -> dict[str, Any]:
         return {}
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from explainlab.workers.choice import able, has_larger
+from explainlab.workers.choice import eligible_workers, has_larger
 from explainlab.workers.pool import Loaded
 
 GB = 2**30
@@ -42,16 +42,16 @@ SPARE, AWAY = Known(spare=True), Known(("bert",), away="No Ray cluster answers."
     ],
 )
 def test_who_can_do_something(workers: list[Known], urgent: bool, too_few: int, expected: list[list[int]]) -> None:
-    assert able(workers, "bert", urgent, too_few) == expected
+    assert eligible_workers(workers, "bert", urgent, too_few) == expected
 
 
 def test_a_spare_one_comes_first_where_each_other_is_held_by_a_long_turn() -> None:
     workers = [Known(), Known(("bert",)), SPARE]
-    assert able(workers, "bert", True, held={0, 1}) == [[2], [1, 0]]
-    assert able(workers, "bert", True, held={0}) == [[1], [0]]
-    assert able(workers, "bert", False, held={0, 1}) == [[1], [0]]
-    assert able([Known(), AWAY, SPARE], "bert", True, held={0}) == [[2], [0]]
-    assert able(workers[:2], "bert", True, held={0, 1}) == [[1], [0]], "there is no spare one"
+    assert eligible_workers(workers, "bert", True, held={0, 1}) == [[2], [1, 0]]
+    assert eligible_workers(workers, "bert", True, held={0}) == [[1], [0]]
+    assert eligible_workers(workers, "bert", False, held={0, 1}) == [[1], [0]]
+    assert eligible_workers([Known(), AWAY, SPARE], "bert", True, held={0}) == [[2], [0]]
+    assert eligible_workers(workers[:2], "bert", True, held={0, 1}) == [[1], [0]], "there is no spare one"
 
 
 def test_a_larger_one_is_known_to_be_larger() -> None:

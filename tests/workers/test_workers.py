@@ -22,14 +22,14 @@ from explainlab.limits import Limits
 from explainlab.models.context import RunContext
 from explainlab.request import Request
 from explainlab.result import Result
-from explainlab.service.fleet.told import hands_of, workers_json
+from explainlab.service.fleet.worker_reports import hands_of, workers_json
 from explainlab.service.jobs import Job
 from explainlab.service.resolved import resolve
 from explainlab.service.service import Service
 from explainlab.service.store.store import Store
 from explainlab.service.users import User
 from explainlab.training import Examples
-from explainlab.workers import conversation
+from explainlab.workers import remote_task
 from explainlab.workers.process import Process
 from explainlab.workers.worker import MOST_TRIES
 from tests.analyses.roar.grids import BASE, SETTINGS, written
@@ -204,10 +204,10 @@ def test_other_users_jobs_go_before_help(fleet: Service) -> None:
 def test_what_is_finished_so_far_can_be_seen(fleet: Service) -> None:
     job = fleet.submit(resolve(errors_of(41, steps=96), ANN))
     begun(fleet, job)
-    show, until = job.so_far, time.monotonic() + SOON
+    show, until = job.partial_result, time.monotonic() + SOON
     while show is None:
         assert time.monotonic() < until
-        show = job.so_far
+        show = job.partial_result
     assert 0 < len(show().body.texts) < 41
     fleet.cancel(job.key, ANN)
     assert fleet.engine.wait(job, SOON)
@@ -329,7 +329,7 @@ def test_without_its_cluster_single_texts_are_answered_here_and_data_sets_wait(
 
 
 def test_a_worker_with_other_files_than_the_server_is_refused(fleet: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(conversation, "model_digest", lambda _: "0" * 64)
+    monkeypatch.setattr(remote_task, "model_digest", lambda _: "0" * 64)
     with pytest.raises(ModelError, match="other files of embedded:bert-mini-sst2"):
         fleet.workers[0].answer([complete(text("a film"))], RunContext())
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from explainlab.analyses.again import Aside
 from explainlab.analyses.attributions import attributions_of, text_seed
 from explainlab.analyses.axioms.functions import Combined, Disregards, Function, Symmetric
 from explainlab.analyses.axioms.result import Axiom, Checked
 from explainlab.analyses.parameters import Outputs
+from explainlab.analyses.reexplain import Aside
 from explainlab.attribution import passes
 from explainlab.attribution.records import Attribution
 from explainlab.attribution.registry import MethodSpec, get_method

@@ -178,7 +178,7 @@ def predicted(subject: DataSubject, following: float = 0.0) -> Predicted:
         if number in waiting:
             waiting.remove(number)
 
-    for number in subject.context.hand_out(digest([key for key, _ in known]), list(waiting)):
+    for number in subject.context.iter_shards(digest([key for key, _ in known]), list(waiting)):
         run(number)
     for number, (key, is_known) in enumerate(known):
         body = subject.context.recall(key) if is_known or number in waiting else None

@@ -13,7 +13,6 @@ from pydantic import BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from explainlab import declared
-from explainlab.analyses.again import Repeater
 from explainlab.analyses.attributions import attributions_of, own_warnings, text_seed
 from explainlab.analyses.base import AnalysisResult, Report, Requirements, passes_of
 from explainlab.analyses.evaluation import statistics
@@ -50,6 +49,7 @@ from explainlab.analyses.parameters import (
 )
 from explainlab.analyses.planted.analysis import Planted, planted_truth
 from explainlab.analyses.records import Passes, text_fields
+from explainlab.analyses.reexplain import Repeater
 from explainlab.analyses.summary import table
 from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.analyses.wording import counted

@@ -20,7 +20,7 @@ from explainlab.errors import ModelError, RequestError
 from explainlab.models.anatomy import Unit
 from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier, Prediction
-from explainlab.models.context import Body, Relay, RunContext
+from explainlab.models.context import Body, ContextWrapper, RunContext
 from explainlab.models.networks.randomised import Draw, Init
 from explainlab.request import CompleteRequest, digest
 
@@ -129,7 +129,7 @@ def compare(originals: Sequence[Original], plan: Plan) -> list[list[Found]]:
 def _of_draw(originals: Sequence[Original], plan: Plan, number: int, context: _States, batcher: Batcher) -> list[Found]:
     """Return the comparisons under one draw; weights are drawn only for missing maps."""
     keys = [digest([own.key, plan.key, number]) for own in originals]
-    notes = context.recall_all(set(keys))
+    notes = context.cache_get(set(keys))
     known = [_read(notes.get(key, {}), plan.sets) for key in keys]
     context.skip(sum(own.work * len(found) for own, found in zip(originals, known, strict=True)))
     draw = Draw(originals[0].subject.classifier, plan.init, originals[0].subject.seed, number)
@@ -141,7 +141,7 @@ def _of_draw(originals: Sequence[Original], plan: Plan, number: int, context: _S
             for i, found in zip(missing, of_state, strict=True):
                 known[i][units] = found
             written = {keys[i]: notes.get(keys[i], {}) | _written(known[i]) for i in missing}
-            context.keep_all(written, renew=True)
+            context.cache_put(written, renew=True)
         context.finish()
     return known
 
@@ -197,7 +197,7 @@ def _attributions(asked: Sequence[tuple[Subject, CompleteRequest]]) -> list[Attr
         return [own for one in asked for own in _attributions([one])]
 
 
-class _States(Relay):
+class _States(ContextWrapper):
     """A context that reports progress in finished models and drops their predictions."""
 
     def __init__(self, context: RunContext, total: int) -> None:

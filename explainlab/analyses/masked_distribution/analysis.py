@@ -261,7 +261,7 @@ class _Check:
         """Return the findings under each of ``conditions``; those in the subject's context are not computed again."""
         context = self.subject.context
         keys = [digest([_STORED, *self._identity, *condition]) for condition in conditions]
-        known = {key: _Found.model_validate(note) for key, note in context.recall_all(keys).items()}
+        known = {key: _Found.model_validate(note) for key, note in context.cache_get(keys).items()}
         waiting = [place for place, key in enumerate(keys) if key not in known]
         if waiting:
             work = FORWARD * sum(map(len, self.checked))

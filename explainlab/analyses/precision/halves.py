@@ -17,7 +17,7 @@ from explainlab.attribution.subject import Subject
 from explainlab.errors import ModelError, RequestError, UnsupportedError
 from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier, Prediction
-from explainlab.models.context import Relay
+from explainlab.models.context import ContextWrapper
 from explainlab.models.devices import free_cached
 from explainlab.models.loading import in_dtype
 from explainlab.request import Dtype
@@ -140,7 +140,7 @@ def _maps(twins: Sequence[Subject], method: Chosen, outputs: Outputs) -> list[At
         return [own for twin in twins for own in _maps([twin], method, outputs)]
 
 
-class _Unheard(Relay):
+class _Unheard(ContextWrapper):
     """A context that drops predictions, which the float32 run already reported."""
 
     def predicted(self, prediction: Callable[[], Prediction]) -> None:

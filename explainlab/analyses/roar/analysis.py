@@ -79,7 +79,7 @@ class Roar(GridQuestion[RoarData], Pauses):
             run.recall()
         context.expect(sum(run.work for run in runs), not data.settings.patience)
         waiting = [[seed, lane] for seed, run in enumerate(runs) for lane in range(len(run.lanes)) if run.waiting(lane)]
-        for seed, lane in chain(context.hand_out(key, waiting), waiting):  # all again: others did some, or lost some
+        for seed, lane in chain(context.iter_shards(key, waiting), waiting):  # all again: others did some, or lost some
             see_others()
             for _ in runs[seed].run(lane):
                 see_others()

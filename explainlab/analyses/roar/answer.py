@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from explainlab.analyses.parameters import RANDOM
-from explainlab.analyses.roar.grid import Place
+from explainlab.analyses.roar.grid import GridCell
 from explainlab.analyses.roar.kept import judged
 from explainlab.analyses.roar.measures.importance import FIRST_TOKENS
 from explainlab.analyses.roar.nodes import SHOWN_TEXTS, Node, SeedRun, Setting
@@ -31,7 +31,7 @@ class Answer:
 
     def __init__(self, setting: Setting, parameters: RoarParameters, runs: Sequence[SeedRun]) -> None:
         self._setting, self._parameters, self._runs = setting, parameters, runs
-        self._masked: dict[Place, list[np.ndarray]] = {}
+        self._masked: dict[GridCell, list[np.ndarray]] = {}
         self._expected = _expected(setting)
         self._body: RoarData | None = None
 
@@ -93,7 +93,7 @@ class Answer:
         """Return each measure's concentration on the models of whole texts, as the mean over the seeds known."""
         found = []
         for name in self._parameters.measures:
-            places = [(run, (Place(seed, RANDOM, False, 0), name)) for run, seed in self._seeds()]
+            places = [(run, (GridCell(seed, RANDOM, False, 0), name)) for run, seed in self._seeds()]
             known = [shares for run, at in places if (shares := run.shares.get(at)) is not None]
             if known:
                 mean = np.mean(known, axis=0).tolist()

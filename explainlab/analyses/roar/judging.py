@@ -9,7 +9,7 @@ import numpy as np
 import scipy
 
 from explainlab.analyses.parameters import RANDOM
-from explainlab.analyses.roar.grid import Grid, Place
+from explainlab.analyses.roar.grid import Grid, GridCell
 from explainlab.analyses.roar.parameters import WHOLE
 from explainlab.analyses.roar.result import CurvePoint, Estimated, Faithfulness, Leak, Verdict
 
@@ -18,7 +18,7 @@ FEWEST_SEEDS = 3
 RESAMPLES = 9_999
 UPTO = (20, 50)
 """Ratios that end the partial areas of faithfulness, beside the whole area."""
-Performance: TypeAlias = "dict[Place, float | None]"
+Performance: TypeAlias = "dict[GridCell, float | None]"
 """By place; None while it is not known."""
 
 
@@ -143,7 +143,7 @@ class Judge:
     def _seed(self, seed: int, measure: str, recursive: bool, number: int) -> _Curve:
         own = [self._performance[place] for place in self._grid.curve(seed, measure, recursive)[:number]]
         random = [self._performance[place] for place in self._grid.curve(seed, RANDOM, False)[:number]]
-        return _Curve(own, random, self._performance[Place(seed, RANDOM, False, WHOLE)])
+        return _Curve(own, random, self._performance[GridCell(seed, RANDOM, False, WHOLE)])
 
 
 def _areas(ratios: Sequence[int], curve: _Curve) -> tuple[float, float] | None:

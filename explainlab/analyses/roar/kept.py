@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from explainlab.analyses.parameters import RANDOM
-from explainlab.analyses.roar.grid import Grid, Place
+from explainlab.analyses.roar.grid import Grid, GridCell
 from explainlab.analyses.roar.judging import Judge
 from explainlab.analyses.roar.parameters import WHOLE, RoarParameters
 from explainlab.analyses.roar.result import MeasureFacts, NodeFacts, RoarData
@@ -15,12 +15,12 @@ from explainlab.models.context import Body, RunContext
 from explainlab.request import digest
 
 _STORED = "roar so far/1"  # part of the key: rises when the stored form changes
-_PLACE = set(Place._fields)
+_PLACE = set(GridCell._fields)
 
 
 def judged(parameters: RoarParameters, grid: Grid, nodes: Sequence[NodeFacts]) -> dict[str, Any]:
     """Return the fields of an answer that its models decide; ``nodes`` are all of the ``grid``."""
-    performance = {Place(**node.model_dump(include=_PLACE)): node.performance for node in nodes}
+    performance = {GridCell(**node.model_dump(include=_PLACE)): node.performance for node in nodes}
     judge, statuses = Judge(grid, performance, parameters.clip), [node.status for node in nodes]
     return {
         "metric": parameters.metric,
@@ -46,7 +46,7 @@ def judged(parameters: RoarParameters, grid: Grid, nodes: Sequence[NodeFacts]) -
 def keep(key: str, labels: Sequence[str], nodes: Sequence[NodeFacts], context: RunContext) -> None:
     """Keep the known results of the models of the request with this ``key``."""
     ended = [node.model_dump() for node in nodes if node.status not in ("waiting", "running")]
-    context.keep_all({_note(key): {"labels": list(labels), "nodes": ended}}, renew=True)
+    context.cache_put({_note(key): {"labels": list(labels), "nodes": ended}}, renew=True)
 
 
 def recalled(key: str, base: str, parameters: RoarParameters, seed: int, context: RunContext) -> RoarData | None:
@@ -56,7 +56,7 @@ def recalled(key: str, base: str, parameters: RoarParameters, seed: int, context
         return None
     grid = Grid(parameters, seed)
     ended = [NodeFacts.model_validate(node) for node in body["nodes"]]
-    known = {Place(**node.model_dump(include=_PLACE)): node for node in ended}
+    known = {GridCell(**node.model_dump(include=_PLACE)): node for node in ended}
     nodes = [known.get(place) or NodeFacts(**place._asdict(), status="waiting") for place in grid.places()]
     nothing: dict[str, Any] = {"sparsity": [], "lengths": [], "costs": [], "texts": [], "short": 0}
     return RoarData(base=base, labels=body["labels"], **judged(parameters, grid, nodes), **nothing)

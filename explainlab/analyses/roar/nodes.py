@@ -17,7 +17,7 @@ import torch
 from explainlab.analyses.base import method_passes
 from explainlab.analyses.parameters import RANDOM
 from explainlab.analyses.roar.data import GridData
-from explainlab.analyses.roar.grid import Grid, Place
+from explainlab.analyses.roar.grid import Grid, GridCell
 from explainlab.analyses.roar.measures.importance import Measure
 from explainlab.analyses.roar.measures.masks import Masks, count, most_important
 from explainlab.analyses.roar.measures.selection import Selected, Selection
@@ -53,7 +53,7 @@ class Node:
     ``epochs`` and ``best_epoch`` are of its training, with the test. ``reason``: why it failed or was not run.
     """
 
-    place: Place
+    place: GridCell
     status: NodeStatus = "waiting"
     performance: float | None = None
     predicted: Sequence[int] = ()
@@ -105,8 +105,8 @@ class SeedRun:
         )
         self.lanes = grid.lanes(seed)
         self.nodes = {place: Node(place) for place in grid.of_seed(seed)}
-        self.seconds: dict[tuple[Place, str], float] = {}
-        self.shares: dict[tuple[Place, str], np.ndarray | None] = {}
+        self.seconds: dict[tuple[GridCell, str], float] = {}
+        self.shares: dict[tuple[GridCell, str], np.ndarray | None] = {}
         self._train_work = float(sum(data.splits["train"].tokens) * settings.epochs)
         self._test_work = FORWARD * sum(data.splits["test"].tokens)
 
@@ -123,7 +123,7 @@ class SeedRun:
             if self.nodes[place].status == "done" and source and (source, place.measure) not in self.seconds:
                 self._note(source, place.measure, self._selection(source, place.measure).recalled())
 
-    def waiting(self, lane: int) -> list[Place]:
+    def waiting(self, lane: int) -> list[GridCell]:
         """Return the places of a lane whose nodes are not known."""
         return [place for place in self.lanes[lane] if self.nodes[place].status == "waiting"]
 
@@ -157,10 +157,10 @@ class SeedRun:
 
         Raises as :func:`explainlab.training.train`.
         """
-        place = Place(self._seed, RANDOM, False, 0)
+        place = GridCell(self._seed, RANDOM, False, 0)
         return self._classifier(place, self.masks(place))
 
-    def kept(self, place: Place) -> Path | None:
+    def kept(self, place: GridCell) -> Path | None:
         """Return the directory for the weights of ``place``, existing or not; None without a folder for weights."""
         if self._setting.weights is None:
             return None
@@ -170,21 +170,21 @@ class SeedRun:
 
     # A node ---------------------------------------------------------------------------------------------------------
 
-    def _key(self, place: Place) -> str:
+    def _key(self, place: GridCell) -> str:
         """Return the key of a place; places with the same masks share one key, recursive or not."""
         facts = self._setting.facts[place.measure] if place.measured else RANDOM
         return digest([self._identity, facts, self._setting.grid.counted, self._setting.grid.path(place)])
 
-    def _alone(self, place: Place) -> AbstractContextManager[None]:
+    def _alone(self, place: GridCell) -> AbstractContextManager[None]:
         """Keep other jobs from making the model of ``place``, or another of its measure."""
         return alone(self._lock(place), self._context)
 
-    def _lock(self, place: Place) -> Path:
+    def _lock(self, place: GridCell) -> Path:
         """Return the lock file: one for a measure's lane, one for each model of random words."""
         name = digest(self._setting.facts[place.measure]) if place.measured else self._key(place)
         return self._folder / "locks" / name
 
-    def _recall(self, place: Place) -> None:
+    def _recall(self, place: GridCell) -> None:
         body, kept = self._context.recall(self._key(place)), self.kept(place)
         if body is not None and (kept is None or kept.is_dir()):
             data, predicted = self._setting.data, body["predicted"]
@@ -193,7 +193,7 @@ class SeedRun:
             facts = {name: body[name] for name in ("seconds", "epochs", "best_epoch")}
             self.nodes[place] = Node(place, "done", performance, **shown, **facts)
 
-    def _finish(self, place: Place) -> None:
+    def _finish(self, place: GridCell) -> None:
         """Run the node of ``place``, or say why it cannot be."""
         self._recall(place)
         if self.nodes[place].status == "done":  # another place with the same masks
@@ -212,7 +212,7 @@ class SeedRun:
             self._models.forget(self._key(place))
             self.nodes[place] = Node(place, "failed", reason=error.problem)
 
-    def _run(self, place: Place, masks: Mapping[SplitName, Masks]) -> None:
+    def _run(self, place: GridCell, masks: Mapping[SplitName, Masks]) -> None:
         """Train and test the model of ``place``; one that is known is there for its weights alone."""
         key, kept = self._key(place), self.kept(place)
         if self._context.recall(key) is None:
@@ -223,7 +223,7 @@ class SeedRun:
         if place.ratio and not (place.measured and self._setting.grid.after(place, place.measure)):
             self._models.forget(key)
 
-    def _learn(self, place: Place, masks: Mapping[SplitName, Masks]) -> None:
+    def _learn(self, place: GridCell, masks: Mapping[SplitName, Masks]) -> None:
         key, phase = self._key(place), self._phase(place)
         fitted = self._models.train(key, masks, self._train_work, phase)
         since, test = time.perf_counter(), self._setting.data.splits["test"]
@@ -241,7 +241,7 @@ class SeedRun:
         self._context.keep(key, body)
         self._models.end(key)
 
-    def _work(self, place: Place) -> float:
+    def _work(self, place: GridCell) -> float:
         """Return the work of a node, and of the measure that selects its mask."""
         source, work = self._setting.grid.before(place), self._train_work + self._test_work
         if source is None or place != self._setting.grid.after(source, place.measure)[0]:
@@ -250,16 +250,16 @@ class SeedRun:
         tokens = sum(sum(split.tokens) for split in self._setting.data.splits.values())
         return work + tokens * method_passes(request, USUAL_TEXT, USUAL_LAYERS).work
 
-    def _amount(self, place: Place) -> str:
+    def _amount(self, place: GridCell) -> str:
         counted = self._setting.grid.counted and 0 < place.ratio < WHOLE
         return f"{place.ratio} tokens" if counted else f"{place.ratio}%"
 
-    def _phase(self, place: Place) -> str:
+    def _phase(self, place: GridCell) -> str:
         return f"seed {place.seed}, {place.measure}, {self._amount(place)} masked"
 
     # Masks ----------------------------------------------------------------------------------------------------------
 
-    def masks(self, place: Place) -> Mapping[SplitName, Masks]:
+    def masks(self, place: GridCell) -> Mapping[SplitName, Masks]:
         """Return the masks at ``place`` for each part of the data; a measure may have to run first."""
         splits = self._setting.data.splits
         if place.ratio in (0, WHOLE):
@@ -283,7 +283,7 @@ class SeedRun:
         nothing = np.zeros(len(scores), dtype=bool)
         return most_important(scores, nothing, count(len(scores), ratio, self._setting.grid.counted))
 
-    def _selected(self, source: Place, name: str) -> Selected:
+    def _selected(self, source: GridCell, name: str) -> Selected:
         """Return the selection of the measure ``name`` on the model of ``source``."""
         selection = self._selection(source, name)
         selected = selection.recalled()
@@ -293,7 +293,7 @@ class SeedRun:
         self._note(source, name, selected)
         return selected
 
-    def _classifier(self, place: Place, masks: Mapping[SplitName, Masks]) -> Classifier:
+    def _classifier(self, place: GridCell, masks: Mapping[SplitName, Masks]) -> Classifier:
         """Return the model of ``place``, whose texts have these ``masks``; retrain it where its weights are gone.
 
         A measure's own models are loaded in its lane, those of whole texts in any.
@@ -302,21 +302,21 @@ class SeedRun:
             self._again(place, masks)
             return self._models.classifier(self._key(place))
 
-    def _again(self, place: Place, masks: Mapping[SplitName, Masks]) -> None:
+    def _again(self, place: GridCell, masks: Mapping[SplitName, Masks]) -> None:
         """Train a finished model once more if its weights are gone."""
         key = self._key(place)
         if not self._models.there(key):
             self._models.train(key, masks, 0.0, f"{self._phase(place)}, once more")
             self._models.end(key)
 
-    def _selection(self, source: Place, name: str) -> Selection:
+    def _selection(self, source: GridCell, name: str) -> Selection:
         setting = self._setting
         ratios = list(dict.fromkeys(place.ratio for place in setting.grid.after(source, name)))
         key = digest([self._key(source), setting.facts[name]])
         measure = setting.measures[name]
         return Selection(setting.data, measure, key, ratios, setting.grid.counted, self._seed, self._context)
 
-    def _note(self, source: Place, name: str, selected: Selected | None) -> None:
+    def _note(self, source: GridCell, name: str, selected: Selected | None) -> None:
         if selected is not None:
             self.seconds[source, name] = selected.seconds
             self.shares[source, name] = selected.shares

@@ -85,7 +85,7 @@ def _drawn(first: int, parameters: SyntheticRoar.Parameters, context: RunContext
     """Return the draws, each kept as soon as it is done, so that a stopped run goes on."""
     seeds = range(first, first + parameters.draws)
     keys = {seed: digest([_STORED, seed, parameters.rows]) for seed in seeds}
-    bodies = context.recall_all(keys.values())
+    bodies = context.cache_get(keys.values())
     missing = [seed for seed in seeds if keys[seed] not in bodies]
     context.expect(float(parameters.rows * len(missing)))
     for seed in missing:

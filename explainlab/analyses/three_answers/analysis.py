@@ -28,7 +28,7 @@ from explainlab.analyses.three_answers.result import ANSWERS, Agreed, Placed, Th
 from explainlab.analyses.three_answers.verdict import lines, pair_name, verdict
 from explainlab.attribution.registry import label_of
 from explainlab.metrics.registry import get_metric, parse_metric
-from explainlab.models.context import Relay, RunContext
+from explainlab.models.context import ContextWrapper, RunContext
 from explainlab.request import CompleteRequest, Request
 from explainlab.result import Cost
 
@@ -115,7 +115,7 @@ def grid_of(request: Request) -> CompleteRequest:
     return Roar().complete(Request(**{**dict(request), "question": Roar.id, "parameters": own}))
 
 
-class _Before(Relay):
+class _Before(ContextWrapper):
     """A context for an early part of a run, which leaves ``later`` work to others and shows no result."""
 
     def __init__(self, context: RunContext, later: float) -> None:

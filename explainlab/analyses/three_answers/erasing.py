@@ -88,7 +88,7 @@ class Erasing:
         if missing:
             self._context.part(self._work(kind, seed, missing))
             self._compute(kind, seed, missing)
-        known = self._context.recall_all([self._key(kind, seed, name) for name in (*self._measures, _PERFORMANCE)])
+        known = self._context.cache_get([self._key(kind, seed, name) for name in (*self._measures, _PERFORMANCE)])
         columns = [known[self._key(kind, seed, name)]["values"] for name in self._measures]
         performance = known[self._key(kind, seed, _PERFORMANCE)]["value"]
         return Erased(np.array(columns, dtype=np.float64).T, performance)
@@ -161,7 +161,7 @@ class Erasing:
 
     def _missing(self, kind: Kind, seed: int) -> list[str]:
         keys = {name: self._key(kind, seed, name) for name in (*self._measures, _PERFORMANCE)}
-        known = self._context.recall_all(list(keys.values()))
+        known = self._context.cache_get(list(keys.values()))
         return [name for name, key in keys.items() if key not in known]
 
     def _work(self, kind: Kind, seed: int, missing: Sequence[str]) -> float:

@@ -172,7 +172,7 @@ class _Maker:
         """
         missing = [place for place, (_, identity) in enumerate(self._trainings) if not self._is_there(identity)]
         parts, own = [(place, gethostname()) for place in missing], set()
-        for place, machine in self._context.hand_out(digest([identity for _, identity in self._trainings]), parts):
+        for place, machine in self._context.iter_shards(digest([identity for _, identity in self._trainings]), parts):
             if machine != gethostname():
                 raise ResourceError("Models are made on the machine that keeps them.", "Nothing needs to be done.")
             own.add(place)

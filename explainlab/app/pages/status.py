@@ -23,13 +23,13 @@ from explainlab.service import file_tasks
 from explainlab.service.jobs import Job
 from explainlab.service.service import Service
 from explainlab.service.service import service as get_service
-from explainlab.service.status import Place, Station, Status, library_versions, status
+from explainlab.service.status import QueueEntry, Station, Status, library_versions, status
 from explainlab.service.store.retention import used
 from explainlab.service.store.runs import line
 from explainlab.service.users import LOCAL
 from explainlab.settings import describe_settings, settings
-from explainlab.workers.parts import Counts
 from explainlab.workers.pool import Loaded
+from explainlab.workers.shards import Counts
 
 ENTRY = PageEntry(
     title="Status",
@@ -137,7 +137,7 @@ def _draw_problems(current: Status) -> None:
         st.error(plain(current.problem), icon=":material/save:")
 
 
-def _draw_queue(service: Service, places: Sequence[Place]) -> None:
+def _draw_queue(service: Service, places: Sequence[QueueEntry]) -> None:
     if not places:
         st.caption("Nothing is running or waiting.")
         return
@@ -154,7 +154,7 @@ def _draw_queue(service: Service, places: Sequence[Place]) -> None:
         )
 
 
-def _draw_place(service: Service, place: Place) -> None:
+def _draw_place(service: Service, place: QueueEntry) -> None:
     """Draw a job in words, with buttons for users who may stop and move it."""
     with st.container(horizontal=True, vertical_alignment="center", border=True):
         job = place.job

@@ -18,7 +18,7 @@ from explainlab.errors import ExplainLabError, RequestError
 from explainlab.models.context import RunContext
 from explainlab.result import Result
 from explainlab.service.cost_estimates import CostEstimate, estimate_cost, with_seconds
-from explainlab.service.fleet.told import merged, workers_json
+from explainlab.service.fleet.worker_reports import merged, workers_json
 from explainlab.service.resolved import ResolvedRequest
 from explainlab.service.service import Service
 from explainlab.service.store.store import Store

@@ -64,7 +64,7 @@ class OwnModel:
         }
 
 
-def makes(request: Request) -> bool:
+def is_training(request: Request) -> bool:
     """Return whether ``request`` asks for models to be made."""
     return request.question == Training.id
 
@@ -103,7 +103,7 @@ def shown_model(model_id: str, user_id: str) -> str:
     return own_names(user_id).get(model_id, model_id) if model_id.startswith(MADE) else model_name(model_id)
 
 
-def own_made(result: Result, user_id: str) -> None:
+def claim_models(result: Result, user_id: str) -> None:
     """Give the user the models that ``result`` made, if it is of a training."""
     for digest in _made_by(result):
         folder = made_folder() / digest
@@ -111,12 +111,12 @@ def own_made(result: Result, user_id: str) -> None:
             write_file(_owner(folder, user_id), b"")
 
 
-def is_there(result: Result) -> bool:
+def artifacts_exist(result: Result) -> bool:
     """Return whether all that ``result`` made is still there; True for a result that makes nothing."""
     return all((made_folder() / digest / CARD).is_file() for digest in _made_by(result))
 
 
-def called(model_id: str, user_id: str) -> str:
+def resolve_model_alias(model_id: str, user_id: str) -> str:
     """Return the id of the model that the user calls ``made:NAME``; any other id as it is."""
     if model_id.startswith(MADE):
         name = model_id.removeprefix(MADE)
@@ -225,4 +225,4 @@ def _owner(folder: Path, user_id: str) -> Path:
 
 def _made_by(result: Result) -> list[str]:
     body: Any = result.body if isinstance(result, AnalysisResult) else None
-    return [made.model.digest for made in body.models] if makes(result.request) else []
+    return [made.model.digest for made in body.models] if is_training(result.request) else []

@@ -21,8 +21,8 @@ from explainlab.request import digest
 from explainlab.result import Result, StoredPart
 from explainlab.service.store import backup
 from explainlab.service.store.database import Database
-from explainlab.service.store.held import Held
 from explainlab.service.store.lease import Lease
+from explainlab.service.store.ownership import Ownership
 from explainlab.service.store.parts import Damaged
 from explainlab.service.store.remarks import Remarks, Sheet, all_sheets
 from explainlab.service.store.runs import Runs, Visibility
@@ -62,7 +62,7 @@ class Store:
         self.parts = self._database.parts
         self.folder: Path | None = self._database.folder
         self.runs = Runs(self._database)
-        self.held = Held(self._database)
+        self.held = Ownership(self._database)
         self.lease = Lease(self._database)
         self.unfinished = Unfinished(self._database, self.lease)
 

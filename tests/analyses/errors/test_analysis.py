@@ -67,9 +67,9 @@ class Counting(RunContext):
             raise Cancelled
         self.left -= 1
 
-    def keep_all(self, bodies: Mapping[str, dict], renew: bool = False) -> None:
+    def cache_put(self, bodies: Mapping[str, dict], renew: bool = False) -> None:
         self.kept += 1
-        super().keep_all(bodies, renew)
+        super().cache_put(bodies, renew)
 
 
 def test_every_row_is_what_a_pass_of_its_own_says(bert, body, slow) -> None:

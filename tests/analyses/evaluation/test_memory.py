@@ -28,7 +28,7 @@ from explainlab.data import Row
 from explainlab.data.rows import Rows
 from explainlab.metrics import comparison, summary
 from explainlab.metrics.registry import parse_metric
-from explainlab.models.context import Momentary
+from explainlab.models.context import ShardLocalCache
 from explainlab.result import Cost, written
 from explainlab.service.store.store import Store
 from tests import forked, zoo
@@ -52,7 +52,7 @@ def _little_at_once() -> None:
     tracemalloc.start()
 
 
-class _Tidy(Momentary):
+class _Tidy(ShardLocalCache):
     """A context that collects garbage before each group of texts, not when Python chooses."""
 
     def part(self, work: float) -> None:

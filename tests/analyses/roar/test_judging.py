@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from explainlab.analyses.roar.grid import Grid, Place
+from explainlab.analyses.roar.grid import Grid, GridCell
 from explainlab.analyses.roar.judging import Judge, estimated, verdict
 from explainlab.analyses.roar.parameters import RoarParameters
 from explainlab.analyses.roar.result import Faithfulness
@@ -19,12 +19,12 @@ def judge(random: list[list[float | None]], own: list[list[float | None]], clip:
     parameters = RoarParameters.model_validate(
         {"test": "t", "measures": ["gradient"], "ratios": RATIOS, "seeds": len(random)}
     )
-    performance: dict[Place, float | None] = {}
+    performance: dict[GridCell, float | None] = {}
     for seed, (b, p) in enumerate(zip(random, own, strict=True)):
         for ratio, value, other in zip(RATIOS, b, p, strict=True):
-            performance[Place(seed, "random", False, ratio)] = value
+            performance[GridCell(seed, "random", False, ratio)] = value
             if ratio not in (0, 100):
-                performance[Place(seed, "gradient", True, ratio)] = other
+                performance[GridCell(seed, "gradient", True, ratio)] = other
     return Judge(Grid(parameters, 0), performance, clip)
 
 

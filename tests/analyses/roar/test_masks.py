@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from explainlab.analyses.roar.grid import Grid, Place
+from explainlab.analyses.roar.grid import Grid, GridCell
 from explainlab.analyses.roar.measures.importance import concentration
 from explainlab.analyses.roar.measures.masks import Masks, count, most_important, packed, unpacked
 from explainlab.analyses.roar.parameters import RoarParameters
@@ -74,10 +74,10 @@ def test_places_share_what_is_the_same_and_know_what_they_wait_for() -> None:
     assert grid.seeds == [7, 8]
     places = grid.of_seed(7)
     assert len(places) == 2 + 2 + 2 * 2
-    start = Place(7, "random", False, 0)
-    assert grid.before(Place(7, "gradient", True, 20)) == grid.before(Place(7, "gradient", False, 50)) == start
-    assert grid.before(Place(7, "gradient", True, 50)) == Place(7, "gradient", True, 20)
-    assert grid.before(Place(7, "random", False, 50)) is None
+    start = GridCell(7, "random", False, 0)
+    assert grid.before(GridCell(7, "gradient", True, 20)) == grid.before(GridCell(7, "gradient", False, 50)) == start
+    assert grid.before(GridCell(7, "gradient", True, 50)) == GridCell(7, "gradient", True, 20)
+    assert grid.before(GridCell(7, "random", False, 50)) is None
     waits = [(grid.before(place), i) for i, place in enumerate(places)]
     assert all(places.index(before) < i for before, i in waits if before)
     lanes = grid.lanes(7)
@@ -86,8 +86,8 @@ def test_places_share_what_is_the_same_and_know_what_they_wait_for() -> None:
     assert all(grid.before(place) in (None, start, *lane) for lane in lanes for place in lane)
     assert [place.ratio for place in grid.after(start, "gradient")] == [20, 20, 50]
     assert [place.measure for place in grid.curve(8, "gradient", True)] == ["random", "gradient", "gradient", "random"]
-    assert grid.path(Place(7, "gradient", True, 20)) == grid.path(Place(7, "gradient", False, 20)) == [20]
-    assert grid.path(Place(7, "gradient", True, 50)) == [20, 50]
+    assert grid.path(GridCell(7, "gradient", True, 20)) == grid.path(GridCell(7, "gradient", False, 20)) == [20]
+    assert grid.path(GridCell(7, "gradient", True, 50)) == [20, 50]
 
 
 def parameters(**given: object) -> RoarParameters:

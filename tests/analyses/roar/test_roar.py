@@ -12,7 +12,7 @@ from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.registry import complete, read_result
 from explainlab.analyses.roar.analysis import Roar
 from explainlab.analyses.roar.asking import setting_of
-from explainlab.analyses.roar.grid import Place
+from explainlab.analyses.roar.grid import GridCell
 from explainlab.analyses.roar.nodes import SeedRun
 from explainlab.analyses.roar.result import CurvePoint, NodeFacts, RoarData
 from explainlab.errors import Cancelled
@@ -145,11 +145,11 @@ def test_a_stopped_grid_goes_on_to_the_same_answer(
     context = Watching(tmp_path, most, phase)
     with pytest.raises(Cancelled):
         ask(context, files, **GRID)
-    so_far = Roar().partial_result(complete(undisturbed.request), context)
+    partial_result = Roar().partial_result(complete(undisturbed.request), context)
     shown = context.shown[-1] if context.shown else None
-    assert ended(so_far.body if so_far else None) == ended(shown)
-    if so_far and shown:
-        assert (so_far.body.curves, so_far.body.unfinished) == (shown.curves, shown.unfinished)
+    assert ended(partial_result.body if partial_result else None) == ended(shown)
+    if partial_result and shown:
+        assert (partial_result.body.curves, partial_result.body.unfinished) == (shown.curves, shown.unfinished)
     context.most = 10**6
     assert comparable(ask(context, files, **GRID)) == comparable(undisturbed)
 
@@ -167,12 +167,12 @@ def test_the_model_that_another_worker_makes_is_seen(
             run.recall()
             seen.append([node.place for node in run.seen() if node.status == "running"])
 
-    seen: list[list[Place]] = []
+    seen: list[list[GridCell]] = []
     context = Beside(tmp_path)
     context.workers = 2
     assert comparable(ask(context, files, **GRID)) == comparable(undisturbed)
     running = [[node for node in body.nodes if node.status == "running"] for body in context.shown]
-    assert seen == [[Place(own.seed, own.measure, own.recursive, own.ratio) for own in nodes] for nodes in running]
+    assert seen == [[GridCell(own.seed, own.measure, own.recursive, own.ratio) for own in nodes] for nodes in running]
     assert sum(len(places) for places in seen) == 6
 
 

@@ -138,9 +138,9 @@ class Stopping(RunContext):
         self.most, self.kept, self.work, self.expected = most, 0, 0.0, 0.0
         self.seen: list[tuple[int, int]] = []
 
-    def keep_all(self, bodies: dict[str, Body], renew: bool = False) -> None:
+    def cache_put(self, bodies: dict[str, Body], renew: bool = False) -> None:
         self.kept += len(bodies)
-        super().keep_all(json.loads(json.dumps(bodies, allow_nan=False)), renew)
+        super().cache_put(json.loads(json.dumps(bodies, allow_nan=False)), renew)
 
     def check_cancelled(self) -> None:
         if self.kept >= self.most:

@@ -132,9 +132,9 @@ class Helped(Watching):
         super().__init__(made)
         self.data, self.host, self.other, self.refused = data, host, Watching(made), False
 
-    def hand_out(self, of: str, parts: Sequence[Any]) -> Iterator[Any]:
+    def iter_shards(self, of: str, parts: Sequence[Any]) -> Iterator[Any]:
         yield parts[0]
-        self.other.hand_out = lambda named, _: iter([(parts[1][0], self.host)]) if named == of else iter(())
+        self.other.iter_shards = lambda named, _: iter([(parts[1][0], self.host)]) if named == of else iter(())
         try:
             make(self.other, self.data, seeds=2)
         except ResourceError:

@@ -17,7 +17,7 @@ from safetensors.torch import load_file
 from explainlab.analyses.registry import new_request
 from explainlab.service.fleet import command
 from explainlab.service.fleet.command import all_workers
-from explainlab.service.fleet.told import lines_of
+from explainlab.service.fleet.worker_reports import lines_of
 from explainlab.service.resolved import resolve
 from explainlab.service.service import open_service
 from explainlab.service.store import lease

@@ -140,10 +140,10 @@ def _draw_set(service: Service, view: RoarView) -> None:
 
 def _draw_stopped(service: Service, view: RoarView, answer: Answer) -> None:
     """Draw the stored part of a grid that is not trained now, or the example."""
-    so_far: Any = service.so_far(resolve(view.request(), session.user()))
-    if so_far is not None:
+    partial_result: Any = service.partial_result(resolve(view.request(), session.user()))
+    if partial_result is not None:
         asked_above = answer.job is not None  # its row has a button
-        _draw_paused(so_far.body, None if asked_above else partial(GRID.press, service))
+        _draw_paused(partial_result.body, None if asked_above else partial(GRID.press, service))
     elif answer.job is None:
         _draw_example()
 

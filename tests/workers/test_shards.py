@@ -1,4 +1,4 @@
-"""Parts that several hands do: each once, and again where a hand is lost."""
+"""Shards that several hands do: each once, and again where a hand is lost."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import threading
 from hypothesis import given
 from hypothesis import strategies as st
 
-from explainlab.workers.parts import Parts
+from explainlab.workers.shards import ShardQueue
 
 
 @given(st.lists(st.sampled_from(["next a", "next b", "lose a", "lose b"]), max_size=40), st.integers(0, 8))
 def test_every_part_is_done_once_whoever_is_lost(moves: list[str], count: int) -> None:
-    parts, done, has = Parts(), [], {}
+    parts, done, has = ShardQueue(), [], {}
     parts.offer("texts", range(count))
     assert parts.counts == (count, 0, 0)
     for move in [*moves, *["next a"] * (2 * count + 1)]:
@@ -35,7 +35,7 @@ def test_every_part_is_done_once_whoever_is_lost(moves: list[str], count: int) -
 
 
 def test_who_waits_for_others_takes_what_a_paused_or_lost_one_has() -> None:
-    parts = Parts()
+    parts = ShardQueue()
     parts.offer("texts", [1, 2, 3])
     assert [parts.next(hand) for hand in ("main", "paused", "busy")] == [1, 2, 3]
     assert parts.next("main") is None
@@ -52,7 +52,7 @@ def test_who_waits_for_others_takes_what_a_paused_or_lost_one_has() -> None:
 
 
 def test_a_new_offer_ends_the_one_before() -> None:
-    parts, told = Parts(), []
+    parts, told = ShardQueue(), []
     parts.changed = lambda: told.append(parts.waiting)
     parts.offer("one", [1])
     assert (told, parts.next("a"), parts.has("a")) == ([], 1, True), "one part is nobody else's"

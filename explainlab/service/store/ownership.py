@@ -31,7 +31,7 @@ class Part:
     used: datetime
 
 
-class Held:
+class Ownership:
     """The owners of everything stored. A result or a note stays as long as it has an owner; a view has one owner.
 
     Every method raises :class:`explainlab.errors.ResourceError` where the database fails.

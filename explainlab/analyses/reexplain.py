@@ -23,7 +23,7 @@ from explainlab.metrics.distinct import DistinctInputs
 from explainlab.metrics.metric import Reexplainer, Text, Version
 from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier, Prediction
-from explainlab.models.context import Body, Relay, RunContext
+from explainlab.models.context import Body, ContextWrapper, RunContext
 from explainlab.models.networks.wrapped import FurtherWords, around
 from explainlab.request import CompleteRequest, digest
 from explainlab.text.encoding import Encoding
@@ -153,7 +153,7 @@ class Repeater(Reexplainer):
         return maps
 
 
-class Aside(Relay):
+class Aside(ContextWrapper):
     """A run beside another: it forgets its results at its end, and reports no prediction."""
 
     def predicted(self, prediction: Callable[[], Prediction]) -> None:
@@ -168,11 +168,11 @@ class Aside(Relay):
     def keep_results(self, records: Mapping[str, Body]) -> None:
         pass
 
-    def recall_all(self, keys: Collection[str]) -> dict[str, Body]:
-        return {**super().recall_all(keys), **RunContext.recall_all(self, keys)}
+    def cache_get(self, keys: Collection[str]) -> dict[str, Body]:
+        return {**super().cache_get(keys), **RunContext.cache_get(self, keys)}
 
-    def keep_all(self, bodies: Mapping[str, Body], renew: bool = False) -> None:
-        RunContext.keep_all(self, bodies, renew)
+    def cache_put(self, bodies: Mapping[str, Body], renew: bool = False) -> None:
+        RunContext.cache_put(self, bodies, renew)
 
 
 def _version(subject: Subject, encoding: Encoding, batcher: Batcher, units: Units | None = None) -> Subject:

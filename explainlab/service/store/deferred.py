@@ -1,4 +1,4 @@
-"""Late writes: those that the store could not take while it was away."""
+"""DeferredWrites writes: those that the store could not take while it was away."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Write = Callable[[], None]
 _MOST = 512
 
 
-class Late:
+class DeferredWrites:
     """Writes that wait for the store; beyond 512 the oldest are lost. Safe to use from any thread."""
 
     def __init__(self) -> None:

@@ -22,10 +22,10 @@ from explainlab.limits import Limits
 from explainlab.reader import Reader
 from explainlab.workers.channel import Message
 
-TOLD = ("report", "expect", "part", "spend", "skip", "keep_all", "keep_results", "predicted", "show")
+TOLD = ("report", "expect", "part", "spend", "skip", "cache_put", "keep_results", "predicted", "show")
 """Reports of a worker to the context of a run: methods of :class:`explainlab.models.context.RunContext`."""
-ANSWERED = ("check_cancelled", "recall_all", "recall_results", "hand_out", "next_part")
-"""Questions of a worker; ``hand_out`` begins, and ``next_part`` gives one part after another, then None."""
+ANSWERED = ("check_cancelled", "cache_get", "recall_results", "iter_shards", "next_shard")
+"""Questions of a worker; ``iter_shards`` begins, and ``next_shard`` gives one part after another, then None."""
 
 
 class Unexpected(Exception):

@@ -1,4 +1,4 @@
-"""Parts of a run that several workers do."""
+"""The shards of a run that several workers do."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Counts(NamedTuple):
     done: int
 
 
-class Parts:
+class ShardQueue:
     """The parts, plain JSON, that a run hands out: each to one hand, and again to another if that one is lost.
 
     A hand is any hashable token for the worker of a part. A run may hand out several times, one time after another:

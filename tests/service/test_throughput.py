@@ -8,10 +8,10 @@ import pytest
 
 from explainlab.request import Request
 from explainlab.service.estimate import Pace
-from explainlab.service.paces import Paces
 from explainlab.service.resolved import resolve
 from explainlab.service.service import Service
 from explainlab.service.store.store import Store
+from explainlab.service.throughput import Paces
 
 MODEL = "embedded:bert-mini-sst2"
 DATA = Request(model=MODEL, question="path_gradients", data="embedded:sentiment", parameters={"rows": 6, "steps": [5]})

@@ -16,7 +16,7 @@ from explainlab.workers.channel import Channel, ChannelClosed, Message
 _END_SECONDS = 5.0
 
 
-class Link:
+class ProcessHandle:
     """A process and the way to it: messages go there by :meth:`send`, and come from there by task to ``inboxes``.
 
     It runs ``module``, with its arguments; ``first`` is the first message over its ``channel``. There is None in each

@@ -16,9 +16,9 @@ from explainlab.request import CompleteRequest
 from explainlab.result import Result
 from explainlab.training import Trained
 from explainlab.workers.channel import ChannelClosed, Message
-from explainlab.workers.link import Link
+from explainlab.workers.process_handle import ProcessHandle
+from explainlab.workers.protocol import ANSWERED, TOLD, error_of, error_record, file_of, reader_record
 from explainlab.workers.training import trained_of
-from explainlab.workers.wire import ANSWERED, TOLD, error_of, error_record, file_of, reader_record
 
 _SO_FAR_SECONDS = 5.0
 """Seconds that a page waits for a partial result."""
@@ -32,10 +32,10 @@ class WorkerLost(Exception):
         self.busy = busy
 
 
-class Conversation:
+class RemoteTask:
     """One task: asked, and answered to its end by what the ``context`` of its run does and knows."""
 
-    def __init__(self, link: Link, task: int, context: RunContext) -> None:
+    def __init__(self, link: ProcessHandle, task: int, context: RunContext) -> None:
         self._link, self._task, self._context = link, task, context
         self._inbox: SimpleQueue[Message | None] = SimpleQueue()
         self._parts: Iterator[Any] = iter(())
@@ -98,7 +98,7 @@ class Conversation:
             self._context.predicted(lambda: Prediction(**args[0]))
         elif call == "show":
             self._context.show(self._shown)
-        elif call == "so_far":
+        elif call == "partial_result":
             self._so_far.put(of_bodies(args[0], [*map(file_of, args[1])] or None))
         elif call in TOLD:
             getattr(self._context, call)(*args)
@@ -111,7 +111,7 @@ class Conversation:
         return wanted, time.monotonic() - start
 
     def _hand_out(self, of: str, parts: Sequence[Any]) -> None:
-        self._parts = self._context.hand_out(of, parts)
+        self._parts = self._context.iter_shards(of, parts)
 
     def _next_part(self) -> Any:
         return next(self._parts, None)

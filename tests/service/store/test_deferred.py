@@ -1,4 +1,4 @@
-"""Late writes: made when the store is back, also those behind one that it never takes."""
+"""DeferredWrites writes: made when the store is back, also those behind one that it never takes."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from explainlab.errors import ResourceError
-from explainlab.service.store.late import Late
+from explainlab.service.store.deferred import DeferredWrites
 from explainlab.service.store.store import Store
 
 
 def test_what_is_never_taken_keeps_nothing_else_waiting(tmp_path: Path) -> None:
     path = tmp_path / "store.sqlite"
-    store, late = Store(f"sqlite:///{path}"), Late()
+    store, late = Store(f"sqlite:///{path}"), DeferredWrites()
     frozen = Store(f"sqlite:///file:{path}?mode=ro&uri=true")
     away = [frozen]
     assert isinstance(late.write(lambda: frozen.keep_notes({"never": {}})), ResourceError)
@@ -29,4 +29,4 @@ def test_what_is_never_taken_keeps_nothing_else_waiting(tmp_path: Path) -> None:
 
 def test_an_error_that_is_not_the_stores_is_raised() -> None:
     with pytest.raises(ValueError, match="no JSON"):
-        Late().write(lambda: (_ for _ in ()).throw(ValueError("no JSON")))
+        DeferredWrites().write(lambda: (_ for _ in ()).throw(ValueError("no JSON")))

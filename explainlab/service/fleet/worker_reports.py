@@ -30,7 +30,7 @@ def hands_of(job: Job, engine: Engine, workers: Sequence[Worker]) -> int:
     return sum(other is not None and job in (other, other.helps) for other in having)
 
 
-def told_of_devices(result: Result, device: str, helpers: Iterable[str]) -> Result:
+def with_device_warning(result: Result, device: str, helpers: Iterable[str]) -> Result:
     """Return ``result``, made on ``device``, with a warning where ``helpers`` did parts on devices of another kind."""
     kinds = {name.partition(":")[0] for name in (device, *helpers)}
     if len(kinds) == 1:
