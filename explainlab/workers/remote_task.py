@@ -110,10 +110,10 @@ class RemoteTask:
         wanted, self._wanted = self._wanted, False
         return wanted, time.monotonic() - start
 
-    def _hand_out(self, of: str, parts: Sequence[Any]) -> None:
+    def _iter_shards(self, of: str, parts: Sequence[Any]) -> None:
         self._parts = self._context.iter_shards(of, parts)
 
-    def _next_part(self) -> Any:
+    def _next_shard(self) -> Any:
         return next(self._parts, None)
 
     def _shown(self) -> Result | None:
