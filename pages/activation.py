@@ -1,4 +1,4 @@
-"""Activation: what a model says as a text is revealed feature by feature, and whose order brings the telling first."""
+"""Activation: the prediction as each method reveals a text, and the method that finds the decisive words first."""
 
 from explainlab.app.frame import guard
 from explainlab.app.pages.activation.page import draw

@@ -1,4 +1,4 @@
-"""Status: what runs and what waits, which models are loaded, and how much may be asked of this instance."""
+"""Status: running and waiting jobs, loaded models, and the limits of this instance."""
 
 from explainlab.app.frame import guard
 from explainlab.app.pages.status import draw

@@ -16,7 +16,7 @@ from explainlab.errors import ExplainLabError
 from explainlab.request import Request
 from explainlab.result import Result
 from explainlab.service.jobs import Job
-from explainlab.service.limits import require_answerable
+from explainlab.service.limits import require_allowed, require_answerable
 from explainlab.service.resolved import ResolvedRequest, resolve, set_key
 from explainlab.service.service import Service
 
@@ -92,15 +92,13 @@ class PageState:
         The answers become runs of the user, unless they are shown without a question: ``record=False``. Before the
         first question of a session they are not even stored.
         """
-        if record and view.requests():
+        before, still = self.view, view.requests()
+        if record and still:
             session.act()
-        before = self.view
-        if before is not None:
-            still = view.requests()
-            for request in before.requests():
-                if request not in still:
-                    self._leave(service, request)
-        known = [pair for pair in self._memory.resolved if pair[0] in view.requests()]
+        for request in () if before is None else before.requests():
+            if request not in still:
+                self._leave(service, request)
+        known = [pair for pair in self._memory.resolved if pair[0] in still]
         st.session_state[self._key] = _Memory(view, record, resolved=known)
 
     def prefill(self, view: View, waiting: Sequence[Request]) -> None:
@@ -285,11 +283,12 @@ class PageState:
     def _resolved(self, request: Request) -> ResolvedRequest:
         """Return ``request`` as the service knows it, resolved once while the view is shown.
 
-        Its files count as they are now.
+        Its files count as they are now. Raises as :func:`resolve`, also where its model is no longer served.
         """
         user, memory = session.user(), self._memory
         for known, asked in memory.resolved:
             if known == request and asked.user == user:
+                require_allowed(asked.request)
                 return asked.as_of_now()
         asked = resolve(request, user)
         memory.resolved.append((request, asked))

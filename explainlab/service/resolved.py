@@ -43,7 +43,7 @@ class ResolvedRequest:
     @property
     def is_batch(self) -> bool:
         """True if the request is about more than one text; its job is then not urgent."""
-        return is_batch(self.request)
+        return self.request.text is None
 
     @property
     def again_key(self) -> str:
@@ -85,11 +85,6 @@ def set_key(asked: Sequence[ResolvedRequest]) -> str:
 def request_json(request: Request) -> dict[str, Any]:
     """Return ``request`` as the store keeps it."""
     return request.to_json(kind_of(request))
-
-
-def is_batch(request: Request) -> bool:
-    """Tell if ``request`` is about more than one text."""
-    return request.text is None
 
 
 def subject_key(request: Request) -> str:

@@ -180,3 +180,10 @@ def test_what_stopped_because_nobody_waited_says_so(service: Service, monkeypatc
     assert service.engine.wait(job, 10)
     assert "No page waited for it" in app.run().info[0].value
     assert "Run again" in [button.label for button in app.button]
+
+
+def test_an_open_page_asks_nothing_of_a_model_that_is_no_longer_served(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = answered(opened("explain"))
+    assert app.header
+    monkeypatch.setattr(settings(), "allowed_models", "other/*")
+    assert "is not served here" in " ".join(error.value for error in app.run().error)

@@ -17,7 +17,7 @@ class FirstWord(Method):
     """Believes that the beginning decides."""
 
     class Parameters(declared.Parameters):
-        """What the first feature gets."""
+        """The score of the first feature."""
 
         share: float = Field(1.0, ge=0, le=1, description="The share of the score that the first feature has.")
 

@@ -17,14 +17,14 @@ from first_words.length.result import AllWords, Words
 
 
 class Parameters(Declared):
-    """Which rows are read."""
+    """The rows to read."""
 
     rows: Rows = 100
     sample: Sample = "first"
 
 
 class WordCount(TextAnalysis[Words, AllWords]):
-    """How many words has a text?"""
+    """The number of words of a text."""
 
     id = "word_count"
     label = "Word count"
