@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect, sync_playwright
 from playwright.sync_api import Error as PlaywrightError
 
 from explainlab.settings import ROOT
@@ -208,6 +208,29 @@ def wait_for_run(page: Page) -> None:
     page.locator(
         '[data-testid="stApp"][data-test-script-state="notRunning"][data-test-connection-state="CONNECTED"]'
     ).wait_for()
+
+
+def press_mark(page: Page, mark: Locator) -> None:
+    """Press a mark of a chart, which its label may cover, once the page is at rest and nothing moves the mark."""
+    _bring_to_rest(page, mark)
+    box = mark.bounding_box()
+    assert box
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+
+
+def press_row(page: Page, table: Locator, row: int, x: int = 20) -> None:
+    """Press a row of a table, counted from 1, at ``x`` pixels; a table is a canvas with rows of 35 pixels."""
+    canvas = table.locator("canvas").first
+    _bring_to_rest(page, canvas)
+    canvas.click(position={"x": x, "y": 35 * row + 17}, force=True)
+
+
+def _bring_to_rest(page: Page, target: Locator) -> None:
+    """Bring ``target`` into view: a press during a run, or while the page scrolls, hits another place."""
+    wait_for_run(page)
+    page.keyboard.press("Shift")  # a reader's move ends the scrolling to what the press before has opened
+    target.scroll_into_view_if_needed()
+    target.element_handle().wait_for_element_state("stable")
 
 
 def is_at_rest(page: Page) -> None:

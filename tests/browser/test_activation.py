@@ -14,7 +14,7 @@ from explainlab import load_model, study
 from explainlab.analyses.activation.scrubber import activation_scrubber
 from explainlab.app.pages.activation.form import ActivationView, DataChoice
 from tests.browser.access import has_no_violation
-from tests.browser.conftest import is_at_rest, wait_for_run
+from tests.browser.conftest import is_at_rest, press_mark, wait_for_run
 from tests.browser.explain_page import NEWS, text_box
 from tests.browser.hostile import HOSTILE
 from tests.zoo import build
@@ -127,8 +127,7 @@ def test_hostile_text_is_text_axe_finds_nothing_and_a_point_opens_its_text(app, 
     expect(page.get_by_text("by the trapezoid rule").first).to_be_visible()
     has_no_violation(page)
     boxes = page.locator(".st-key-activation_similarity .js-plotly-plot")
-    boxes.scroll_into_view_if_needed()
-    boxes.locator(".points path").first.click(force=True)
+    press_mark(page, boxes.locator(".points path").first)
     expect(text_box(page)).to_have_value(re.compile("^A (goal at last|new chip)\\.$"))
     answered(page, drawn=8)
     page = browser_page(app.link(view(methods=("nothing",)), "activation"))

@@ -13,7 +13,7 @@ from playwright.sync_api import Locator, Page, expect
 from explainlab.app.pages.benchmark.form import BenchmarkView
 from explainlab.metrics.registry import parse_metric
 from tests.browser.access import has_no_violation
-from tests.browser.conftest import unfold, wait_for_run
+from tests.browser.conftest import press_mark, press_row, unfold, wait_for_run
 from tests.browser.explain_page import SENTIMENT, heatmaps, map_shows, press, text_box
 from tests.browser.hostile import HOSTILE, LABELS, SCRIPTS
 from tests.browser.jobs import cancel
@@ -58,17 +58,12 @@ def answered(page: Page) -> Page:
 
 
 def press_cell(page: Page, table: str, cell: int) -> None:
-    drawn = page.locator(f".st-key-benchmark_{table} svg.marks .mark-rect path").nth(cell)
-    drawn.scroll_into_view_if_needed()
-    box = drawn.bounding_box()
-    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    press_mark(page, page.locator(f".st-key-benchmark_{table} svg.marks .mark-rect path").nth(cell))
 
 
 def pick_first(page: Page, table: str) -> None:
     """Pick the first row of a table of texts."""
-    canvas = page.locator(f".st-key-benchmark_texts_{table} canvas").first
-    canvas.scroll_into_view_if_needed()
-    canvas.click(position={"x": 20, "y": 35 + 17}, force=True)
+    press_row(page, page.locator(f".st-key-benchmark_texts_{table}"), 1)
 
 
 def words(page: Page, text: str) -> Locator:
@@ -114,9 +109,7 @@ def is_saved_and_the_arrow_keys_go_through_it(page: Page) -> None:
     assert "booktabs" in Path(download.value.path()).read_text()
     page.keyboard.press("Escape")
     page.get_by_text("Methods by metrics, to sort").click()
-    table = page.locator(".st-key-benchmark_faithfulness_table canvas").first
-    table.scroll_into_view_if_needed()  # it waits until the table has unfolded, and stays where it is
-    table.click(position={"x": 400, "y": 35 + 17}, force=True)
+    press_row(page, page.locator(".st-key-benchmark_faithfulness_table"), 1, x=400)
     chosen = page.locator(".st-key-benchmark_cell_method").get_by_role("combobox")
     expect(chosen).not_to_have_value("Choose")
     before = chosen.input_value()

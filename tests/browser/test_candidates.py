@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 
 from explainlab.app.pages.candidates.form import CandidatesView
 from tests.browser.access import has_no_violation
-from tests.browser.conftest import wait_for_run
+from tests.browser.conftest import press_mark, wait_for_run
 from tests.browser.explain_page import SENTIMENT, text_box
 from tests.browser.hostile import HOSTILE
 
@@ -36,9 +36,8 @@ def test_hostile_text_is_text_a_pressed_small_map_or_point_opens_a_map_and_the_a
     name = small.locator(".small-name").inner_text()
     expect(page.get_by_text(re.compile(rf"Map \d+: {re.escape(name)}"))).to_be_visible()
     chart = page.locator(".st-key-candidates_scatter .js-plotly-plot").first
-    chart.scroll_into_view_if_needed()
     before = page.url
-    chart.locator(".scatterlayer .trace").first.locator(".points path").nth(3).click(force=True)
+    press_mark(page, chart.locator(".scatterlayer .trace").first.locator(".points path").nth(3))
     expect(page.get_by_text("Map 3:")).to_be_visible()
     expect(page).not_to_have_url(before)
     page.get_by_text("Texts behind these numbers").click()

@@ -11,7 +11,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from explainlab.app.pages.errors.form import ErrorsView
 from tests.browser.access import has_no_violation
-from tests.browser.conftest import unfold, wait_for_run
+from tests.browser.conftest import press_mark, press_row, unfold, wait_for_run
 from tests.browser.explain_page import SENTIMENT, map_shows, press, text_box
 from tests.browser.hostile import HOSTILE
 from tests.zoo import build
@@ -55,11 +55,7 @@ def heading(page: Page, row: int) -> Locator:
 
 
 def press_cell(page: Page, table: str = "confusion", place: int = 2) -> None:
-    cell = page.locator(f".st-key-errors_{table} svg.marks .mark-rect path").nth(place)
-    page.keyboard.press("Shift")  # a reader's move ends the scrolling to what the press before has opened
-    cell.scroll_into_view_if_needed()
-    box = cell.bounding_box()
-    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    press_mark(page, page.locator(f".st-key-errors_{table} svg.marks .mark-rect path").nth(place))
 
 
 def test_cells_rows_and_arrow_keys_move_a_remark_stays_and_a_row_opens_in_explain(app, browser_page, source):
@@ -75,9 +71,7 @@ def test_cells_rows_and_arrow_keys_move_a_remark_stays_and_a_row_opens_in_explai
     press_cell(page)
     expect(page.get_by_text("4 of 6 rows")).to_be_visible()
     opened(page, 3)
-    table = page.locator(".st-key-errors_table canvas").first
-    table.scroll_into_view_if_needed()
-    table.click(position={"x": 20, "y": 35 * 2 + 17}, force=True)
+    press_row(page, page.locator(".st-key-errors_table"), 2)
     opened(page, 4)
     press(page, "Next")
     opened(page, 5)
@@ -124,12 +118,11 @@ def test_a_word_that_drives_mistakes_lists_its_rows_and_axe_finds_nothing(app, b
     page = opened(browser_page(app.link(asked, "errors"), viewport={"width": 1280, "height": 1000}), 4)
     expect(page.locator(".heatmap")).to_have_count(5)
     press(page, "Explain all mistakes")
-    table = page.locator(".st-key-errors_words_folded_table canvas").first
-    table.wait_for()
+    table = page.locator(".st-key-errors_words_folded_table")
+    table.locator("canvas").first.wait_for()
     expect(page.locator(".heatmap")).to_have_count(5)
     has_no_violation(page)
-    table.scroll_into_view_if_needed()
-    table.click(position={"x": 20, "y": 35 + 17}, force=True)
+    press_row(page, table, 1)
     expect(page.locator(".st-key-errors_picked").get_by_text("Picked: ")).to_be_visible()
 
 

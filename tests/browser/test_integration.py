@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from explainlab.app.pages.integration.form import DataChoice, IntegrationView
 from tests.browser.access import has_no_violation
-from tests.browser.conftest import is_at_rest, unfold, wait_for_run
+from tests.browser.conftest import is_at_rest, press_mark, unfold, wait_for_run
 from tests.browser.explain_page import SENTIMENT, text_box
 from tests.browser.hostile import HOSTILE
 from tests.browser.jobs import cancel
@@ -86,8 +86,7 @@ def test_axe_finds_nothing_on_answers_and_a_pressed_point_opens_its_text_above(a
     has_no_violation(page)
     page.keyboard.press("Escape")
     boxes = page.locator(".st-key-integration_boxes .js-plotly-plot")
-    boxes.scroll_into_view_if_needed()
-    boxes.locator(".scatterlayer .trace").first.locator(".points path").first.click(force=True)
+    press_mark(page, boxes.locator(".scatterlayer .trace").first.locator(".points path").first)
     expect(text_box(page)).not_to_have_value("Funny, warm and never dull.")
     expect(text_box(page)).to_have_value(re.compile("^A .* film.$"))
     answered(page, drawn=7)

@@ -12,7 +12,7 @@ from explainlab.analyses.integration.step_morph import step_morph
 from explainlab.request import Request
 from tests.analyses.bodies import integration_body
 from tests.browser.access import has_no_violation
-from tests.browser.conftest import wait_for_run
+from tests.browser.conftest import press_mark, wait_for_run
 
 BODY = integration_body()
 
@@ -79,10 +79,9 @@ def hostile_words_are_text_everywhere_all_can_read_them_and_a_chart_is_saved(ope
 
 def a_pressed_point_tells_its_row_and_a_narrow_window_needs_no_sideways_scrolling(opened: Page) -> None:
     chart = opened.locator(".st-key-boxes .js-plotly-plot")
-    chart.scroll_into_view_if_needed()
     points = chart.locator(".scatterlayer .trace").first.locator(".points path")
     expect(points).to_have_count(39 * 9)
-    points.first.click(force=True)
+    press_mark(opened, points.first)
     expect(opened.get_by_text("row: None")).to_have_count(0)
     expect(opened.get_by_text("row: ")).to_be_visible()
     opened.set_viewport_size({"width": 420, "height": 900})

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from explainlab.app.pages.benchmark import form as benchmark_view
 from explainlab.app.pages.integration import form as integration_view
-from tests.browser.conftest import unfold, wait_for_run
+from tests.browser.conftest import press_row, unfold, wait_for_run
 from tests.browser.explain_page import has_the_frame, heatmaps, integrated_gradients, map_shows, press, text_box, view
 from tests.browser.jobs import cancel
 from tests.tiers import first
@@ -120,5 +120,5 @@ def test_a_toolbar_covers_nothing_and_a_pressed_row_comes_into_view(app, browser
     export = page.locator(".st-key-errors_rows_export").bounding_box()
     assert toolbar["height"] > 0
     assert export["y"] + export["height"] <= toolbar["y"]
-    table.locator("canvas").first.click(position={"x": 20, "y": 35 * 2 + 17}, force=True)
+    press_row(page, table, 2)
     expect(page.get_by_role("heading", name=re.compile("^Row [0-9]+$"))).to_be_in_viewport(ratio=1)
