@@ -1,12 +1,13 @@
-"""The Explain page for everyone: keyboard, narrow windows, and axe in light and dark, in every state."""
+"""The pages for everyone: keyboard, narrow windows, and axe in light and dark, in every state."""
 
 from __future__ import annotations
 
 import pytest
 from playwright.sync_api import expect
 
+from explainlab.app.pages.errors.form import ErrorsView
 from tests.browser.access import has_no_violation
-from tests.browser.explain_page import heatmaps, integrated_gradients, map_shows, press, view
+from tests.browser.explain_page import SENTIMENT, heatmaps, integrated_gradients, map_shows, press, view
 
 TEXT = "Funny, warm and never dull."
 
@@ -48,12 +49,18 @@ def test_axe_finds_nothing_while_a_job_runs_and_when_it_is_cancelled(app, browse
     has_no_violation(page)
 
 
-def test_axe_finds_nothing_on_errors(app, browser_page):
+def test_axe_finds_nothing_where_a_method_a_model_a_file_or_a_run_is_missing(app, browser_page):
     page = browser_page(app.link(view("[CLS]", "occlusion", "attention_rollout")))
     expect(page.get_by_role("button", name="Run again")).to_have_count(1)  # both fail alike
     has_no_violation(page)
     page = browser_page(app.link(view(TEXT, "occlusion", model="embedded:nothing")))
     expect(page.get_by_text("There is no embedded model")).to_be_visible()
+    has_no_violation(page)
+    page.goto(app.link(ErrorsView(model=SENTIMENT, source=str(app.home / "nowhere.csv")), "errors"))
+    expect(page.get_by_text("There is no data file").first).to_be_visible()
+    has_no_violation(page)
+    page.goto(f"{app.url}/runs?run=nothing")
+    expect(page.get_by_text("There is no run under this id here.")).to_be_visible()
     has_no_violation(page)
 
 

@@ -126,12 +126,6 @@ def test_a_word_that_drives_mistakes_lists_its_rows_and_axe_finds_nothing(app, b
     expect(page.locator(".st-key-errors_picked").get_by_text("Picked: ")).to_be_visible()
 
 
-def test_axe_finds_nothing_where_there_is_no_file(app, browser_page, tmp_path):
-    page = browser_page(app.link(view(str(tmp_path / "nowhere.csv")), "errors"))
-    expect(page.get_by_text("There is no data file").first).to_be_visible()
-    has_no_violation(page)
-
-
 def bytes_received(page: Page) -> list[int]:
     """Return the bytes of each message that the server will send to ``page``, a list that grows."""
     received: list[int] = []

@@ -153,9 +153,3 @@ def is_for_all(page: Page, context: dict[str, Any] | None = None) -> None:
     wait_for_run(page)
     assert page.get_by_test_id("stMain").evaluate("main => main.scrollWidth - main.clientWidth") <= 0
     page.set_viewport_size(wide)
-
-
-def test_axe_finds_nothing_where_there_is_no_run(app, browser_page):
-    page = browser_page(f"{app.url}/runs?run=nothing")
-    expect(page.get_by_text("There is no run under this id here.")).to_be_visible()
-    has_no_violation(page)

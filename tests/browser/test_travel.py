@@ -43,7 +43,7 @@ LITTLE: dict[str, BaseModel] = {
 PATHS = ("", "integration", "candidates", "activation", "errors", "benchmark")
 
 
-@pytest.mark.parametrize("path", first(["", "activation"], PATHS, "10 s each; a text and a data set show the layout"))
+@pytest.mark.parametrize("path", first([""], PATHS, "10 s each; one page shows the layout"))
 def test_a_phone_opens_on_the_answer_needs_no_sideways_scrolling_and_asks_no_other_host(app, browser_page, path):
     page, outside = browser_page(viewport=PHONE), []
     page.on("request", lambda request: outside.append(request.url) if OUTSIDE.match(request.url) else None)
