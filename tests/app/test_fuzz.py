@@ -182,6 +182,7 @@ def record(question: str, **fields: Any) -> dict[str, Any]:
 @example(record("training", data="embedded:sentiment", parameters={"test_data": "gone"}))
 @example(record("decompx", parameters={"biases": False}))
 @example(record("globenc", model="\0"))
+@example(record("trust", parameters={"settings": "\ud800"}))
 @example(record("activation", data="embedded:sentiment"))
 @inputs(250)
 def test_requests_are_bounded_or_refused(record: dict[str, Any]) -> None:

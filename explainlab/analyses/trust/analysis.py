@@ -43,7 +43,10 @@ from explainlab.text.units import Feature
 
 def _read(settings: Any) -> Any:
     """Parse settings if they are JSON, as on the command line."""
-    return from_json(settings) if isinstance(settings, str) else settings
+    try:
+        return from_json(settings) if isinstance(settings, str) else settings
+    except TypeError as error:  # half of a character that UTF-16 writes as two
+        raise ValueError("This is no text") from error
 
 
 METRICS = ("comprehensiveness", "sufficiency")

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from explainlab.analyses.registry import new_request
-from explainlab.request import CompleteRequest, Request
+from explainlab.request import Request
 from explainlab.result import Result
 from explainlab.service.dispatcher import Dispatcher
 from explainlab.service.engine import Ended, Help, Work
 from explainlab.service.jobs import JobContext
-from explainlab.service.resolved import resolve
+from explainlab.service.resolved import ResolvedRequest, resolve
 from explainlab.service.scheduler import FIRST_TURNS
 from explainlab.service.service import Service
 from explainlab.service.store.store import Store
@@ -73,9 +73,9 @@ class Counted:
         self.service = Service(Store("sqlite://"), workers=[here("cpu")], engine=self._engine)
 
     def _engine(self, answer: Work, ended: Ended, help: Help, places: int, prefer: Any) -> Dispatcher:
-        def counting(request: CompleteRequest, context: JobContext) -> Result:
-            if request.text == SENTENCE:
-                result = answer(request, context)
+        def counting(resolved: ResolvedRequest, context: JobContext) -> Result:
+            if resolved.request.text == SENTENCE:
+                result = answer(resolved, context)
                 self.batches_at_answer = self.batches
                 return result
             check = context.check_cancelled
@@ -87,7 +87,7 @@ class Counted:
                 check()
 
             context.check_cancelled = counted  # type: ignore[method-assign]
-            return answer(request, context)
+            return answer(resolved, context)
 
         return Dispatcher(counting, ended, help, places, prefer)
 
