@@ -9,8 +9,8 @@ import numpy as np
 
 from benchmarks.runner import Row, held_out, peak_memory_mb, sentiment_classifiers, text_of, timed
 from explainlab.analyses.evaluation import statistics
-from explainlab.analyses.evaluation.facts import Facts, facts_dtype, facts_of
 from explainlab.analyses.evaluation.result import REVERSED, EvaluationText
+from explainlab.analyses.evaluation.statistics import Facts, facts_dtype, facts_of
 from explainlab.analyses.run import study
 from explainlab.attribution.records import Target
 from explainlab.data import Row as Text

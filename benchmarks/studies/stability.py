@@ -22,9 +22,8 @@ from explainlab.analyses.reexplain import Repeater
 from explainlab.attribution.selection import evaluate_attributions
 from explainlab.attribution.subject import Subject
 from explainlab.data import read_dataset
-from explainlab.metrics.radii import radius, table_deviation
 from explainlab.metrics.registry import parse_metric
-from explainlab.metrics.stability import subsets
+from explainlab.metrics.stability import radius, subsets, table_deviation
 from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext

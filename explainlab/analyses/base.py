@@ -33,7 +33,7 @@ from explainlab.training import ARCHITECTURES
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-    from explainlab.analyses.numbers import Number
+    from explainlab.analyses.summary import Number
 
 
 class Record(BaseModel):

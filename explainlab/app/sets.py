@@ -14,10 +14,17 @@ import streamlit as st
 
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.sets.charts import by_model, weights_words
-from explainlab.analyses.sets.export import number_rows, set_csv, set_html, set_json
-from explainlab.analyses.sets.latex import set_latex
 from explainlab.analyses.sets.records import SetCell, SetModel, StudySet
-from explainlab.analyses.sets.table import set_cells, set_frame, set_table
+from explainlab.analyses.sets.table import (
+    number_rows,
+    set_cells,
+    set_csv,
+    set_frame,
+    set_html,
+    set_json,
+    set_latex,
+    set_table,
+)
 from explainlab.analyses.sets.verdict import none_done, overview, points
 from explainlab.app import links, session
 from explainlab.app.cached import cached_for

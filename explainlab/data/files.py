@@ -20,20 +20,174 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache, partial
-from itertools import islice
+from itertools import chain, islice, pairwise
 from pathlib import Path
 from reprlib import repr as quote
 from typing import Any
 
-from explainlab.data.doubts import Doubts
+import regex
+
 from explainlab.data.formats import Record
 from explainlab.data.labels import LEFT_OUT, LONGEST_LABEL, Classes, LeftOut, Unclear, label_of
 from explainlab.data.rows import Row, Rows, Sample, Span
 from explainlab.data.sources import Source, locate, source_state
-from explainlab.data.spans import read_spans
 from explainlab.errors import DataError
 from explainlab.limits import MAX_CLASSES, Limits
 from explainlab.reader import ANYBODY, Reader
+
+_WRITE = "Write it as [[start, end], ...], in characters."
+
+
+def read_spans(cell: Any, column: str, text: str) -> tuple[Span, ...] | None:
+    """Return the spans of ``text`` in a ``cell``, half-open, in characters from 0; None for an empty cell.
+
+    A cell is a list, or its JSON: of pairs ``[start, end]``; of records with ``start`` and ``end`` (Label Studio,
+    Prodigy), whose ``text`` is compared; or of the places of single characters in rising order (SemEval 2021, Task 5).
+    Raises :class:`DataError` for any other form, and for a span that is not inside the text.
+    """
+    if cell is None or cell == "":
+        return None
+    if isinstance(cell, str):
+        try:
+            cell = json.loads(cell)
+        except (ValueError, RecursionError):
+            raise DataError(f"The {column} is not JSON.", _WRITE) from None
+    if not isinstance(cell, list):
+        raise DataError(f"The {column} is not a list of spans.", _WRITE)
+    if cell and all(type(place) is int for place in cell):
+        spans = _of_places(cell, column)
+    else:
+        spans = [_span(entry, column) for entry in cell]
+    for start, end in spans:
+        if not 0 <= start < end <= len(text):
+            raise DataError(
+                f"The {column} span [{start}, {end}) is not inside the text of {len(text)} characters.",
+                "Spans count characters from 0, and the end is the first character after the span.",
+            )
+    for entry, (start, end) in zip(cell, spans, strict=False):
+        if isinstance(entry, dict) and isinstance(entry.get("text"), str) and entry["text"] != text[start:end]:
+            here, said = quote(text[start:end]), quote(entry["text"])
+            raise DataError(
+                f"The {column} span [{start}, {end}) is {here}, and its record says {said}.",
+                "Spans count characters from 0; JavaScript counts most emoji as two.",
+            )
+    return tuple(spans)
+
+
+def _span(entry: Any, column: str) -> Span:
+    """Read the span that a pair or a record names."""
+    edges = [entry.get("start"), entry.get("end")] if isinstance(entry, dict) else entry
+    if not isinstance(edges, list) or len(edges) != 2 or not all(type(edge) is int for edge in edges):
+        if isinstance(edges, list) and edges and all(edge in (0, 1) for edge in edges) and len(edges) > 2:
+            raise _marks_words(column)
+        raise DataError(f"The {column} is not a list of spans.", _WRITE)
+    start, end = edges
+    return start, end
+
+
+def _of_places(places: Sequence[int], column: str) -> list[Span]:
+    """Return the runs of neighbours among the ``places`` of single characters."""
+    if set(places) <= {0, 1}:
+        raise _marks_words(column)
+    if len(places) == 2 or any(after <= before for before, after in pairwise(places)):
+        raise DataError(f"The {column} is neither a list of spans nor places of characters in rising order.", _WRITE)
+    starts = [place for before, place in pairwise([None, *places]) if place is not None and place - 1 != before]
+    ends = [place + 1 for place, after in pairwise([*places, None]) if place is not None and place + 1 != after]
+    return list(zip(starts, ends, strict=True))
+
+
+def _marks_words(column: str) -> DataError:
+    return DataError(
+        f"The {column} has a mark, 0 or 1, for each word.",
+        "Write for each marked word its first character and the one after its last, as in [[0, 4], [10, 15]].",
+    )
+
+
+_LABELS = 1_000
+"""Number of first labels that are compared with the name of their column."""
+_LEAST_SPANS = 3
+_EDGE_OF_WORD = regex.compile(r"(?w)\b|\A|\Z|(?<=\s)|(?=\s)")
+"""Places where a word may begin or end (Unicode Standard Annex 29), or a blank."""
+
+_TWO_UNITS = regex.compile("[\U00010000-\U0010ffff]")
+"""A character that is two units in UTF-16, as most emoji are."""
+
+
+class Doubts:
+    """A collector of doubts, as ``notes`` for readers, which looks at every row of a ``source`` and its record.
+
+    ``columns`` are the named ones, ``labels`` the classes of the model (None: any), and ``marks`` the roles that a
+    question needs beside text and label.
+    """
+
+    def __init__(
+        self, source: Source, columns: Mapping[str, str], labels: Sequence[str] | None, marks: Collection[str]
+    ) -> None:
+        self._source, self._columns = source, columns
+        self._classes = {label.casefold() for label in labels or ()}
+        self._compares = "rationale" in marks
+        self._names: list[str] = []
+        self._written: list[str] = []
+        self._spans = self._odd = 0
+        self._far = self._far_odd = 0
+
+    def see(self, record: Record, row: Row) -> None:
+        """Look at the next ``row``, made of the ``record``."""
+        if len(self._written) < _LABELS and "label" in self._columns:
+            self._names = self._names or [*record]
+            self._written.append(str(record.get(self._columns["label"], "")).strip())
+        if self._compares:
+            for text, spans in ((row.text, row.rationale), (row.text_pair or "", row.rationale_pair)):
+                self._see_spans(text, spans or ())
+
+    def _see_spans(self, text: str, spans: Sequence[Span]) -> None:
+        """Count the ``spans`` that mark no words, and those behind a character of two units in UTF-16."""
+        emoji = _TWO_UNITS.search(text) if spans else None
+        far = emoji.start() if emoji else len(text)
+        for start, end in spans:
+            whole = text[start:end].strip() and all(_EDGE_OF_WORD.match(text, edge) for edge in (start, end))
+            self._spans += 1
+            self._odd += not whole
+            self._far += start > far
+            self._far_odd += not whole and start > far
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Return each doubt in words, with its remedy."""
+        return tuple(chain(self._of_header(), self._of_spans()))
+
+    def _of_header(self) -> list[str]:
+        name = self._columns.get("label", "")
+        numbered = self._names in ([str(i + start) for i in range(len(self._names))] for start in (0, 1))
+        if not self._written or numbered or self._has_names or not self._is_label(name):
+            return []
+        return [
+            f"The first line of {self._source.name} may be a row: the column of its labels is called {quote(name)}. "
+            "If so, name columns by their numbers, as in text=1 and label=2."
+        ]
+
+    @property
+    def _has_names(self) -> bool:
+        """Tell if the file surely names its columns: its format does, or one is called text or label."""
+        return not self._source.is_separated or not {"text", "label"}.isdisjoint(self._names)
+
+    def _is_label(self, name: str) -> bool:
+        """Tell whether ``name`` is like the labels in the column that it names."""
+        if name in self._written:
+            return True
+        first = self._written[0]
+        return (name.isdecimal() and first.isdecimal()) or {name.casefold(), first.casefold()} <= self._classes
+
+    def _of_spans(self) -> list[str]:
+        odd = "begin or end within a word, or mark a blank"
+        if self._spans >= _LEAST_SPANS and 2 * self._odd > self._spans:
+            told = f"Of {self._spans:,} marked spans {self._odd:,} {odd}"
+            return [f"{told}. They must count characters of the text from 0; these may count words, or bytes."]
+        if self._far >= _LEAST_SPANS and 2 * self._far_odd > self._far:
+            told = f"Of {self._far:,} marked spans behind an emoji {self._far_odd:,} {odd}"
+            return [f"{told}. An emoji must count as one character; here it may count as two, as in JavaScript."]
+        return []
+
 
 ROLES = ("text", "label", "text_b", "rationale", "rationale_b", "paraphrase")
 
@@ -60,7 +214,7 @@ class Dataset:
     """The rows read from a source, and the bad or excluded ones as ``(row number, reason)``.
 
     ``total``: the number of usable rows of the source; None if its end was not reached. ``notes``: the
-    :class:`explainlab.data.doubts.Doubts` about them, and the encoding of a file that is not UTF-8.
+    :class:`explainlab.data.files.Doubts` about them, and the encoding of a file that is not UTF-8.
     """
 
     name: str

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from explainlab import explain, load_model, study
-from explainlab.analyses.activation.scrubber import activation_scrubber
+from explainlab.analyses.activation.figures import activation_scrubber
 from explainlab.analyses.attributions import text_seed
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.figures import figures_of

@@ -26,10 +26,10 @@ from explainlab.analyses.errors.analysis import accuracy_of
 from explainlab.analyses.errors.result import Calibration, PredictionsData
 from explainlab.analyses.errors.verdict import verdict as errors_verdict
 from explainlab.analyses.evaluation import statistics
-from explainlab.analyses.evaluation.facts import Facts, facts_dtype
 from explainlab.analyses.evaluation.result import EvaluationData
 from explainlab.analyses.evaluation.sets.records import EvaluatedSet
 from explainlab.analyses.evaluation.sets.verdict import set_overview
+from explainlab.analyses.evaluation.statistics import Facts, facts_dtype
 from explainlab.analyses.evaluation.verdict import overview
 from explainlab.analyses.mistake_drivers.analysis import CLEAR_ROWS, WordAttribution, ranked
 from explainlab.analyses.mistake_drivers.result import DrivingWord, MistakeDriversData

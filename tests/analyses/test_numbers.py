@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from explainlab import load_model, study
-from explainlab.analyses.numbers import Measure, Number
 from explainlab.analyses.records import Interval
 from explainlab.analyses.registry import get_study
+from explainlab.analyses.summary import Measure, Number
 from explainlab.models.classifier import Classifier
 from tests.analyses.roar.bodies import roar_body, roar_result
 

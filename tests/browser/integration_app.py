@@ -2,9 +2,8 @@
 
 import streamlit as st
 
-from explainlab.analyses.integration import data_figures as integration_data
 from explainlab.analyses.integration import figures as integration
-from explainlab.analyses.integration.step_morph import step_morph
+from explainlab.analyses.integration.figures import step_morph
 from explainlab.analyses.path_gradients.figures import gradient_curves, path_maps, token_strip
 from explainlab.app.chart import draw_chart
 from explainlab.app.heatmap import token_heatmap
@@ -28,10 +27,8 @@ for i, (column, drawn) in enumerate(zip(st.columns(2), maps, strict=True)):
 draw_chart(gradient_curves(paths, "probability", feature), "gradient")
 theme = st.context.theme.type or "light"
 draw_chart(token_strip(paths, 270, theme=theme), "strip")
-draw_chart(
-    integration_data.error_boxes(data, "right", 0.05), "boxes", lambda picked: st.session_state.update(row=picked[0])
-)
+draw_chart(integration.error_boxes(data, "right", 0.05), "boxes", lambda picked: st.session_state.update(row=picked[0]))
 st.text(f"row: {st.session_state.get('row')}")
-draw_chart(integration_data.ideal_histogram(data, "right", 0.05), "ideal")
-draw_chart(integration_data.mean_by_rule(data, 0.05), "rules")
-draw_chart(integration_data.within_limit(data), "within")
+draw_chart(integration.ideal_histogram(data, "right", 0.05), "ideal")
+draw_chart(integration.mean_by_rule(data, 0.05), "rules")
+draw_chart(integration.within_limit(data), "within")

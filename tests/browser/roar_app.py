@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from explainlab.analyses.roar.masked_texts import masked_texts
+from explainlab.analyses.roar.figures import masked_texts
 from explainlab.app.pages.roar.page import draw_masked_texts
 from tests.analyses.roar.bodies import roar_body
 

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from explainlab.analyses.layer_randomisation.unit_morph import unit_morph
+from explainlab.analyses.layer_randomisation.figures import unit_morph
 from explainlab.app.pages.sanity.page import draw_unit_morph as draw_morph
 from explainlab.request import Request
 from tests.analyses.bodies import WORDS, randomisation_body

@@ -11,7 +11,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Locator, Page, expect
 
 from explainlab import load_model, study
-from explainlab.analyses.activation.scrubber import activation_scrubber
+from explainlab.analyses.activation.figures import activation_scrubber
 from explainlab.app.pages.activation.form import ActivationView, DataChoice
 from tests.browser.access import has_no_violation
 from tests.browser.conftest import is_at_rest, press_mark, wait_for_run

@@ -8,7 +8,7 @@ from pathlib import Path
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Locator, Page, expect
 
-from explainlab.analyses.integration.step_morph import step_morph
+from explainlab.analyses.integration.figures import step_morph
 from explainlab.request import Request
 from tests.analyses.bodies import integration_body
 from tests.browser.access import has_no_violation

@@ -8,7 +8,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
-from explainlab.analyses.roar.masked_texts import masked_texts
+from explainlab.analyses.roar.figures import masked_texts
 from tests.analyses.roar.bodies import TEXT, roar_body
 from tests.browser.access import has_no_violation
 from tests.browser.conftest import wait_for_run

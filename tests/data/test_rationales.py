@@ -15,7 +15,7 @@ import pytest
 import explainlab
 from explainlab import cli
 from explainlab.data import read_dataset
-from explainlab.data.spans import read_spans
+from explainlab.data.files import read_spans
 from explainlab.errors import DataError
 from explainlab.models.classifier import Classifier
 

@@ -18,7 +18,7 @@ from explainlab.models.classifier import Classifier
 from explainlab.models.loading import changed_model, describe, load_model, model_digest
 from explainlab.models.stored.base import load_base
 from explainlab.training import Start, settings_for, starting_point, train, training_digest
-from explainlab.training.lora import add_lora
+from explainlab.training.start import add_lora
 from tests.tiers import first
 from tests.training.test_base import NEW, labelled
 from tests.zoo import LABELS, RECURRENT, ZOO

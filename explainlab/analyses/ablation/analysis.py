@@ -27,7 +27,6 @@ from explainlab.analyses.base import AnalysisResult, Report, Requirements, metho
 from explainlab.analyses.candidates.choice import mean_selection, selection
 from explainlab.analyses.candidates.result import Selection
 from explainlab.analyses.evaluation.analysis import EVALUATIONS
-from explainlab.analyses.numbers import Measure, Number
 from explainlab.analyses.parameters import (
     Methods,
     Outputs,
@@ -40,7 +39,7 @@ from explainlab.analyses.parameters import (
 )
 from explainlab.analyses.records import MetricFacts, Passes, text_fields
 from explainlab.analyses.significance import groups_of
-from explainlab.analyses.summary import spelled, table
+from explainlab.analyses.summary import Measure, Number, spelled, table
 from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.analyses.wording import ahead_on_a_text, counted
 from explainlab.attribution.method import Candidates, Method, TextSize

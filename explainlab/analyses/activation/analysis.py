@@ -26,10 +26,9 @@ from explainlab.analyses.activation.result import (
 from explainlab.analyses.activation.verdict import data_verdict, text_verdict
 from explainlab.analyses.attributions import attributions_of, text_seed
 from explainlab.analyses.base import AnalysisResult, Report, Requirements, passes_of
-from explainlab.analyses.numbers import Measure, Number
 from explainlab.analyses.parameters import MethodSpecs, Outputs, Rows, Sample, method_spec
 from explainlab.analyses.records import KnownInterval, text_fields
-from explainlab.analyses.summary import interval, table
+from explainlab.analyses.summary import Measure, Number, interval, table
 from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.attribution.method import TextSize
 from explainlab.attribution.records import Attribution

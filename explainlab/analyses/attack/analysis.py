@@ -7,14 +7,14 @@ from dataclasses import fields
 from typing import Any, Literal
 
 import numpy as np
+import torch
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
+from torch import Tensor
 
 from explainlab import declared
-from explainlab.analyses.attack.before_after import changes, original_of
 from explainlab.analyses.attack.derivatives import require_differentiable
 from explainlab.analyses.attack.maps import Maps, Method
-from explainlab.analyses.attack.reference import TOLD, HeldMaps, ReferenceSearch
 from explainlab.analyses.attack.result import (
     AttackData,
     AttackedText,
@@ -23,32 +23,120 @@ from explainlab.analyses.attack.result import (
     Course,
     Measures,
 )
-from explainlab.analyses.attack.search import SECOND, Attacked, Goal, Point, Positions, Run, Search, Settings
+from explainlab.analyses.attack.search import (
+    SECOND,
+    THESIS_RADIUS,
+    Attacked,
+    Goal,
+    Point,
+    Positions,
+    Run,
+    Search,
+    Settings,
+    Values,
+)
 from explainlab.analyses.attack.summaries import (
     MEASURES,
     Objectives,
+    changes,
     data_fields,
     lines_of,
     means,
     numbers_of,
     objectives,
+    original_of,
 )
 from explainlab.analyses.attack.verdict import data_verdict, text_verdict
+from explainlab.analyses.attributions import text_seed
 from explainlab.analyses.base import AnalysisResult, Report, Requirements
-from explainlab.analyses.numbers import Number
 from explainlab.analyses.parameters import Rows, Sample
 from explainlab.analyses.records import text_fields
+from explainlab.analyses.summary import Number
 from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.analyses.wording import counted
+from explainlab.attribution.batch import Batch
 from explainlab.attribution.method import Evaluations
 from explainlab.attribution.passes import read_originals
 from explainlab.attribution.registry import MethodSpec, complete_method, get_method
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
 from explainlab.errors import ModelError
-from explainlab.metrics.radii import BOUNDLESS, Radii, radius, table_deviation
+from explainlab.metrics.stability import BOUNDLESS, Radii, radius, table_deviation
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import PassCount
+
+TOLD = (
+    "Attacked as the thesis' code does, for comparison only: it follows no second derivatives, so that the gradient "
+    "map is not followed at all; it starts at random, moves and ranks special tokens too, holds the logit, and where "
+    "constrained takes the last step whatever the model predicts there."
+)
+
+
+class HeldMaps(Maps):
+    """Maps of the logit of the class that is predicted at the moved text, with their gradients held still.
+
+    A score follows the moved text only where its embeddings are a factor of the score.
+    """
+
+    def backward(self, second: bool) -> int:
+        """See :meth:`Maps.backward`; the loss is followed through one pass."""
+        return super().backward(second=False) + second
+
+    def _explained(self, batch: Batch, logits: Tensor, at_end: Tensor) -> Tensor:
+        return logits.gather(1, at_end.argmax(dim=1, keepdim=True))[:, 0]
+
+    def _derivative(self, explained: Tensor, at: Tensor, second: bool) -> Tensor:
+        (gradient,) = torch.autograd.grad(explained, at, retain_graph=second)
+        return gradient
+
+
+class ReferenceSearch(Search):
+    """The search of the thesis' code: a random start in [0, 1) at a radius of 2, clamped only inside the model.
+
+    The loss is the mean share of the listed features, if constrained with the squared change of the logit. The code
+    adds the explained logit itself to it by mistake where the map is a gradient, or one times the input. Unconstrained,
+    the best step with the same class counts; constrained, the last one.
+    """
+
+    def attack(self, texts: Sequence[Attacked]) -> None:
+        """See :meth:`Search.attack`; all runs of a text start in one direction."""
+        for text in texts:
+            drawn = np.random.default_rng(text_seed(text.subject)).random(text.moved_by.shape[1:])
+            start = torch.from_numpy(drawn * self._movable(text)[:, None]).to(text.moved_by)
+            text.moved_by = start * _radii(text.moved_by, [(text, list(range(len(text.runs))))]) / THESIS_RADIUS
+        super().attack(texts)
+
+    def _within(self, owners: Sequence[tuple[Attacked, list[int]]], moved_by: Tensor) -> Tensor:
+        radii = _radii(moved_by, owners)
+        return moved_by.clamp(-radii, radii)
+
+    def _projected(self, moved_by: Tensor, radii: Tensor) -> Tensor:
+        return moved_by
+
+    def _lowered(self, losses: Tensor, values: Values) -> Tensor:
+        if self._maps.method == "integrated_gradients":
+            return losses.sum()
+        return losses.sum() + values.logits.amax(dim=-1).sum()
+
+    def _losses(self, owners: Sequence[tuple[Attacked, list[int]]], values: Values) -> Tensor:
+        runs = [(text, text.runs[place]) for text, places in owners for place in places]
+        classes = torch.tensor([text.subject.prediction.index for text, _ in runs], device=values.logits.device)
+        now = values.logits.gather(1, classes[:, None])[:, 0]
+        before = now.new_tensor([text.subject.original[text.subject.prediction.index] for text, _ in runs])
+        weights = [self._settings.beta if run.goal.objective == "constrained" else 0.0 for _, run in runs]
+        means = values.listed / values.listed.new_tensor([len(text.listed) for text, _ in runs])
+        return means + now.new_tensor(weights) * (before - now).square()
+
+    def _better(self, text: Attacked, run: Run, point: Point, predicted: int) -> bool:
+        if run.goal.objective == "constrained":
+            return True
+        return predicted == text.subject.prediction.index and (run.failed or point.share < run.best.share)
+
+
+def _radii(like: Tensor, owners: Sequence[tuple[Attacked, list[int]]]) -> Tensor:
+    """Return [B, 1, 1]: the radius of every run."""
+    return like.new_tensor([text.runs[place].goal.radius for text, places in owners for place in places])[:, None, None]
+
 
 RELU = (
     "This model has ReLUs, whose second derivatives are 0, so that the attack does not see what moves the map through "

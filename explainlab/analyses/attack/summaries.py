@@ -1,17 +1,66 @@
-"""Summaries that attacks on embeddings and on words share: means over texts, texts of a data set, numbers, lines."""
+"""A text before and after attacks, and summaries for attacks on embeddings and on words."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
-from explainlab.analyses.attack.before_after import attacked_row
-from explainlab.analyses.attack.result import Measures
-from explainlab.analyses.attack.search import Objective
-from explainlab.analyses.numbers import Measure, Number
-from explainlab.analyses.summary import interval, table
+import numpy as np
+
+from explainlab.analyses.attack.result import AttackedRow, Measures, Original
+from explainlab.analyses.attack.search import Objective, Point, normalised, rank_change, top, top_k_sum_change
+from explainlab.analyses.records import TextBody
+from explainlab.analyses.summary import Measure, Number, interval, table
 from explainlab.analyses.wording import counted
+from explainlab.attribution.subject import Subject
 from explainlab.data import Row
+
+
+def original_of(subject: Subject, scores: np.ndarray, k: int, among: np.ndarray) -> Original:
+    """Return the map ``scores`` [n_features] before the attacks, with the reason if the text is left out.
+
+    The listed features are the top ``k`` per cent of the features ``among``, rounded down.
+    """
+    n = len(among)
+    size, shares = k * n // 100, normalised(scores, among)
+    left_out = ""
+    if not size:
+        left_out = f"{k}% of {counted(n, subject.unit)} is none"
+    elif not np.isfinite(shares).all():
+        left_out = "the map is 0 everywhere"
+    listed = [] if left_out else top(shares, among, size).tolist()
+    return Original(
+        scores=scores.tolist(),
+        listed=listed,
+        top_k_sum=None if left_out else float(shares[listed].sum()),
+        left_out=left_out,
+    )
+
+
+def changes(among: np.ndarray, listed: np.ndarray, before: Point, after: Point) -> dict[str, float]:
+    """Return the fields of :class:`.result.Measures` for maps of the features ``among``."""
+    first, last = (normalised(point.scores, among) for point in (before, after))
+    change = before.probability - after.probability
+    return {
+        "rank_change": rank_change(listed, top(last, among, len(listed))),
+        "top_k_sum_change": top_k_sum_change(first, last, listed),
+        "probability_change": change,
+        "absolute_probability_change": abs(change),
+    }
+
+
+def attacked_row(row: Row, original: Original, body: TextBody) -> AttackedRow:
+    """Return a text of a data set before its attacks."""
+    own: dict[str, Any] = original.model_dump()
+    return AttackedRow(
+        **own,
+        row=row.number,
+        text=row.text,
+        text_pair=row.text_pair,
+        label=row.label,
+        prediction=body.prediction,
+    )
+
 
 Objectives = Literal["both", "unconstrained", "constrained"]
 MEASURES = {

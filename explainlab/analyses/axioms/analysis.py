@@ -11,10 +11,9 @@ from explainlab import declared
 from explainlab.analyses.axioms.checks import Question, check_all
 from explainlab.analyses.axioms.result import Axiom, AxiomsData, AxiomsRow, AxiomsText, Checked, CheckedTexts
 from explainlab.analyses.base import AnalysisResult, Report, Requirements, passes_of
-from explainlab.analyses.numbers import Measure, Number
 from explainlab.analyses.parameters import MethodSpecs, Outputs, Rows, Sample, method_requests
 from explainlab.analyses.records import text_fields
-from explainlab.analyses.summary import interval, table
+from explainlab.analyses.summary import Measure, Number, interval, table
 from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.analyses.wording import counted
 from explainlab.attribution.registry import MethodSpec, get_method, label_of

@@ -5,14 +5,15 @@ All methods that support a function explain it together. Only features that are 
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from explainlab.analyses.attributions import attributions_of, text_seed
-from explainlab.analyses.axioms.functions import Combined, Disregards, Function, Symmetric
 from explainlab.analyses.axioms.result import Axiom, Checked
 from explainlab.analyses.parameters import Outputs
 from explainlab.analyses.reexplain import Aside
@@ -21,9 +22,63 @@ from explainlab.attribution.records import Attribution
 from explainlab.attribution.registry import MethodSpec, get_method
 from explainlab.attribution.subject import Subject
 from explainlab.models.classifier import Classifier
+from explainlab.models.inputs import Inputs, Prefix
+from explainlab.models.model import Model
 from explainlab.models.networks.randomised import permuted
-from explainlab.models.networks.wrapped import around
+from explainlab.models.networks.wrapped import Wrapped, around
 from explainlab.request import Output, digest
+
+
+class Function(Wrapped):
+    """A function of the word embeddings of one text, made of the model inside: outputs and gradients, no layers."""
+
+    def logits(self, inputs: Inputs, embeddings: Tensor | None = None, prefix: Prefix | None = None) -> Tensor:
+        rows = self.word_embeddings.forward(inputs.ids) if embeddings is None else embeddings
+        return self.of(inputs, rows, prefix)
+
+    @abstractmethod
+    def of(self, inputs: Inputs, rows: Tensor, prefix: Prefix | None) -> Tensor:
+        """Return [B, classes] for ``rows`` [B, N, d]."""
+
+
+class Disregards(Function):
+    """The model, reading ``filler`` [P, d] at the ``positions`` whatever stands there."""
+
+    def __init__(self, inner: Model, positions: Sequence[int], filler: Tensor) -> None:
+        super().__init__(inner)
+        self._positions, self._filler = list(positions), filler
+
+    def of(self, inputs: Inputs, rows: Tensor, prefix: Prefix | None) -> Tensor:
+        rows = rows.clone()
+        rows[:, self._positions] = self._filler.to(rows)
+        return self.inner.logits(inputs, rows, prefix)
+
+
+class Symmetric(Function):
+    """The mean of the model and of the model that reads two positions exchanged."""
+
+    def __init__(self, inner: Model, first: int, second: int) -> None:
+        super().__init__(inner)
+        self._there, self._back = [first, second], [second, first]
+
+    def of(self, inputs: Inputs, rows: Tensor, prefix: Prefix | None) -> Tensor:
+        exchanged = rows.clone()
+        exchanged[:, self._there] = rows[:, self._back]
+        return (self.inner.logits(inputs, rows, prefix) + self.inner.logits(inputs, exchanged, prefix)) / 2
+
+
+class Combined(Function):
+    """The model with another logit for the class ``first``: twice its own less the logit of ``second``."""
+
+    def __init__(self, inner: Model, first: int, second: int) -> None:
+        super().__init__(inner)
+        self._first, self._second = first, second
+
+    def of(self, inputs: Inputs, rows: Tensor, prefix: Prefix | None) -> Tensor:
+        logits = self.inner.logits(inputs, rows, prefix)
+        combined = 2 * logits[:, self._first] - logits[:, self._second]
+        return torch.cat([logits[:, : self._first], combined[:, None], logits[:, self._first + 1 :]], dim=1)
+
 
 SAME = 1e-5
 """Two models compute the same if their logits differ by less than this share of the largest."""

@@ -12,9 +12,8 @@ from pydantic import AfterValidator, Field, ValidationInfo
 from pydantic_core import PydanticCustomError
 
 from explainlab.analyses.base import AnalysisResult, Report, Requirements
-from explainlab.analyses.candidates.choice import selection
+from explainlab.analyses.candidates.choice import means, selection
 from explainlab.analyses.candidates.drawn import drawn
-from explainlab.analyses.candidates.means import means
 from explainlab.analyses.candidates.result import CandidatesData, CandidatesText
 from explainlab.analyses.candidates.table import Table
 from explainlab.analyses.candidates.verdict import data_verdict, text_verdict

@@ -24,9 +24,9 @@ from explainlab.analyses.errors.result import (
 from explainlab.analyses.errors.rows import TOGETHER as WRITTEN
 from explainlab.analyses.errors.rows import PredictedRows
 from explainlab.analyses.errors.verdict import verdict
-from explainlab.analyses.numbers import Measure, Number
 from explainlab.analyses.parameters import Sample
 from explainlab.analyses.records import Interval, as_interval
+from explainlab.analyses.summary import Measure, Number
 from explainlab.data import Row
 from explainlab.disk_backed import Chosen
 from explainlab.errors import RequestError, TextError

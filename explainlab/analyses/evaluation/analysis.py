@@ -16,13 +16,13 @@ from explainlab import declared
 from explainlab.analyses.attributions import attributions_of, own_warnings, text_seed
 from explainlab.analyses.base import AnalysisResult, Report, Requirements, passes_of
 from explainlab.analyses.evaluation import statistics
-from explainlab.analyses.evaluation.facts import Facts, facts_dtype
 from explainlab.analyses.evaluation.result import (
     REVERSED,
     EvaluationData,
     EvaluationText,
     NoRationales,
 )
+from explainlab.analyses.evaluation.statistics import Facts, facts_dtype
 from explainlab.analyses.evaluation.table import kinds_of
 from explainlab.analyses.evaluation.texts import EvaluatedRow, EvaluatedTexts, without_values
 from explainlab.analyses.evaluation.truth import TITLES, meaning, shown, withheld
@@ -33,7 +33,6 @@ from explainlab.analyses.evaluation.verdict import (
     shown_name,
     text_verdict,
 )
-from explainlab.analyses.numbers import Number
 from explainlab.analyses.parameters import (
     RANDOM,
     MethodSpecs,
@@ -50,7 +49,7 @@ from explainlab.analyses.parameters import (
 from explainlab.analyses.planted.analysis import Planted, planted_truth
 from explainlab.analyses.records import Passes, text_fields
 from explainlab.analyses.reexplain import Repeater
-from explainlab.analyses.summary import table
+from explainlab.analyses.summary import Number, table
 from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.analyses.wording import counted
 from explainlab.attribution.given import given_name, read_given

@@ -11,9 +11,9 @@ from explainlab.analyses import too_short
 from explainlab.analyses.evaluation.result import REVERSED, EvaluationData, EvaluationText, MethodMetric
 from explainlab.analyses.evaluation.table import metric_row
 from explainlab.analyses.evaluation.truth import said_by
-from explainlab.analyses.numbers import Measure, Number
 from explainlab.analyses.parameters import RANDOM
 from explainlab.analyses.significance import Groups, grouped
+from explainlab.analyses.summary import Measure, Number
 from explainlab.analyses.wording import ahead_on_a_text, counted, joined, mean_words
 from explainlab.attribution.registry import chosen_by, label_of
 from explainlab.metrics.registry import MetricSpec, parse_metric

@@ -25,10 +25,9 @@ from explainlab.analyses.integration.result import (
     within,
 )
 from explainlab.analyses.integration.verdict import data_verdict, rule_name, text_verdict
-from explainlab.analyses.numbers import Measure, Number
 from explainlab.analyses.parameters import Rows, Rules, Sample, Steps
 from explainlab.analyses.records import as_interval, text_fields
-from explainlab.analyses.summary import interval, quartiles, spelled, table
+from explainlab.analyses.summary import Measure, Number, interval, quartiles, spelled, table
 from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.analyses.wording import counted
 from explainlab.attribution.method import BASELINE_HELP, Baseline, BaselineData

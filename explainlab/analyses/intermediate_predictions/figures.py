@@ -1,4 +1,4 @@
-"""Charts of a decoder's predictions after every feature: class probabilities, and the change by each feature."""
+"""A decoder's predictions after every feature: class probabilities, the changes, and a heatmap."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from statistics import fmean
 import plotly.graph_objects as go
 
 from explainlab.analyses.base import AnalysisResult
-from explainlab.analyses.intermediate_predictions.beliefs import beliefs
 from explainlab.analyses.intermediate_predictions.masked import WORDS, apart, distances
 from explainlab.analyses.intermediate_predictions.result import (
     IntermediatePredictionsData,
@@ -31,9 +30,42 @@ from explainlab.figures.chart import (
     shown,
 )
 from explainlab.figures.declared import Map, StudyFigures
-from explainlab.figures.heatmap import number, spelled
+from explainlab.figures.heatmap import Heatmap, heatmap, number, spelled
 from explainlab.figures.palette import DEFAULT, PALETTES
+from explainlab.request import Request
 from explainlab.text.units import Feature
+
+LABEL = "Intermediate predictions"
+"""The heatmap's name, in the place of a method's."""
+
+
+def beliefs(request: Request, body: IntermediatePredictionsText, palette: str = DEFAULT) -> Heatmap:
+    """Draw the predictions on the way through the text of ``request``.
+
+    A feature's colour is the probability of the target after it; full colour is certainty. Its card has the probability
+    of every class, the likeliest first.
+    """
+    target = body.target.label
+    probabilities = [position.probabilities for position in body.positions]
+    drawn_request = request.model_copy(update={"question": LABEL, "output": "probability"})
+    read = body.attribution(drawn_request, [by_class[target] for by_class in probabilities], signed=False)
+    drawn = heatmap(read, palette, scale=1.0)
+    tokens = [
+        token.model_copy(
+            update={
+                "value": _percent(by_class[target]),
+                "told": [(label, _percent(p)) for label, p in sorted(by_class.items(), key=lambda item: -item[1])],
+            }
+        )
+        for token, by_class in zip(drawn.tokens, probabilities, strict=True)
+    ]
+    scale = {"limit_value": "100%", "explained": "", "shared": False, "special_share": None}
+    return drawn.model_copy(update={"tokens": tokens, **scale, "scale_label": f"probability of {target}, so far"})
+
+
+def _percent(probability: float) -> str:
+    return f"{100 * probability:.1f}%"
+
 
 _MOST_NAMED = 60  # features up to which each has its name on the axis
 _MOST_LINES = 8  # classes up to which each has a colour of its own

@@ -29,14 +29,12 @@ from explainlab.analyses.layer_randomisation.result import (
     Rhos,
     Survival,
 )
-from explainlab.analyses.layer_randomisation.similarity import controls
-from explainlab.analyses.layer_randomisation.states import MODES, Found, Original, Plan, compare
+from explainlab.analyses.layer_randomisation.states import MODES, Found, Original, Plan, compare, controls
 from explainlab.analyses.layer_randomisation.verdict import verdict
-from explainlab.analyses.numbers import Measure, Number
 from explainlab.analyses.parameters import JoinedMethods, Names, Outputs, Rows, Sample, listed
 from explainlab.analyses.records import text_fields
 from explainlab.analyses.registry import request_key
-from explainlab.analyses.summary import interval, spelled, table
+from explainlab.analyses.summary import Measure, Number, interval, spelled, table
 from explainlab.analyses.text_analysis import TextAnalysis, text_work
 from explainlab.analyses.wording import interval_words
 from explainlab.attribution.explain import request_for

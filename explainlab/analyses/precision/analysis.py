@@ -18,7 +18,6 @@ from explainlab.analyses.attributions import (
     text_seed,
 )
 from explainlab.analyses.base import AnalysisResult, Report, Requirements, method_passes
-from explainlab.analyses.numbers import Measure, Number
 from explainlab.analyses.parameters import JoinedMethods, Outputs, Rows, Sample, listed
 from explainlab.analyses.precision.halves import Chosen, InFormat, read_in
 from explainlab.analyses.precision.likeness import controls_of, likeness, likeness_by_chance, row_of
@@ -36,7 +35,7 @@ from explainlab.analyses.precision.result import (
 )
 from explainlab.analyses.precision.verdict import verdict
 from explainlab.analyses.records import text_fields
-from explainlab.analyses.summary import interval, spelled, table
+from explainlab.analyses.summary import Measure, Number, interval, spelled, table
 from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.attribution.method import USUAL_LAYERS, USUAL_TOKENS, TextSize
 from explainlab.attribution.passes import read_originals

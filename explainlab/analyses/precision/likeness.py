@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from explainlab.analyses.layer_randomisation.similarity import RANDOM_MAPS, rho
+from explainlab.analyses.layer_randomisation.states import RANDOM_MAPS, rho
 from explainlab.analyses.precision.result import (
     Against,
     Compared,

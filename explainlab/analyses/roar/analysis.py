@@ -6,17 +6,16 @@ from itertools import chain
 from typing import Any
 
 from explainlab.analyses.base import AnalysisResult, Pauses, Report
-from explainlab.analyses.numbers import Measure, Number
 from explainlab.analyses.roar.answer import Answer
 from explainlab.analyses.roar.asking import GridQuestion, require_folder, sample_of, setting_of
 from explainlab.analyses.roar.kept import keep, recalled
 from explainlab.analyses.roar.measures.reference import CUT, TOLD
 from explainlab.analyses.roar.nodes import SeedRun, Setting
-from explainlab.analyses.roar.published.beside import beside_paper
+from explainlab.analyses.roar.published import beside_paper
 from explainlab.analyses.roar.result import RoarData
 from explainlab.analyses.roar.timing import require_affordable
 from explainlab.analyses.roar.verdict import METRICS, as_estimate, kind_name, lines, verdict
-from explainlab.analyses.summary import table
+from explainlab.analyses.summary import Measure, Number, table
 from explainlab.analyses.wording import capital
 from explainlab.errors import DataError
 from explainlab.models.context import RunContext

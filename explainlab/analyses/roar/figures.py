@@ -1,16 +1,17 @@
-"""Charts of retraining: curves of performance, faithfulness, sparsity, the models of the grid, and their time."""
+"""Charts of retraining: curves, the models of the grid and their time, masked texts, and charts of sets."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar
 
+import pandas as pd
 import plotly.graph_objects as go
+from plotly.subplots import make_subplots
 
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.parameters import RANDOM
-from explainlab.analyses.roar.masked_texts import masked_texts
-from explainlab.analyses.roar.result import CurvePoint, NodeFacts, NodeStatus, RoarData
+from explainlab.analyses.roar.result import CurvePoint, MaskedBy, NodeFacts, NodeStatus, RoarData, RoarText
 from explainlab.analyses.roar.verdict import (
     METRICS,
     estimate_words,
@@ -22,11 +23,13 @@ from explainlab.analyses.roar.verdict import (
     series_name,
     whole_areas,
 )
+from explainlab.analyses.sets.records import SetCell, StudySet
 from explainlab.analyses.wording import capital, counted
 from explainlab.figures.chart import (
     BLUE,
     COLORS,
     GREY,
+    NAME,
     RED,
     Chart,
     add_band,
@@ -36,9 +39,243 @@ from explainlab.figures.chart import (
     name_rows,
     percent,
     shown,
+    wrapped,
 )
 from explainlab.figures.cost import color_symbols
 from explainlab.figures.declared import StudyFigures, keyed
+from explainlab.figures.export import component_file, inert, render
+from explainlab.figures.heatmap import Record
+
+
+class Piece(Record):
+    """A piece of a text; ``token`` is its place among the tokens that may be masked, None between them."""
+
+    text: str
+    token: int | None
+
+
+class DrawnMask(Record):
+    """The mask of a text by one measure.
+
+    ``at``: for each token the first place in the ratios where it is masked. ``predicted`` is the class (an index
+    into the labels) and ``probability`` that of the text's own class, at each ratio; None where they are not known.
+    """
+
+    at: list[int]
+    predicted: list[int | None]
+    probability: list[float | None]
+
+
+class DrawnText(Record):
+    """A text of the test file by its ``row``, in ``pieces`` that make it whole, with a mask for each measure."""
+
+    row: int
+    pieces: list[Piece]
+    pair: str | None
+    label: int
+    masks: list[DrawnMask]
+
+
+class MaskedTexts(Record):
+    """The texts with their masks; ``ratios`` and ``measures`` are the words for these, in order."""
+
+    name: ClassVar = "roar-texts"
+
+    ratios: list[str]
+    labels: list[str]
+    measures: list[str]
+    texts: list[DrawnText]
+
+    def to_csv(self) -> str:
+        """Return one row for every text, measure and ratio: the masked text, and the model's prediction."""
+        table: str = pd.DataFrame(self._rows()).to_csv(index=False, lineterminator="\r\n")
+        return table
+
+    def to_json(self) -> str:
+        """Return the record itself."""
+        return self.model_dump_json(indent=2)
+
+    def to_html(self) -> str:
+        """Return a standalone page with the slider; it needs no network."""
+        script = "\n".join(component_file(name) for name in ("tokens.js", "masked_texts.js"))
+        styles, payload = ["step_morph", "steering", "masked_texts"], self.model_dump(mode="json")
+        return render("masked_texts.html.j2", styles, payload=payload, script=script)
+
+    def _rows(self) -> Iterator[dict[str, Any]]:
+        for text in self.texts:
+            for measure, mask in zip(self.measures, text.masks, strict=True):
+                for place, ratio in enumerate(self.ratios):
+                    predicted = mask.predicted[place]
+                    yield {
+                        "row": text.row,
+                        "label": inert(self.labels[text.label]),
+                        "measure": inert(measure),
+                        "masked": ratio,
+                        "predicted": None if predicted is None else inert(self.labels[predicted]),
+                        "probability": mask.probability[place],
+                        "text": inert(_masked(text, mask, place)),
+                    }
+
+
+def masked_texts(body: RoarData) -> MaskedTexts:
+    """Return the texts of ``body``, random words last; a measure names its kind where the grid has both."""
+    kinds = [(mask.measure, mask.recursive) for mask in body.texts[0].masked] if body.texts else []
+    kinds.sort(key=lambda kind: is_random(body, kind[0]))
+    return MaskedTexts(
+        ratios=[ratio_words(body, ratio) for ratio in body.ratios],
+        labels=body.labels,
+        measures=[series_name(body, *kind) for kind in kinds],
+        texts=[_text(body, text, kinds) for text in body.texts],
+    )
+
+
+def _text(body: RoarData, text: RoarText, kinds: list[tuple[str, bool]]) -> DrawnText:
+    masks = {(mask.measure, mask.recursive): mask for mask in text.masked}
+    return DrawnText(
+        row=text.row,
+        pieces=_pieces(text),
+        pair=text.text_pair,
+        label=text.label,
+        masks=[_mask(masks[kind], len(body.ratios) - 1) for kind in kinds],
+    )
+
+
+def _mask(mask: MaskedBy, last: int) -> DrawnMask:
+    """Return ``mask`` as it is drawn; at the ``last`` ratio all tokens are masked."""
+    at = [last if place is None else place for place in mask.at]
+    return DrawnMask(at=at, predicted=mask.predicted, probability=mask.probability)
+
+
+def _pieces(text: RoarText) -> list[Piece]:
+    """Split ``text`` into tokens and the text between; a token that begins within another keeps only the rest."""
+    pieces, end = [], 0
+    for place, token in sorted(enumerate(text.tokens), key=lambda each: each[1].start):
+        if token.start > end:
+            pieces.append(Piece(text=text.text[end : token.start], token=None))
+        pieces.append(Piece(text=text.text[max(end, token.start) : token.end], token=place))
+        end = max(end, token.end)
+    rest = text.text[end:]
+    return [*pieces, Piece(text=rest, token=None)] if rest else pieces
+
+
+def _masked(text: DrawnText, mask: DrawnMask, place: int) -> str:
+    """Return ``text`` with a sign for each token that is masked at the ratio in this ``place``."""
+    return "".join(
+        "[MASK]" if piece.token is not None and mask.at[piece.token] <= place else piece.text for piece in text.pieces
+    )
+
+
+COLUMNS = 3
+"""Small charts beside each other."""
+_HEIGHT, _AROUND = 230, 130  # pixels: of a small chart, and of titles and legend
+_SMALL = {"size": 13}
+_Place = tuple[int, int]
+"""Row and column of a small chart, from 0 on."""
+
+
+def set_charts(studies: StudySet, columns: int = COLUMNS) -> list[Chart]:
+    """Return a chart for Recursive ROAR, for ROAR, or for both, with at most ``columns`` columns."""
+    kinds = dict.fromkeys(kind for cell in studies.done for kind in _body(cell).recursive)
+    return [small_curves(studies, kind, columns) for kind in kinds]
+
+
+def small_curves(studies: StudySet, recursive: bool, columns: int = COLUMNS) -> Chart:
+    """Draw performance by the share of masked tokens, a small chart for each cell that has a result of this kind.
+
+    Each base has a row of its own where its data sets fit into the ``columns``; else they follow each other.
+    """
+    cells = [cell for cell in studies.done if recursive in _body(cell).recursive]
+    charts = [curves(_body(cell), recursive) for cell in cells]
+    places = _places_of(studies, cells, columns)
+    titles = [_title(studies, cell) for cell in cells]
+    figure = _frame(places, titles, charts[0].figure.layout)
+    for place, trace in _traces(places, charts):
+        figure.add_trace(trace, row=place[0] + 1, col=place[1] + 1)
+    ends = [end for chart in charts for end in chart.figure.layout.yaxis.range]
+    figure.update_yaxes(range=[min(ends), max(ends)])
+    kind = "recursive" if recursive else "plain"
+    title = f"{capital(METRICS[_body(cells[0]).metric])} by {kind_name(recursive)}, cell by cell"
+    found = [f"{name}: {_judged(_body(cell), recursive)}" for name, cell in zip(titles, cells, strict=True)]
+    rows = [
+        {"model": cell.model.name, "data": cell.data_name, **row}
+        for cell, chart in zip(cells, charts, strict=True)
+        for row in chart.rows
+    ]
+    notes = tuple(dict.fromkeys(note for chart in charts for note in chart.notes))
+    return Chart(f"set-curves-{kind}", title, f"{title}. {'. '.join(found)}.", figure, rows, notes)
+
+
+def _body(cell: SetCell) -> RoarData:
+    assert cell.result is not None
+    body: RoarData = cell.result.body
+    return body
+
+
+def _judged(body: RoarData, recursive: bool) -> str:
+    labels, rows = labels_of(body), [row for row in whole_areas(body) if row.recursive == recursive]
+    return ", ".join(f"{labels[row.measure]} {judged(row)}" for row in rows)
+
+
+def _title(studies: StudySet, cell: SetCell) -> str:
+    """Return the name that distinguishes a cell: its data set, its base, or both."""
+    several = [
+        name for name, n in ((cell.data_name, len(studies.data)), (cell.model.name, len(studies.groups))) if n > 1
+    ]
+    return ", ".join(several) or cell.data_name
+
+
+def _places_of(studies: StudySet, cells: Sequence[SetCell], columns: int) -> list[_Place]:
+    models = list(dict.fromkeys(cell.model.id for cell in cells))
+    if len(models) > 1 and 1 < len(studies.data) <= columns:
+        sources = list(studies.data)
+        return [(models.index(cell.model.id), sources.index(cell.data)) for cell in cells]
+    return [divmod(i, min(columns, len(cells))) for i in range(len(cells))]
+
+
+def _frame(places: Sequence[_Place], titles: Sequence[str], first: go.Layout) -> go.Figure:
+    """Lay out empty small charts with equal axes; the titles of ``first`` stand at the left and below each column."""
+    rows, columns = (1 + max(place[i] for place in places) for i in (0, 1))
+    named = dict(zip(places, titles, strict=True))
+    every = [(row, column) for row in range(rows) for column in range(columns)]
+    width = NAME * COLUMNS // columns
+    figure = make_subplots(
+        rows=rows,
+        cols=columns,
+        subplot_titles=[wrapped(named.get(place, ""), width) for place in every],
+        vertical_spacing=0.35 / (rows + 1),
+        horizontal_spacing=0.04,
+    )
+    figure.update_layout(layout("", "", _AROUND + _HEIGHT * rows), margin={"t": 36})
+    figure.update_annotations(font=_SMALL)
+    ticks = {"tickvals": first.xaxis.tickvals, "ticktext": first.xaxis.ticktext, "range": _ends(first.xaxis.tickvals)}
+    figure.update_xaxes(**ticks, automargin=True, zeroline=False)
+    figure.update_yaxes(automargin=True, zeroline=False)
+    for row, column in every:
+        here, last = {"row": row + 1, "col": column + 1}, (row + 1, column) not in named
+        title = {"text": first.xaxis.title.text, "font": _SMALL}
+        figure.update_xaxes(**here, visible=(row, column) in named, showticklabels=last, title=title if last else None)
+        left = column == 0
+        title = {"text": first.yaxis.title.text if left else "", "font": _SMALL}
+        figure.update_yaxes(**here, visible=(row, column) in named, showticklabels=left, title=title)
+    return figure
+
+
+def _ends(ticks: Sequence[float]) -> list[float]:
+    room = 0.04 * (ticks[-1] - ticks[0])
+    return [ticks[0] - room, ticks[-1] + room]
+
+
+def _traces(places: Sequence[_Place], charts: Sequence[Chart]) -> Iterator[tuple[_Place, go.Scatter]]:
+    """Yield the lines of all charts; each name is once in the legend, which shows and hides it everywhere."""
+    known = set[str]()
+    for place, chart in zip(places, charts, strict=True):
+        for trace in chart.figure.data:
+            if trace.name:
+                trace.legendgroup = trace.legendgroup or shown(trace.name)
+                trace.showlegend = trace.name not in known
+                known.add(trace.name)
+            yield place, trace
+
 
 STATUSES: dict[NodeStatus, tuple[str, str]] = {
     "waiting": ("·", "waiting"),

@@ -8,11 +8,10 @@ from functools import cached_property
 from typing import Any, Literal
 
 from explainlab.analyses.base import AnalysisResult
-from explainlab.analyses.numbers import Measure, Number
 from explainlab.analyses.parameters import RANDOM
 from explainlab.analyses.records import Interval
 from explainlab.analyses.registry import get_analysis
-from explainlab.analyses.summary import interval
+from explainlab.analyses.summary import Measure, Number, interval
 
 Over = Literal["texts", "models"]
 

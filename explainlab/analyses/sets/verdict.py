@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from explainlab.analyses.numbers import Measure, Number
 from explainlab.analyses.registry import get_analysis
 from explainlab.analyses.sets.records import Mean, SetCell, StudySet
 from explainlab.analyses.significance import Groups, groups_of, groups_of_intervals
+from explainlab.analyses.summary import Measure, Number
 from explainlab.analyses.wording import counted, joined
 
 

@@ -10,12 +10,19 @@ import numpy as np
 from pydantic import AfterValidator, Field
 
 from explainlab import declared
-from explainlab.analyses.attack.before_after import changes, original_of
 from explainlab.analyses.attack.search import Objective, Point
 from explainlab.analyses.attack.summaries import MEASURES as ATTACKED
-from explainlab.analyses.attack.summaries import Objectives, data_fields, lines_of, means, numbers_of, objectives
+from explainlab.analyses.attack.summaries import (
+    Objectives,
+    changes,
+    data_fields,
+    lines_of,
+    means,
+    numbers_of,
+    objectives,
+    original_of,
+)
 from explainlab.analyses.base import AnalysisResult, Report, Requirements, method_passes
-from explainlab.analyses.numbers import Number
 from explainlab.analyses.parameters import Rows, Sample, method_spec
 from explainlab.analyses.records import text_fields
 from explainlab.analyses.substitution.result import (
@@ -28,6 +35,7 @@ from explainlab.analyses.substitution.result import (
 )
 from explainlab.analyses.substitution.search import MOST_EXPLAINED, SCREEN, Run, Search
 from explainlab.analyses.substitution.verdict import data_verdict, text_verdict
+from explainlab.analyses.summary import Number
 from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.attribution.method import TextSize
 from explainlab.attribution.passes import read_originals

@@ -9,8 +9,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from scipy.special import softmax
 
-from explainlab.analyses.attack.measures import normalised
-from explainlab.analyses.attack.search import Objective, Point
+from explainlab.analyses.attack.search import Objective, Point, normalised
 from explainlab.analyses.attributions import output_of, text_seed
 from explainlab.attribution.registry import MethodSpec, get_method
 from explainlab.attribution.subject import Subject

@@ -11,7 +11,6 @@ import numpy as np
 
 from explainlab.analyses.base import AnalysisResult, Report, Requirements
 from explainlab.analyses.data_analysis import Clock
-from explainlab.analyses.numbers import Measure, Number
 from explainlab.analyses.parameters import RANDOM
 from explainlab.analyses.records import Interval, as_interval
 from explainlab.analyses.roar.analysis import Roar
@@ -21,6 +20,7 @@ from explainlab.analyses.roar.nodes import Setting
 from explainlab.analyses.roar.parameters import RoarParameters
 from explainlab.analyses.roar.result import MeasureFacts, RoarData
 from explainlab.analyses.roar.verdict import as_estimate, whole_areas
+from explainlab.analyses.summary import Measure, Number
 from explainlab.analyses.three_answers.comparing import Compared, Ends, compared
 from explainlab.analyses.three_answers.erasing import KINDS, Erased, Erasing, Kind
 from explainlab.analyses.three_answers.parameters import ThreeAnswersParameters

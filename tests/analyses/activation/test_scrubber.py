@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 from explainlab import load_model, study
+from explainlab.analyses.activation.figures import MOST_CLASSES, OTHERS, ActivationScrubber, activation_scrubber
 from explainlab.analyses.activation.result import ActivationText
-from explainlab.analyses.activation.scrubber import MOST_CLASSES, OTHERS, ActivationScrubber, activation_scrubber
 from explainlab.attribution.records import Target
 from explainlab.figures.heatmap import number
 from explainlab.models.classifier import Prediction

@@ -11,11 +11,11 @@ import torch
 
 from explainlab import explain, load_model, study
 from explainlab.analyses.attack.maps import Maps
-from explainlab.analyses.attack.measures import rank_change, top
 from explainlab.analyses.attack.result import AttackText
+from explainlab.analyses.attack.search import rank_change, top
 from explainlab.analyses.registry import get_study
 from explainlab.errors import Cancelled, ModelError, RequestError
-from explainlab.metrics.radii import radius, table_deviation
+from explainlab.metrics.stability import radius, table_deviation
 from explainlab.models.classifier import Classifier
 from explainlab.testing.observation import Recorder, unchanged, watched
 from explainlab.text.units import Feature, Units

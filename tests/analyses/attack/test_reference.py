@@ -8,10 +8,9 @@ import torch
 from torch import Tensor
 
 from explainlab import study
+from explainlab.analyses.attack.analysis import TOLD, HeldMaps, ReferenceSearch
 from explainlab.analyses.attack.maps import BASELINE, Method
-from explainlab.analyses.attack.measures import normalised, top
-from explainlab.analyses.attack.reference import TOLD, HeldMaps, ReferenceSearch
-from explainlab.analyses.attack.search import Attacked, Goal, Objective, Settings
+from explainlab.analyses.attack.search import Attacked, Goal, Objective, Settings, normalised, top
 from explainlab.analyses.attributions import text_seed
 from explainlab.attribution.passes import read_originals
 from explainlab.attribution.subject import Subject

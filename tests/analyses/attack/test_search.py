@@ -11,8 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from explainlab.analyses.attack.maps import Maps, Method
-from explainlab.analyses.attack.measures import normalised, top
-from explainlab.analyses.attack.search import Attacked, Goal, Run, Search, Settings
+from explainlab.analyses.attack.search import Attacked, Goal, Run, Search, Settings, normalised, top
 from explainlab.attribution.batch import Batch, stream
 from explainlab.attribution.passes import read_originals
 from explainlab.attribution.subject import Subject

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from explainlab.analyses.evaluation.agreement_figures import agreement_cells, agreement_matrix, pair_of
+from explainlab.analyses.evaluation.figures import agreement_cells, agreement_matrix, pair_of
 from explainlab.analyses.evaluation.result import Agreed, Agreement
 from tests.analyses.evaluation.conftest import HOSTILE
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from explainlab import load_model, study
-from explainlab.analyses.evaluation.facts import facts_dtype, facts_of
+from explainlab.analyses.evaluation.statistics import facts_dtype, facts_of
 
 MOST_BYTES = 400
 

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from explainlab.analyses.evaluation.heat_table import heat_cells, heat_table
+from explainlab.analyses.evaluation.figures import heat_cells, heat_table
 from explainlab.analyses.evaluation.result import Rank
 from explainlab.analyses.evaluation.table import kinds_of, table_of
 from tests.analyses.evaluation.conftest import HOSTILE

@@ -20,7 +20,7 @@ from explainlab.analyses import base, text_analysis
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.evaluation import statistics
 from explainlab.analyses.evaluation.analysis import Evaluation
-from explainlab.analyses.evaluation.facts import facts_dtype
+from explainlab.analyses.evaluation.statistics import facts_dtype
 from explainlab.analyses.registry import complete, new_request
 from explainlab.app.pages.benchmark import texts as listing
 from explainlab.app.pages.benchmark.texts import cell_records

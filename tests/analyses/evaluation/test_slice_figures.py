@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from explainlab.analyses.evaluation.figures import MOST_CLASSES, slice_means
 from explainlab.analyses.evaluation.result import Slice
-from explainlab.analyses.evaluation.slice_figures import MOST_CLASSES, slice_means
 from explainlab.figures.chart import GREY
 from tests.analyses.evaluation.conftest import HOSTILE
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from explainlab.analyses.evaluation.sweep_figures import sweep_charts, sweeps
+from explainlab.analyses.evaluation.figures import sweep_charts, sweeps
 
 C = "comprehensiveness:preset=rpi"
 RIGHT = "integrated_gradients:rule=right:steps="

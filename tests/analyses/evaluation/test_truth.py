@@ -7,10 +7,8 @@ from dataclasses import replace
 import pytest
 
 from explainlab.analyses.errors.result import Accuracy
-from explainlab.analyses.evaluation.figures import FIGURES
-from explainlab.analyses.evaluation.heat_table import heat_table
+from explainlab.analyses.evaluation.figures import FIGURES, heat_table, overlap_by_share
 from explainlab.analyses.evaluation.latex import latex
-from explainlab.analyses.evaluation.share_figures import overlap_by_share
 from explainlab.analyses.evaluation.table import kinds_of
 from explainlab.analyses.evaluation.truth import meaning, shown, withheld
 from explainlab.analyses.evaluation.verdict import paragraphs

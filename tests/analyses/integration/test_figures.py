@@ -9,8 +9,13 @@ import json
 import numpy as np
 import pytest
 
-from explainlab.analyses.integration.data_figures import error_boxes, ideal_histogram, mean_by_rule, within_limit
-from explainlab.analyses.integration.figures import error_curve
+from explainlab.analyses.integration.figures import (
+    error_boxes,
+    error_curve,
+    ideal_histogram,
+    mean_by_rule,
+    within_limit,
+)
 from explainlab.analyses.path_gradients.figures import gradient_curves, token_strip
 from explainlab.figures.chart import STYLES, Chart, percent
 from tests.analyses.bodies import RULES, STEPS, data_body, integration_body, path_body

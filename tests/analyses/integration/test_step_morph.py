@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from explainlab.analyses.integration.step_morph import step_morph
+from explainlab.analyses.integration.figures import step_morph
 from explainlab.attribution.path import nodes
 from explainlab.figures.heatmap import heatmap
 from explainlab.request import Request

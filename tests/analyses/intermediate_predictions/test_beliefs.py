@@ -8,7 +8,7 @@ import pytest
 
 from explainlab import study
 from explainlab.analyses.base import AnalysisResult
-from explainlab.analyses.intermediate_predictions.beliefs import beliefs
+from explainlab.analyses.intermediate_predictions.figures import beliefs
 from explainlab.figures.svg import draw_svg
 from explainlab.request import Request
 from tests.conftest import Zoo

@@ -8,7 +8,7 @@ import json
 
 import numpy as np
 
-from explainlab.analyses.layer_randomisation.unit_morph import UnitMorph, unit_morph
+from explainlab.analyses.layer_randomisation.figures import UnitMorph, unit_morph
 from explainlab.figures.heatmap import heatmap
 from explainlab.request import Request
 from tests.analyses.bodies import WORDS, randomisation_body

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.stats
 import torch
 
-from explainlab.analyses.masked_distribution.masf import Masf, fisher, simes
+from explainlab.analyses.masked_distribution.analysis import Masf, fisher, simes
 
 
 def test_simes_and_fisher_are_those_of_scipy() -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from explainlab.analyses.mistake_drivers.function_words import FUNCTION_WORDS, is_function
 from explainlab.analyses.mistake_drivers.result import DrivingWord, MistakeDriversData
-from explainlab.analyses.mistake_drivers.verdict import folded, verdict
+from explainlab.analyses.mistake_drivers.verdict import FUNCTION_WORDS, folded, is_function, verdict
 
 
 def word(text: str, rows: int = 9, clear: bool = True) -> DrivingWord:

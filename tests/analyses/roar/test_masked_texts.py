@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 
-from explainlab.analyses.roar.masked_texts import masked_texts
+from explainlab.analyses.roar.figures import masked_texts
 from explainlab.analyses.roar.result import RoarText, TokenSpan
 from tests.analyses.roar.bodies import TEXT, roar_body
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from explainlab.analyses.registry import get_study
-from explainlab.analyses.roar.published.beside import beside_paper, setting
-from explainlab.analyses.roar.published.papers import paper_grid, paper_grids, paper_name
+from explainlab.analyses.roar.published import beside_paper, paper_grid, paper_grids, paper_name, setting
 from tests.analyses.roar.bodies import roar_body, roar_result
 
 

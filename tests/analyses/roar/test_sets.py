@@ -8,7 +8,7 @@ import pytest
 
 from explainlab.analyses.cells import parameters_on
 from explainlab.analyses.roar.analysis import Roar
-from explainlab.analyses.roar.sets.figures import set_charts
+from explainlab.analyses.roar.figures import set_charts
 from explainlab.analyses.run import study
 from explainlab.analyses.sets.charts import by_model
 from explainlab.analyses.sets.records import SetCell, SetModel, StudySet

@@ -7,7 +7,7 @@ import io
 import json
 from dataclasses import replace
 
-from explainlab.analyses.sets.export import number_rows, set_csv, set_html, set_json
+from explainlab.analyses.sets.table import number_rows, set_csv, set_html, set_json
 from tests.analyses.sets.conftest import HOSTILE, LARGE, SMALL, MakeSet
 
 ONE = {"lime": 0.5, "occlusion": 0.3, "random": 0.1}

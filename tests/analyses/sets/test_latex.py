@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from explainlab.analyses.sets.latex import MOST_COLUMNS, set_latex
+from explainlab.analyses.sets.table import MOST_COLUMNS, set_latex
 from tests.analyses.sets.conftest import HOSTILE, LARGE, SEED, SMALL, MakeAccuracies, MakeSet
 from tests.figures.test_latex import well_formed
 

@@ -12,7 +12,7 @@ from explainlab.analyses.evaluation.truth import shown
 from explainlab.analyses.evaluation.verdict import shown_name
 from explainlab.analyses.parameters import RANDOM
 from explainlab.analyses.records import Interval
-from explainlab.analyses.sets.latex import MOST_COLUMNS, value_cell
+from explainlab.analyses.sets.table import MOST_COLUMNS, value_cell
 from explainlab.analyses.summary import table
 from explainlab.figures.latex import escaped, stacked, table_of_rows
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from explainlab.analyses.evaluation.sets.records import EvaluatedSet
 from explainlab.analyses.evaluation.verdict import shown_name
-from explainlab.analyses.numbers import Measure
 from explainlab.analyses.parameters import RANDOM
 from explainlab.analyses.sets.verdict import cells_words, none_done
+from explainlab.analyses.summary import Measure
 from explainlab.analyses.wording import counted, joined
 
 

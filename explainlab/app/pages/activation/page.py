@@ -12,13 +12,14 @@ import streamlit as st
 from explainlab.analyses.activation.analysis import DIRECTIONS
 from explainlab.analyses.activation.figures import (
     WORDS,
+    ActivationScrubber,
     activation_curves,
+    activation_scrubber,
     mean_curves,
     quality_against_cost,
     similarity_boxes,
 )
 from explainlab.analyses.activation.result import ActivationData, ActivationText, Direction, MethodMeans, MethodScores
-from explainlab.analyses.activation.scrubber import ActivationScrubber, activation_scrubber
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.intermediate_predictions import figures as intermediate
 from explainlab.analyses.wording import counted, interval_words

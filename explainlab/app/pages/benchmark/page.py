@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from explainlab.analyses.base import AnalysisResult
-from explainlab.analyses.evaluation.heat_table import heat_cells, heat_table
+from explainlab.analyses.evaluation.figures import heat_cells, heat_table
 from explainlab.analyses.evaluation.result import EvaluationData
 from explainlab.analyses.evaluation.table import kinds_of
 from explainlab.analyses.masked_distribution.analysis import MaskedDistribution

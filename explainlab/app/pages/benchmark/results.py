@@ -10,28 +10,36 @@ import pandas as pd
 import streamlit as st
 
 from explainlab.analyses.base import AnalysisResult
-from explainlab.analyses.evaluation.agreement_figures import agreement_cells, agreement_matrix
-from explainlab.analyses.evaluation.figures import quality_against_cost
-from explainlab.analyses.evaluation.heat_table import heat_cells, heat_table
+from explainlab.analyses.evaluation.figures import (
+    agreement_cells,
+    agreement_matrix,
+    heat_cells,
+    heat_table,
+    quality_against_cost,
+    share_charts,
+    slice_means,
+    sweep_charts,
+)
 from explainlab.analyses.evaluation.latex import latex
-from explainlab.analyses.evaluation.published.figure import beside_published, published_latex, published_rows
-from explainlab.analyses.evaluation.published.matching import Beside, beside_best
-from explainlab.analyses.evaluation.published.papers import paper_tables
+from explainlab.analyses.evaluation.published import (
+    Beside,
+    beside_best,
+    beside_published,
+    paper_tables,
+    published_latex,
+    published_rows,
+)
 from explainlab.analyses.evaluation.result import REVERSED, EvaluationData
 from explainlab.analyses.evaluation.sets.records import EvaluatedSet, set_rows
 from explainlab.analyses.evaluation.sets.shares import set_shares, share_tables
 from explainlab.analyses.evaluation.sets.verdict import set_overview, set_paragraphs
-from explainlab.analyses.evaluation.share_figures import share_charts
-from explainlab.analyses.evaluation.slice_figures import slice_means
-from explainlab.analyses.evaluation.sweep_figures import sweep_charts
 from explainlab.analyses.evaluation.table import MetricTable, kinds_of, table_of
 from explainlab.analyses.evaluation.told_apart import critical_diagram, differences
 from explainlab.analyses.evaluation.truth import TITLES, Kind, meaning, shown, withheld
 from explainlab.analyses.evaluation.verdict import overview, paragraphs, shown_name
 from explainlab.analyses.registry import get_analysis
-from explainlab.analyses.sets.export import set_csv, set_html, set_json
-from explainlab.analyses.sets.latex import set_latex
 from explainlab.analyses.sets.records import SetCell
+from explainlab.analyses.sets.table import set_csv, set_html, set_json, set_latex
 from explainlab.app.cached import cached_for
 from explainlab.app.chart import File, draw_cells, draw_chart, theme
 from explainlab.app.components import is_narrow

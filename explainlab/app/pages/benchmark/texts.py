@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from explainlab.analyses.evaluation.agreement_figures import pair_of
+from explainlab.analyses.evaluation.figures import pair_of
 from explainlab.analyses.evaluation.result import EvaluationData, MethodMetric
 from explainlab.analyses.evaluation.texts import EvaluatedRow
 from explainlab.analyses.evaluation.verdict import shown_name

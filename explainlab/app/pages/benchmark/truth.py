@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 import streamlit as st
 
 from explainlab.analyses.base import AnalysisResult
+from explainlab.analyses.evaluation.figures import overlap_by_share
 from explainlab.analyses.evaluation.result import EvaluationData
-from explainlab.analyses.evaluation.share_figures import overlap_by_share
 from explainlab.analyses.parameters import metric_requests
 from explainlab.analyses.planted.analysis import checks_of
 from explainlab.analyses.planted.result import PlantedData

@@ -9,8 +9,7 @@ import streamlit as st
 
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.intermediate_predictions.analysis import apart_words
-from explainlab.analyses.intermediate_predictions.beliefs import beliefs
-from explainlab.analyses.intermediate_predictions.figures import masked_curves
+from explainlab.analyses.intermediate_predictions.figures import beliefs, masked_curves
 from explainlab.analyses.intermediate_predictions.masked import mean_apart
 from explainlab.analyses.intermediate_predictions.result import IntermediatePredictionsText
 from explainlab.analyses.registry import get_analysis

@@ -9,11 +9,9 @@ import pandas as pd
 import streamlit as st
 
 from explainlab.analyses.base import AnalysisResult
-from explainlab.analyses.integration import data_figures as integration_data
 from explainlab.analyses.integration import figures as integration
-from explainlab.analyses.integration import step_morph
+from explainlab.analyses.integration.figures import StepMorph
 from explainlab.analyses.integration.result import IntegrationErrorData, IntegrationErrorText
-from explainlab.analyses.integration.step_morph import StepMorph
 from explainlab.analyses.path_gradients import figures as path_gradients
 from explainlab.analyses.path_gradients.result import PathGradientsText
 from explainlab.app import links
@@ -151,7 +149,7 @@ def draw_morph(view: IntegrationView, result: AnalysisResult[IntegrationErrorTex
     """Draw the heatmap of the chosen rule at every step count."""
     tolerance = result.request.parameters["tolerance"]
     morph = cached_for(
-        result, step_morph.step_morph, _map_request(view), result.body, view.rule, tolerance, view.palette
+        result, integration.step_morph, _map_request(view), result.body, view.rule, tolerance, view.palette
     )
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="bottom"):
         st.header(
@@ -249,16 +247,16 @@ def draw_data(rule: Rule, open_text: OpenText, result: AnalysisResult[Integratio
     open_row = row_opener(body.texts, open_text)
     boxes, histogram = st.columns([3, 2], gap="large")
     with boxes:
-        chart = cached_for(result, integration_data.error_boxes, body, rule, tolerance)
+        chart = cached_for(result, integration.error_boxes, body, rule, tolerance)
         draw_chart(chart, "integration_boxes", lambda data: open_row(data[0]), ERROR_HELP)
     with histogram:
-        chart = cached_for(result, integration_data.ideal_histogram, body, rule, tolerance)
+        chart = cached_for(result, integration.ideal_histogram, body, rule, tolerance)
         draw_chart(chart, "integration_ideal", help=explained(IDEAL_HELP, "completeness"))
     means, within = st.columns([3, 2], gap="large")
     with means:
-        draw_chart(cached_for(result, integration_data.mean_by_rule, body, tolerance), "integration_means")
+        draw_chart(cached_for(result, integration.mean_by_rule, body, tolerance), "integration_means")
     with within:
-        draw_chart(cached_for(result, integration_data.within_limit, body), "integration_within")
+        draw_chart(cached_for(result, integration.within_limit, body), "integration_within")
     draw_opener(question, body.texts, open_row, "Choose a row, or press a point in the box plot")
     draw_texts("integration_table", lambda: _text_rows(body, rule), result.skipped)
 

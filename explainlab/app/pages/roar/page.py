@@ -14,11 +14,20 @@ import streamlit as st
 
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.registry import get_study, read_result
-from explainlab.analyses.roar.figures import STATUSES, all_models, costs, curves, faithfulness, sparsity
-from explainlab.analyses.roar.masked_texts import MaskedTexts, masked_texts
-from explainlab.analyses.roar.published.beside import beside_paper, setting
+from explainlab.analyses.roar.figures import (
+    COLUMNS,
+    STATUSES,
+    MaskedTexts,
+    all_models,
+    costs,
+    curves,
+    faithfulness,
+    masked_texts,
+    set_charts,
+    sparsity,
+)
+from explainlab.analyses.roar.published import beside_paper, setting
 from explainlab.analyses.roar.result import NodeFacts, RoarData
-from explainlab.analyses.roar.sets.figures import COLUMNS, set_charts
 from explainlab.analyses.roar.verdict import (
     METRICS,
     closing,

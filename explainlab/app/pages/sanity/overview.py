@@ -17,7 +17,7 @@ from explainlab.analyses.axioms.analysis import answer_words, passes
 from explainlab.analyses.axioms.figures import answer_cells
 from explainlab.analyses.axioms.result import AxiomsData
 from explainlab.analyses.base import AnalysisResult
-from explainlab.analyses.evaluation.heat_table import heat_cells, heat_table
+from explainlab.analyses.evaluation.figures import heat_cells, heat_table
 from explainlab.analyses.layer_randomisation.result import MethodFacts, RandomisationData
 from explainlab.analyses.records import Interval
 from explainlab.analyses.substitution.result import SubstitutionData

@@ -11,10 +11,9 @@ import streamlit as st
 
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.figures import figures_of
-from explainlab.analyses.layer_randomisation.figures import rho_by_unit
+from explainlab.analyses.layer_randomisation.figures import UnitMorph, rho_by_unit, unit_morph
 from explainlab.analyses.layer_randomisation.result import RandomisationData, RandomisationRow
 from explainlab.analyses.layer_randomisation.states import MODES
-from explainlab.analyses.layer_randomisation.unit_morph import UnitMorph, unit_morph
 from explainlab.analyses.registry import get_analysis
 from explainlab.analyses.wording import counted
 from explainlab.app import links, session

@@ -7,9 +7,14 @@ from dataclasses import replace
 import pytest
 
 from explainlab.analyses.base import AnalysisResult
-from explainlab.analyses.evaluation.published.figure import beside_published, published_latex, published_rows
-from explainlab.analyses.evaluation.published.matching import Beside, beside_best
-from explainlab.analyses.evaluation.published.papers import paper_tables
+from explainlab.analyses.evaluation.published import (
+    Beside,
+    beside_best,
+    beside_published,
+    paper_tables,
+    published_latex,
+    published_rows,
+)
 from explainlab.analyses.sets.records import SetCell, SetModel
 from tests.analyses.evaluation.conftest import HOSTILE
 from tests.analyses.evaluation.test_latex import well_formed

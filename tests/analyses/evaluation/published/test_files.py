@@ -7,7 +7,7 @@ import io
 from dataclasses import replace
 
 from explainlab.analyses.base import AnalysisResult
-from explainlab.analyses.evaluation.published.files import published_files
+from explainlab.analyses.evaluation.published import published_files
 from explainlab.analyses.figures import figures_of
 from tests.analyses.evaluation.test_latex import well_formed
 

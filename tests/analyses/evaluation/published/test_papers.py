@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from explainlab.analyses.evaluation.published.papers import paper_tables
+from explainlab.analyses.evaluation.published import paper_tables
 from explainlab.metrics.registry import get_metric
 
 

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from explainlab.analyses import cells
+from explainlab.analyses.evaluation.figures import share_charts
 from explainlab.analyses.evaluation.sets.records import EvaluatedSet
 from explainlab.analyses.evaluation.sets.shares import set_shares, share_lines, share_rows
-from explainlab.analyses.evaluation.share_figures import share_charts
 from explainlab.analyses.evaluation.truth import shown
 from explainlab.app.pages.benchmark.results import _files
 from explainlab.cli import main

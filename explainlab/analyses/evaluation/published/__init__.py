@@ -1,1 +1,0 @@
-"""Tables of papers, and our numbers beside theirs."""

@@ -1,1 +1,0 @@
-"""Grids of several bases and data sets, side by side."""
