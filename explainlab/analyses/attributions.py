@@ -67,20 +67,20 @@ def _of_method(
     named = dtype_of(classifier) is not None
     if not named:  # then a stored attribution answers no request
         keys = [digest([key, str(classifier.dtype)]) for key in keys]
-    records = context.recall_results(keys) if named else context.cache_get(keys)
+    records = context.results.get_many(keys) if named else context.cache.get_many(keys)
     known = {key: Attribution.from_json(record) for key, record in records.items()}
     missing = {
         key: (subject, request)
         for key, subject, request in zip(keys, subjects, requests, strict=True)
         if key not in known
     }
-    context.skip(
+    context.progress.skip(
         sum(_work(subject, name, settings) for subject, key in zip(subjects, keys, strict=True) if key in known)
     )
     if missing:
         computed = dict(zip(missing, _computed(get_method(name), *zip(*missing.values(), strict=True)), strict=True))
         known |= computed
-        keep = context.keep_results if named else context.cache_put
+        keep = context.results.put_many if named else context.cache.put_many
         keep({key: attribution.to_json() for key, attribution in computed.items()})
     for subject, key in zip(subjects, keys, strict=True):
         subject.forward += known[key].cost.forward

@@ -112,7 +112,7 @@ class SeedRun:
 
     @property
     def work(self) -> float:
-        """The work of the unknown nodes, as :meth:`RunContext.spend` counts."""
+        """The work of the unknown nodes, as :class:`~explainlab.models.context.Receivers` count it."""
         return sum(self._work(place) for place, node in self.nodes.items() if node.status == "waiting")
 
     def recall(self) -> None:
@@ -130,7 +130,7 @@ class SeedRun:
     def seen(self) -> list[Node]:
         """Return all nodes as they are now; the next of a lane that another worker of this machine has is running."""
         begun = set()
-        if self._context.workers > 1:
+        if self._context.shards.workers > 1:
             idle = [lane for lane in self.lanes if all(self.nodes[place].status != "running" for place in lane)]
             waiting = [place for lane in idle for place in lane if self.nodes[place].status == "waiting"]
             firsts = {self._lock(place): place for place in reversed(waiting)}
@@ -148,7 +148,7 @@ class SeedRun:
             for place in waiting:
                 self.nodes[place] = Node(place, "running")
                 yield
-                self._context.part(self._work(place))
+                self._context.progress.part(self._work(place))
                 self._finish(place)
         yield
 
