@@ -51,7 +51,7 @@ from explainlab.metrics.metric import StabilityMetric
 from explainlab.metrics.registry import get_metric, metrics, parse_metric
 from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier
-from explainlab.models.context import PassCount, RunContext
+from explainlab.models.context import PassCount, Receivers, RunContext
 from explainlab.models.devices import choose_device, free_cached, is_out_of_memory
 from explainlab.models.loading import load_model
 from explainlab.models.model_types import MODEL_TYPES
@@ -270,17 +270,17 @@ class _TimeIsUp(ResourceError):
     """The time of a measurement is up."""
 
 
-class _Watch(RunContext):
-    """A count of the texts that the model reads; it ends the run at ``end``."""
+class _Watch:
+    """A count of the texts that the model reads in a ``context``, which ends the run at ``end``."""
 
     def __init__(self, end: float) -> None:
-        super().__init__()
+        self.context = RunContext(progress=Receivers(read=self._read), check_cancelled=self._check)
         self.end, self.texts = end, 0
 
-    def has_read(self, texts: int) -> None:
+    def _read(self, texts: int) -> None:
         self.texts += texts
 
-    def check_cancelled(self) -> None:
+    def _check(self) -> None:
         if time.monotonic() > self.end:
             raise _TimeIsUp("The time is up.")
 
@@ -366,7 +366,7 @@ class _Drawn:
     def _maps(self, encodings: Sequence[Encoding], end: float) -> list[np.ndarray]:
         """Make a map of each text, for metrics to judge."""
         requests = [_request(self.classifier, own, _MAPS) for own in encodings]
-        answers = attribute_many(self.classifier, encodings, get_method(_MAPS), requests, _Watch(end))
+        answers = attribute_many(self.classifier, encodings, get_method(_MAPS), requests, _Watch(end).context)
         return [own.scores for own in answers]
 
     def _fastest_batch(self, gradients: bool) -> tuple[int, float]:
@@ -420,9 +420,9 @@ def _run(
     watch = _Watch(end)
     if own.kind == "method":
         requests = [_request(classifier, encoding, own.name) for encoding in encodings]
-        answers = attribute_many(classifier, encodings, get_method(requests[0].question), requests, watch)
+        answers = attribute_many(classifier, encodings, get_method(requests[0].question), requests, watch.context)
         return _Done(answers[0].scores, [(answer.cost.forward, answer.cost.backward) for answer in answers])
-    batcher = Batcher(classifier, watch)
+    batcher = Batcher(classifier, watch.context)
     subjects = [Subject(classifier, encoding, target=LABELS[0], batcher=batcher) for encoding in encodings]
     read_originals(subjects)
     cases = []

@@ -18,7 +18,7 @@ from benchmarks.runner import Row, examples, memory_beyond_mb, model_name, timed
 from explainlab.analyses.registry import answer, complete, new_request, request_key
 from explainlab.data import read_dataset
 from explainlab.models.classifier import Classifier
-from explainlab.models.context import ShardLocalCache
+from explainlab.models.context import sharded
 from explainlab.models.loading import load_model
 from explainlab.service.store.store import Store
 from explainlab.workers.worker import Worker
@@ -42,7 +42,7 @@ def _measured(classifier: Classifier, count: int, folder: Path) -> Row:
     store, key = Store(f"sqlite:///{folder / 'results.sqlite'}"), request_key(request, classifier.digest)
 
     def computed() -> None:
-        store.put(key, answer(classifier, request, ShardLocalCache()))
+        store.put(key, answer(classifier, request, sharded()))
 
     begun = time.perf_counter()
     _, peak = memory_beyond_mb(classifier.device, computed)

@@ -368,7 +368,7 @@ def main() -> None:
 def _ask(device: str | None, workers: Sequence[Any], **fields: Any) -> Any:
     """Return the answer to the request of these ``fields``: from the store, or computed here or by ``workers``."""
     from explainlab.analyses.registry import new_request
-    from explainlab.notebook.telling import EstimateLine, ProgressBarContext
+    from explainlab.notebook.telling import EstimateLine, ProgressBar
     from explainlab.service.fleet.command import answered, cost_words
     from explainlab.service.resolved import resolve
     from explainlab.service.service import open_service
@@ -380,8 +380,9 @@ def _ask(device: str | None, workers: Sequence[Any], **fields: Any) -> Any:
         report, pace = Reporter(in_sight()), service.paces.nearest(asked.request)
         line = EstimateLine(report, partial(cost_words, service, asked), LATEST)
         try:
-            around = partial(ProgressBarContext, reporter=report, on_estimate=line, pace=pace)
-            return answered(service, asked, around, report, line)
+            return answered(
+                service, asked, lambda context: ProgressBar(context, report, line, pace).context, report, line
+            )
         finally:
             report.close()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from explainlab.metrics.evaluate import Case, evaluate
 from explainlab.metrics.registry import MetricSpec, metric_ids, parse_metric
 from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier, Prediction
-from explainlab.models.context import ContextWrapper, RunContext
+from explainlab.models.context import Receivers, RunContext
 from explainlab.text.units import Feature, group, marked_features
 
 METHODS, METRICS, TEXTS = 12, 8, 2_000
@@ -68,25 +69,16 @@ def _added(classifier: Classifier) -> Iterator[Row]:
         rival_seconds=rival,
         ratio_to_rival=seconds / rival,
     )
-    batches = _Batches(together)
-    _, seconds = evaluate_by([*FINISHED, ADDED], metrics[::-1][1:], batches)
+    batches: list[float] = []
+    counted = replace(together, progress=Receivers(spend=batches.append))
+    _, seconds = evaluate_by([*FINISHED, ADDED], metrics[::-1][1:], counted)
     yield Row(
         name="another metric",
         work="its texts are known",
         device=classifier.device.type,
         seconds=seconds,
-        facts={"batches": batches.count},
+        facts={"batches": len(batches)},
     )
-
-
-class _Batches(ContextWrapper):
-    """A context that counts the batches that run."""
-
-    count = 0
-
-    def spend(self, work: float) -> None:
-        self.count += 1
-        super().spend(work)
 
 
 def _statistics() -> Row:

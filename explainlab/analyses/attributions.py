@@ -26,6 +26,7 @@ from explainlab.attribution.subject import Subject
 from explainlab.declared import parse
 from explainlab.models.batching import HALVED
 from explainlab.models.classifier import Classifier
+from explainlab.models.context import Body, Cache
 from explainlab.request import CompleteRequest, Output, Request, digest
 
 
@@ -46,42 +47,51 @@ def attributions_of(
     """
     for name, settings in methods:
         get_method(name).require(subjects[0].classifier, parse(get_method(name), settings))
-    batcher = subjects[0].batcher
+    batcher, classifier, context = subjects[0].batcher, subjects[0].classifier, subjects[0].context
     seeds = seeds or [text_seed(subject) for subject in subjects]
+    requests = [
+        [
+            request_for(subject, name, settings, output_of(subject.output, name, settings, outputs), seed)
+            for subject, seed in zip(subjects, seeds, strict=True)
+        ]
+        for name, settings in methods
+    ]
+    keys = [[request_key(request, classifier.digest, context.reader) for request in column] for column in requests]
+    cache = context.results
+    if dtype_of(classifier) is None:  # then a stored attribution answers no request
+        keys = [[digest([key, str(classifier.dtype)]) for key in column] for column in keys]
+        cache = context.cache
+    records = cache.get_many({key for column in keys for key in column})
     columns = []
     for i, (name, settings) in enumerate(methods):
         with batcher.span(i, i + 1, len(methods)):
-            columns.append(_of_method(subjects, name, settings, outputs, seeds))
+            columns.append(_of_method(subjects, name, settings, requests[i], keys[i], records, cache))
     return [list(row) for row in zip(*columns, strict=True)]
 
 
 def _of_method(
-    subjects: Sequence[Subject], name: str, settings: Mapping[str, Any], outputs: Outputs, seeds: Sequence[int]
+    subjects: Sequence[Subject],
+    name: str,
+    settings: Mapping[str, Any],
+    requests: Sequence[CompleteRequest],
+    keys: Sequence[str],
+    records: Mapping[str, Body],
+    cache: Cache,
 ) -> list[Attribution]:
-    requests = [
-        request_for(subject, name, settings, output_of(subject.output, name, settings, outputs), seed)
-        for subject, seed in zip(subjects, seeds, strict=True)
-    ]
-    classifier, context = subjects[0].classifier, subjects[0].context
-    keys = [request_key(request, classifier.digest, context.reader) for request in requests]
-    named = dtype_of(classifier) is not None
-    if not named:  # then a stored attribution answers no request
-        keys = [digest([key, str(classifier.dtype)]) for key in keys]
-    records = context.recall_results(keys) if named else context.cache_get(keys)
-    known = {key: Attribution.from_json(record) for key, record in records.items()}
+    """Return the attributions that answer ``requests``: those in ``records``, and others, computed and kept now."""
+    known = {key: Attribution.from_json(records[key]) for key in dict.fromkeys(keys) if key in records}
     missing = {
         key: (subject, request)
         for key, subject, request in zip(keys, subjects, requests, strict=True)
         if key not in known
     }
-    context.skip(
+    subjects[0].context.progress.skip(
         sum(_work(subject, name, settings) for subject, key in zip(subjects, keys, strict=True) if key in known)
     )
     if missing:
         computed = dict(zip(missing, _computed(get_method(name), *zip(*missing.values(), strict=True)), strict=True))
         known |= computed
-        keep = context.keep_results if named else context.cache_put
-        keep({key: attribution.to_json() for key, attribution in computed.items()})
+        cache.put_many({key: attribution.to_json() for key, attribution in computed.items()})
     for subject, key in zip(subjects, keys, strict=True):
         subject.forward += known[key].cost.forward
         subject.backward += known[key].cost.backward

@@ -204,7 +204,7 @@ def passes_of(methods: Sequence[MethodSpec], text: TextSize, depth: int) -> Pass
 class TrainingCost(NamedTuple):
     """The expected cost of a job: most ``passes``, number of ``texts``, and work.
 
-    See :meth:`explainlab.models.context.RunContext.expect`.
+    See :class:`explainlab.models.context.Receivers`.
     """
 
     passes: PassCount

@@ -5,14 +5,14 @@ from __future__ import annotations
 import time
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
 from explainlab.analyses.base import Analysis, AnalysisResult, Record, Sampled, Skipped
 from explainlab.data import Dataset, Row, read_dataset
 from explainlab.errors import RequestError
 from explainlab.models.classifier import Classifier
-from explainlab.models.context import ContextWrapper, RunContext
+from explainlab.models.context import RunContext
 from explainlab.models.reading_warnings import model_warnings
 from explainlab.reader import Reader
 from explainlab.request import GOLD, CompleteRequest
@@ -54,7 +54,7 @@ class DataAnalysis(Analysis, Generic[D]):
             )
         data, sample = dataset_of(self, classifier, request, context.reader)
         clock = Clock(context)
-        subject = DataSubject(classifier, data.rows, request, clock)
+        subject = DataSubject(classifier, data.rows, request, clock.context)
         body = self.of_data(subject, self.parameters(request))
         skipped = [Skipped(*bad) for bad in sorted([*data.skipped, *subject.skipped])]
         return AnalysisResult(
@@ -68,11 +68,14 @@ class DataAnalysis(Analysis, Generic[D]):
         )
 
 
-class Clock(ContextWrapper):
-    """A clock of the run's own time: urgent work of others between two batches does not count."""
+class Clock:
+    """A clock of the own time of the run that has its ``context``: urgent work of others between two batches does not
+    count.
+    """
 
     def __init__(self, context: RunContext) -> None:
-        super().__init__(context)
+        self.context = replace(context, check_cancelled=self._check)
+        self._check_context = context.check_cancelled
         self._started = time.perf_counter()
 
     @property
@@ -80,9 +83,9 @@ class Clock(ContextWrapper):
         """The seconds since the clock started, without the pauses."""
         return time.perf_counter() - self._started
 
-    def check_cancelled(self) -> None:
+    def _check(self) -> None:
         start = time.perf_counter()
-        super().check_cancelled()
+        self._check_context()
         self._started += time.perf_counter() - start
 
 

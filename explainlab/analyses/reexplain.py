@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
 from typing import Any
@@ -22,10 +22,10 @@ from explainlab.errors import TextError
 from explainlab.metrics.distinct import DistinctInputs
 from explainlab.metrics.metric import Reexplainer, Text, Version
 from explainlab.models.batching import Batcher
-from explainlab.models.classifier import Classifier, Prediction
-from explainlab.models.context import Body, ContextWrapper, RunContext
+from explainlab.models.classifier import Classifier
+from explainlab.models.context import MemoryCache, NoCache, RunContext, ignore
 from explainlab.models.networks.wrapped import FurtherWords, around
-from explainlab.request import CompleteRequest, digest
+from explainlab.request import digest
 from explainlab.text.encoding import Encoding
 from explainlab.text.units import Units
 
@@ -85,7 +85,7 @@ class Repeater(Reexplainer):
     def edited(self, texts: Sequence[Sequence[Text]]) -> list[list[Version]]:
         passes.read_originals(self._subjects)
         batcher = self._subjects[0].batcher
-        batcher = batcher.beside(self.classifier, Aside(batcher.context))
+        batcher = batcher.beside(self.classifier, aside(batcher.context))
         versions = [
             [version for text in own if (version := _edited(subject, text, batcher)) is not None]
             for subject, own in zip(self._subjects, texts, strict=True)
@@ -113,7 +113,7 @@ class Repeater(Reexplainer):
         bits = hashlib.sha256(b"".join(own.tobytes() for own in [*ids, *shifts])).hexdigest()
         classifier = around(self.classifier, model, digest([self.classifier.digest, bits]))
         batcher = subjects[0].batcher
-        batcher, words = batcher.beside(classifier, Aside(batcher.context)), count(model.first)
+        batcher, words = batcher.beside(classifier, aside(batcher.context)), count(model.first)
         points = [
             [_of_words(subject, words, batcher) for _ in own] for subject, own in zip(subjects, shifts, strict=True)
         ]
@@ -153,26 +153,10 @@ class Repeater(Reexplainer):
         return maps
 
 
-class Aside(ContextWrapper):
-    """A run beside another: it forgets its results at its end, and reports no prediction."""
-
-    def predicted(self, prediction: Callable[[], Prediction]) -> None:
-        pass
-
-    def recall_results(self, keys: Collection[str]) -> dict[str, Body]:
-        return {}
-
-    def recall_answers(self, requests: Sequence[CompleteRequest]) -> dict[int, Body]:
-        return {}
-
-    def keep_results(self, records: Mapping[str, Body]) -> None:
-        pass
-
-    def cache_get(self, keys: Collection[str]) -> dict[str, Body]:
-        return {**super().cache_get(keys), **RunContext.cache_get(self, keys)}
-
-    def cache_put(self, bodies: Mapping[str, Body], renew: bool = False) -> None:
-        RunContext.cache_put(self, bodies, renew)
+def aside(context: RunContext) -> RunContext:
+    """Return the context of a run beside ``context``, which forgets its results and reports no prediction."""
+    heard = replace(context.progress, predicted=ignore)
+    return replace(context, progress=heard, cache=MemoryCache(context.cache), results=NoCache())
 
 
 def _version(subject: Subject, encoding: Encoding, batcher: Batcher, units: Units | None = None) -> Subject:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import cache
 from reprlib import repr as quote
 from typing import Any
@@ -21,7 +22,7 @@ from explainlab.declared import installed, lookup, require_within, skip
 from explainlab.errors import RequestError
 from explainlab.limits import Limits
 from explainlab.models.classifier import Classifier
-from explainlab.models.context import Body, ContextWrapper, RunContext, ShardLocalCache
+from explainlab.models.context import Body, Cache, RunContext, sharded
 from explainlab.reader import ANYBODY, Reader
 from explainlab.request import GOLD, CompleteRequest, Kind, Request, digest, validated
 from explainlab.result import Result
@@ -128,43 +129,36 @@ def request_key(request: CompleteRequest, model_digest: str, reader: Reader = AN
     return get_analysis(request.question).key(request, model_digest, reader)
 
 
-class Answers(ContextWrapper):
-    """A relay of ``context`` that knows the keys under which its results answer the questions to ``classifier``.
+class RoundedCache:
+    """A part of ``cache`` for results whose products of matrices torch rounds to the format ``rounded``."""
 
-    Where torch rounds the classifier's products of matrices, the keys are others than those of exact results.
-    """
+    def __init__(self, cache: Cache, rounded: str) -> None:
+        self._cache, self._rounded = cache, rounded
 
-    def __init__(self, context: RunContext, classifier: Classifier) -> None:
-        super().__init__(context)
-        self._classifier = classifier
-
-    def cache_get(self, keys: Collection[str]) -> dict[str, Body]:
-        return self._recalled(super().cache_get, keys)
-
-    def cache_put(self, bodies: Mapping[str, Body], renew: bool = False) -> None:
-        super().cache_put({self._key(key): body for key, body in bodies.items()}, renew)
-
-    def recall_results(self, keys: Collection[str]) -> dict[str, Body]:
-        return self._recalled(super().recall_results, keys)
-
-    def keep_results(self, records: Mapping[str, Body]) -> None:
-        super().keep_results({self._key(key): record for key, record in records.items()})
-
-    def recall_answers(self, requests: Sequence[CompleteRequest]) -> dict[int, Body]:
-        if dtype_of(self._classifier) is None:
-            return {}
-        keys = [request_key(request, self._classifier.digest, self.reader) for request in requests]
-        known = self.recall_results(keys)
-        return {place: known[key] for place, key in enumerate(keys) if key in known}
-
-    def _recalled(self, recall: Callable[[Collection[str]], dict[str, Body]], keys: Collection[str]) -> dict[str, Body]:
+    def get_many(self, keys: Collection[str]) -> dict[str, Body]:
+        """See :class:`Cache`."""
         own = {self._key(key): key for key in keys}
-        return {own[key]: body for key, body in recall(own).items()}
+        return {own[key]: body for key, body in self._cache.get_many(own).items()}
+
+    def put_many(self, bodies: Mapping[str, Body], renew: bool = False) -> None:
+        """See :class:`Cache`."""
+        self._cache.put_many({self._key(key): body for key, body in bodies.items()}, renew)
 
     def _key(self, key: str) -> str:
-        """Return ``key``, or the key of the same request where products are rounded."""
-        rounded = self._classifier.rounds_to
-        return digest([key, rounded]) if rounded else key
+        return digest([key, self._rounded])
+
+
+def with_keys(context: RunContext, classifier: Classifier) -> RunContext:
+    """Return a context like ``context`` in which every question to ``classifier`` has its key.
+
+    Where torch rounds the classifier's products of matrices, its caches are apart from those of exact results.
+    """
+    reader, rounded = context.reader, classifier.rounds_to
+    if dtype_of(classifier) is not None:
+        context = replace(context, key_of=lambda request: request_key(request, classifier.digest, reader))
+    if not rounded:
+        return context
+    return replace(context, cache=RoundedCache(context.cache, rounded), results=RoundedCache(context.results, rounded))
 
 
 def answer(classifier: Classifier, request: Request, context: RunContext | None = None) -> Result:
@@ -172,7 +166,7 @@ def answer(classifier: Classifier, request: Request, context: RunContext | None 
 
     A ``context`` may serve another run, which then finds the results stored by this one; it grows with the texts.
     """
-    return answer_targets(classifier, [complete(request)], context or ShardLocalCache())[0]
+    return answer_targets(classifier, [complete(request)], context or sharded())[0]
 
 
 def answer_alone(request: CompleteRequest, context: RunContext, device: str, limits: Limits) -> Result | None:
@@ -199,7 +193,7 @@ def answer_targets(classifier: Classifier, requests: Sequence[CompleteRequest], 
     require_bounded(requests[0], classifier.limits)
     if requests[0].data is not None:
         importlib.import_module("scipy.stats")  # takes as long as many passes: before the job's pace is measured
-    known = Answers(context, classifier)
+    known = with_keys(context, classifier)
     if targets_together(requests[0]):
         return [*explain.answer_targets(classifier, requests, known)]
     return [get_analysis(one.question).run(classifier, one, known) for one in requests]

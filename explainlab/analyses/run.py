@@ -20,7 +20,7 @@ from explainlab.attribution.registry import request_label
 from explainlab.data import as_named, read_dataset
 from explainlab.declared import parse
 from explainlab.models.classifier import Classifier
-from explainlab.models.context import RunContext, ShardLocalCache
+from explainlab.models.context import RunContext, sharded
 from explainlab.models.devices import choose_device
 from explainlab.request import Request
 from explainlab.result import Result
@@ -112,7 +112,7 @@ def study_one(
 
 
 def _answered_alone(request: Request, context: RunContext | None) -> Result | None:
-    context = context or ShardLocalCache()
+    context = context or sharded()
     return answer_alone(complete(request), context, choose_device(None).type, context.reader.limits)
 
 
@@ -162,7 +162,7 @@ def evaluate_one(
     (target, output, unit, seed) are as in :func:`study_one`.
     ``result.body.rows`` is the table. Raises :class:`DataError` for a row that cannot be used, unless ``skip_bad``.
     """
-    context = context or ShardLocalCache()
+    context = context or sharded()
     with _as_files(attributions) as files:
         parameters = evaluation_parameters(methods, metrics, limit, sample, settings or {}, files)
         if not skip_bad:

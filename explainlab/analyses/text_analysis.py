@@ -22,7 +22,7 @@ from explainlab.disk_backed import Chosen
 from explainlab.errors import RequestError, TextError
 from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier
-from explainlab.models.context import ContextWrapper, RunContext
+from explainlab.models.context import Counted, RunContext
 from explainlab.models.reading_warnings import model_warnings
 from explainlab.request import GOLD, CompleteRequest, digest, result_key
 from explainlab.result import Cost
@@ -84,7 +84,7 @@ class TextAnalysis(Analysis, Generic[T, D]):
         encoding = classifier.encode(request.single_text, request.text_pair)
         needs = self.requirements(self.parameters(request))
         passes = needs.passes(TextSize.of(encoding, request.unit), classifier.model.depth)
-        context.expect(expected_work(passes, len(encoding), classifier.architecture), not needs.adaptive)
+        context.progress.expect(expected_work(passes, len(encoding), classifier.architecture), not needs.adaptive)
         return self._of_group(classifier, [request], context)[0]
 
     def _of_group(
@@ -150,7 +150,7 @@ class TextAnalysis(Analysis, Generic[T, D]):
             )
 
         for _ in self._finish(classifier, texts, needs, asked, context):
-            context.show(result)
+            context.progress.show(result)
         return result()
 
     def _finish(
@@ -171,30 +171,30 @@ class TextAnalysis(Analysis, Generic[T, D]):
         pending = distinct[~texts.finished["done"][distinct]]
         work = np.zeros(len(texts.rows))
         work[pending] = [text_work(classifier, needs, length) for length in texts.lengths[pending].tolist()]
-        context.expect(work.sum().item(), not needs.adaptive)
-        progress = _Progress(context, len(distinct) - len(pending), len(distinct))
+        context.progress.expect(work.sum().item(), not needs.adaptive)
+        finished = Counted(context, len(distinct) - len(pending), len(distinct), "texts")
         ordered = _typical_first(pending[np.argsort(work[pending], kind="stable")])
 
         def run(group: Sequence[int]) -> None:
-            context.part(work[group].sum().item())
-            results = self._of_group(classifier, [asked(texts.rows[place]) for place in group], progress)
+            context.progress.part(work[group].sum().item())
+            results = self._of_group(classifier, [asked(texts.rows[place]) for place in group], finished.context)
             keys = [texts.keys[place].decode() for place in group]
-            context.keep_results({key: own.to_json() for key, own in zip(keys, results, strict=True)})
+            context.results.put_many({key: own.to_json() for key, own in zip(keys, results, strict=True)})
             for place, own in zip(group, results, strict=True):
                 self._note(texts, place, own)
-            progress.finish(len(group))
+            finished.finish(len(group))
 
         gradients = work / texts.lengths
         together: float = GROUP_EVALUATIONS * (needs.rounds if classifier.device.type == "cuda" else 1)
-        if context.workers > 1:
-            together = min(together, max(_LEAST_TOGETHER, gradients.sum() / (_SHARES * context.workers)))
+        if context.shards.workers > 1:
+            together = min(together, max(_LEAST_TOGETHER, gradients.sum() / (_SHARES * context.shards.workers)))
         groups = list(_groups(ordered, gradients, together))
-        if context.workers > 1:
+        if context.shards.workers > 1:
             groups[1:] = groups[:0:-1]  # the slowest groups do not begin last
-        for group in context.iter_shards(digest([*map(bytes.decode, texts.keys.tolist())]), groups):
+        for group in context.shards.take(digest([*map(bytes.decode, texts.keys.tolist())]), groups):
             run(group)
             yield
-        progress.finish(self._recall(texts, distinct[~texts.finished["done"][distinct]], context))
+        finished.finish(self._recall(texts, distinct[~texts.finished["done"][distinct]], context))
         for group in groups:
             if not texts.finished["done"][group].all():  # done elsewhere, and lost
                 run(group)
@@ -205,7 +205,7 @@ class TextAnalysis(Analysis, Generic[T, D]):
         known = 0
         for start in range(0, len(places), MOST_TOGETHER):
             by_key = {texts.keys[place].decode(): place for place in places[start : start + MOST_TOGETHER]}
-            for key, record in context.recall_results(by_key).items():
+            for key, record in context.results.get_many(by_key).items():
                 self._note(texts, by_key[key], self.read(record))
                 known += 1
         return known
@@ -273,22 +273,6 @@ def _groups(places: np.ndarray, gradients: np.ndarray, together: float) -> Itera
         sum_of_group += own
     if group:
         yield group
-
-
-class _Progress(ContextWrapper):
-    """A relay of ``context`` that reports progress in finished texts while a group of them runs."""
-
-    def __init__(self, context: RunContext, finished: int, total: int) -> None:
-        super().__init__(context)
-        self._finished, self._total = finished, total
-
-    def report(self, done: int, total: int, phase: str) -> None:
-        self._context.report(self._finished, self._total, "texts")
-
-    def finish(self, texts: int) -> None:
-        """Count this many more ``texts`` as done."""
-        self._finished += texts
-        self._context.report(self._finished, self._total, "texts")
 
 
 def _subject(classifier: Classifier, request: CompleteRequest, batcher: Batcher) -> Subject:

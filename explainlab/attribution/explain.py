@@ -93,7 +93,7 @@ def answer_targets(
     encoding = classifier.encode(requests[0].single_text, requests[0].text_pair)
     passes = method.passes(parameters, TextSize.of(encoding, requests[0].unit), classifier.model.depth) * len(requests)
     work = expected_work(passes, len(encoding), classifier.architecture)
-    context.expect(work, not method.adaptive(parameters))
+    context.progress.expect(work, not method.adaptive(parameters))
     return attribute_many(classifier, [encoding] * len(requests), method, requests, context)
 
 

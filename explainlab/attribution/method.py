@@ -110,7 +110,7 @@ class TextSize(NamedTuple):
 
 def expected_work(passes: PassCount, tokens: float, architecture: Architecture) -> float:
     """Return the work of ``passes`` over a text of ``tokens`` tokens: see
-    :meth:`explainlab.models.context.RunContext.expect`.
+    :class:`explainlab.models.context.Receivers`.
 
     A language model reads the label share of the text by one more.
     """

@@ -272,7 +272,7 @@ class Subject:
             self._original = logits
         if self.text.logits is None:
             self.text.logits = logits
-            self.context.predicted(lambda: self.prediction)
+            self.context.progress.predicted(lambda: self.prediction)
 
     def recalls(self) -> bool:
         """Tell whether the logits of the text are known; if only from another subject, count their pass."""

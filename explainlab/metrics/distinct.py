@@ -80,7 +80,7 @@ class DistinctInputs:
         memory = Memory(batcher.context, versions, list(map(token_digest, self._rows)))
         recalled = {number: own for number, own in memory.recall().items() if number not in self._known}
         batcher.recalled += len(recalled)
-        batcher.context.skip(FORWARD * sum(self._rows[number].shape[1] for number in recalled))
+        batcher.context.progress.skip(FORWARD * sum(self._rows[number].shape[1] for number in recalled))
         logits = np.empty((len(self._rows), len(self._classifier.labels)))
         for number, own in (self._known | recalled).items():
             logits[number] = own
@@ -254,13 +254,13 @@ class Memory:
             fresh = {self._names[n]: self._fresh[n] for n in numbers if n in self._fresh and self._names[n] not in note}
             if fresh:
                 changed[key] = self._notes[key] = note | fresh
-        self._context.cache_put({key: _written(own) for key, own in changed.items()}, renew=True)
+        self._context.cache.put_many({key: _written(own) for key, own in changed.items()}, renew=True)
         self._fresh, self._kept = {}, time.monotonic()
 
 
 def recall_predictions(context: RunContext, keys: Collection[str]) -> dict[str, dict[bytes, np.ndarray]]:
     """Return the cached logits float64 [classes] of the texts with these notes, by :func:`token_digest`."""
-    notes = context.cache_get(keys)
+    notes = context.cache.get_many(keys)
     return {key: _read(notes[key]) if key in notes else {} for key in keys}
 
 

@@ -156,8 +156,8 @@ class Batcher:
                 self._halve(part.stop - part.start, length, gradients)
                 continue
             self.passes += part.stop - start
-            self.context.spend(float(lengths[part].sum()) * rows * share * (1.0 if gradients else FORWARD))
-            self.context.has_read((part.stop - part.start) * rows)
+            self.context.progress.spend(float(lengths[part].sum()) * rows * share * (1.0 if gradients else FORWARD))
+            self.context.progress.read((part.stop - part.start) * rows)
             start = part.stop
             self._report(done + start, total or count, phase)
             yield result
@@ -193,7 +193,7 @@ class Batcher:
         if high - low < 1:
             self._reached = max(self._reached, low + (high - low) * done / total)
             done, total = max(1, round(SHARE * self._reached)), SHARE
-        self.context.report(done, total, phase)
+        self.context.progress.report(done, total, phase)
 
     def _halve(self, size: int, length: int, gradients: bool) -> None:
         empty_cache()

@@ -1,11 +1,10 @@
-"""The context of a run: progress, cancellation and a memory."""
+"""The context of a run: its progress, its end, its memory and its shards."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any, Protocol
 
 from explainlab.reader import ANYBODY, Reader
 
@@ -14,7 +13,7 @@ if TYPE_CHECKING:
     from explainlab.request import CompleteRequest
 
 Body = dict[str, Any]
-"""A value of a memory: plain JSON."""
+"""A value of a cache: plain JSON."""
 
 FORWARD = 1 / 3
 """The work of a forward pass, as a share of a pass with gradients."""
@@ -60,159 +59,170 @@ class PassCount:
         return PassCount(times * self.forward, times * self.backward, times * self.spare)
 
 
-class RunContext:
-    """Progress, cancellation and memory of one run; this base reports to nobody and never stops.
+class Cache(Protocol):
+    """A memory of plain JSON bodies by keys, which :func:`explainlab.request.digest` makes of all that decides them."""
 
-    The memory holds what a run may need again: notes, which are plain JSON bodies under keys made by
-    :func:`explainlab.request.digest` of all that determines them, and results, as their JSON records under the keys of
-    their requests. The base class remembers nothing beyond this object.
-    ``reader``: whose uploads the run reads, and how much of a file. ``workers``: how many may do parts of the run;
-    ``helpers``: the devices of those that have begun to.
+    def get_many(self, keys: Collection[str]) -> dict[str, Body]:
+        """Return the bodies under those of the ``keys`` that have one."""
+
+    def put_many(self, bodies: Mapping[str, Body], renew: bool = False) -> None:
+        """Remember bodies by their keys; earlier ones stay, or give way to them (``renew``)."""
+
+
+class MemoryCache:
+    """A :class:`Cache` that lasts as long as this object; ``under`` answers for the keys that it lacks."""
+
+    def __init__(self, under: Cache | None = None) -> None:
+        self.bodies: dict[str, Body] = {}
+        self._under = under
+
+    def get_many(self, keys: Collection[str]) -> dict[str, Body]:
+        """See :class:`Cache`."""
+        below = self._under.get_many(keys) if self._under else {}
+        return below | {key: self.bodies[key] for key in keys if key in self.bodies}
+
+    def put_many(self, bodies: Mapping[str, Body], renew: bool = False) -> None:
+        """See :class:`Cache`."""
+        self.bodies |= bodies if renew else {key: body for key, body in bodies.items() if key not in self.bodies}
+
+
+class NoCache:
+    """A :class:`Cache` that forgets."""
+
+    def get_many(self, keys: Collection[str]) -> dict[str, Body]:
+        """Return no body."""
+        return {}
+
+    def put_many(self, bodies: Mapping[str, Body], renew: bool = False) -> None:
+        """Remember nothing."""
+
+
+def ignore(*_: object, **__: object) -> None:
+    """Do nothing: a receiver of progress that reports to nobody."""
+
+
+class Expect(Protocol):
+    """A receiver of the work that comes."""
+
+    def __call__(self, work: float, exact: bool = True) -> None:
+        """Expect about this much ``work`` from here on, or at most, if it is not ``exact``."""
+
+
+@dataclass(frozen=True)
+class Receivers:
+    """The receivers of a run's progress; each ignores it by default.
+
+    * ``report(done, total, phase)``: ``done`` of ``total`` passes, or other things, of a phase are finished (see
+      :func:`how_far`); comes after every batch.
+    * ``expect(work, exact=True)``: about this much work comes from here on, or at most, if it is not ``exact``.
+    * ``part(work)``: a part of the expected work begins; the part before has ended.
+    * ``spend(work)``: work is finished: tokens in passes with gradients; those in others count :data:`FORWARD` of one.
+    * ``skip(work)``: this much of the expected work is already known.
+    * ``read(texts)``: the model has read texts, perturbed ones too; comes after every batch.
+    * ``predicted(prediction)``: ``prediction()`` returns that for a text of the run; comes once a text, before all that
+      explains it.
+    * ``show(result)``: ``result()`` returns the result over the texts of a data set that are finished then.
     """
 
-    reader: Reader = ANYBODY  # also for a subclass that leaves __init__ to itself
+    report: Callable[[int, int, str], None] = ignore
+    expect: Expect = ignore
+    part: Callable[[float], None] = ignore
+    spend: Callable[[float], None] = ignore
+    skip: Callable[[float], None] = ignore
+    read: Callable[[int], None] = ignore
+    predicted: Callable[[Callable[[], Prediction]], None] = ignore
+    show: Callable[[Callable[[], Any]], None] = ignore
+
+    def then(self, other: Receivers) -> Receivers:
+        """Return receivers that pass everything to these, and then to ``other``."""
+
+        def both(first: Callable[..., None], second: Callable[..., None]) -> Callable[..., None]:
+            def receive(*values: object, **named: object) -> None:
+                first(*values, **named)
+                second(*values, **named)
+
+            return second if first is ignore else first if second is ignore else receive
+
+        return Receivers(*(both(getattr(self, own.name), getattr(other, own.name)) for own in fields(Receivers)))
+
+
+def take_all(of: str, parts: Sequence[Any]) -> Iterator[Any]:
+    """Yield all ``parts``: see :class:`Shards`."""
+    return iter(parts)
+
+
+@dataclass(frozen=True)
+class Shards:
+    """The share of a run among ``workers``; ``helpers`` are the devices of others that have begun to do parts of it.
+
+    ``take(of, parts)`` yields the ``parts``, plain JSON, that this run does itself, each when its turn comes: by
+    default all of them. Others may do the rest meanwhile: they run the same request. After the last, all are done: the
+    outcomes of the others are in the caches, unless that failed. ``of`` is equal in all these runs, and of no other
+    parts.
+    """
+
     workers: int = 1
     helpers: Collection[str] = ()
+    take: Callable[[str, Sequence[Any]], Iterator[Any]] = take_all
 
-    def __init__(self, reader: Reader = ANYBODY) -> None:
-        self.reader = reader
 
-    def report(self, done: int, total: int, phase: str) -> None:
-        """Report ``done`` of ``total`` finished of this ``phase``: model passes, or others (see :func:`how_far`).
+def no_key(_: CompleteRequest) -> str | None:
+    """Return None: no stored result answers the request."""
+    return None
 
-        Called after every batch.
-        """
 
-    def predicted(self, prediction: Callable[[], Prediction]) -> None:
-        """Announce the ``prediction`` for a text of the run. Called once a text, before all that explains it."""
+@dataclass(frozen=True, eq=False)
+class RunContext:
+    """The context of one run: its progress, its end, its memory and its shards.
 
-    def expect(self, work: float, exact: bool = True) -> None:
-        """Expect about this much ``work`` (see :meth:`spend`) from here on, or at most, if it is not ``exact``."""
+    By default a run reports to nobody, never stops and remembers in memory. :func:`dataclasses.replace` makes another
+    context like it.
 
-    def part(self, work: float) -> None:
-        """Begin a part of the expected ``work``; the part before has ended."""
+    ``reader``: whose uploads the run reads, and how much of a file. ``check_cancelled``: called before every batch;
+    raises :class:`explainlab.errors.Cancelled` if the run should stop. ``cache``: notes that the run may need again;
+    ``results``: results, as their JSON records under the keys of their requests. ``key_of``: the key of a request in
+    ``results`` (None: it has none; an analysis gives the keys, see :func:`explainlab.analyses.registry.with_keys`).
+    """
 
-    def spend(self, work: float) -> None:
-        """Count finished ``work``: tokens in passes with gradients; those in others count :data:`FORWARD` of one."""
-
-    def has_read(self, texts: int) -> None:
-        """Count texts, perturbed ones too, that the model has read. Called after every batch."""
-
-    def skip(self, work: float) -> None:
-        """Mark this much of the expected ``work`` as already known."""
-
-    def show(self, result: Callable[[], Any]) -> None:
-        """Show the finished texts of a data set: ``result``, when called, makes the result of those finished then."""
-
-    def check_cancelled(self) -> None:
-        """Raise :class:`explainlab.errors.Cancelled` if the run should stop. Called before every batch."""
-
-    def retire_thread(self) -> None:
-        """Give up the thread of this run, on which memory ran out: nothing else should run there."""
-
-    def iter_shards(self, of: str, parts: Sequence[Any]) -> Iterator[Any]:
-        """Yield the ``parts``, plain JSON, that this run does itself, each when its turn comes: here all of them.
-
-        Others may do the rest meanwhile: they run the same request. After the last, all are done: the outcomes of the
-        others are in the memory, unless that failed. ``of`` is equal in all these runs, and of no other parts.
-        """
-        return iter(parts)
+    reader: Reader = ANYBODY
+    progress: Receivers = Receivers()
+    check_cancelled: Callable[[], None] = ignore
+    cache: Cache = field(default_factory=MemoryCache)
+    results: Cache = field(default_factory=MemoryCache)
+    shards: Shards = Shards()
+    key_of: Callable[[CompleteRequest], str | None] = no_key
 
     def recall(self, key: str) -> Body | None:
         """Return the note under ``key``, or None."""
-        return self.cache_get([key]).get(key)
+        return self.cache.get_many([key]).get(key)
 
     def keep(self, key: str, body: Body) -> None:
         """Remember a note under ``key``, unless there is one already."""
-        self.cache_put({key: body})
+        self.cache.put_many({key: body})
 
-    def cache_get(self, keys: Collection[str]) -> dict[str, Body]:
-        """Return the notes under those of the ``keys`` that have one."""
-        return {key: self._memory[key] for key in keys if key in self._memory}
-
-    def cache_put(self, bodies: Mapping[str, Body], renew: bool = False) -> None:
-        """Remember notes by their keys; earlier ones stay, or give way to them (``renew``)."""
-        self._memory |= bodies if renew else {key: body for key, body in bodies.items() if key not in self._memory}
-
-    def recall_results(self, keys: Collection[str]) -> dict[str, Body]:
-        """Return the results that are stored under those of the ``keys`` that have one."""
-        return self.cache_get(keys)
-
-    def keep_results(self, records: Mapping[str, Body]) -> None:
-        """Store results by their keys; earlier ones stay."""
-        self.cache_put(records)
-
-    def recall_answers(self, requests: Sequence[CompleteRequest]) -> dict[int, Body]:
-        """Return the records of the attributions that answer ``requests`` and are known, by their places.
-
-        This base knows none: an analysis gives a context that does (:class:`explainlab.analyses.registry.Answers`).
-        """
-        return {}
-
-    @cached_property
-    def _memory(self) -> dict[str, Body]:
-        return {}
+    def answers(self, requests: Sequence[CompleteRequest]) -> dict[int, Body]:
+        """Return the records of the results that answer ``requests`` and are known, by their places."""
+        keys = {place: key for place, request in enumerate(requests) if (key := self.key_of(request)) is not None}
+        known = self.results.get_many(list(keys.values()))
+        return {place: known[key] for place, key in keys.items() if key in known}
 
 
-class ShardLocalCache(RunContext):
-    """A context that forgets the notes of a part when the next begins, so that memory does not grow with the parts."""
+def sharded(reader: Reader = ANYBODY) -> RunContext:
+    """Return a context that forgets its notes when a part begins, so that memory does not grow with the parts."""
+    memory = MemoryCache()
+    progress = Receivers(part=lambda _: memory.bodies.clear())
+    return RunContext(reader, progress, cache=memory, results=memory)
 
-    def part(self, work: float) -> None:
-        self._memory.clear()
 
+class Counted:
+    """A counter of finished things of a ``phase``, ``done`` of ``total``, whose ``context`` reports these alone."""
 
-class ContextWrapper(RunContext):
-    """A context that passes everything to ``context``; a subclass changes some of it."""
+    def __init__(self, context: RunContext, done: int, total: int, phase: str) -> None:
+        self._report = context.progress.report
+        self._done, self._total, self._phase = done, total, phase
+        self.context = replace(context, progress=replace(context.progress, report=lambda *_: self.finish(0)))
 
-    def __init__(self, context: RunContext) -> None:
-        super().__init__(context.reader)
-        self.workers, self.helpers = context.workers, context.helpers
-        self._context = context
-
-    def report(self, done: int, total: int, phase: str) -> None:
-        self._context.report(done, total, phase)
-
-    def predicted(self, prediction: Callable[[], Prediction]) -> None:
-        self._context.predicted(prediction)
-
-    def expect(self, work: float, exact: bool = True) -> None:
-        self._context.expect(work, exact)
-
-    def part(self, work: float) -> None:
-        self._context.part(work)
-
-    def spend(self, work: float) -> None:
-        self._context.spend(work)
-
-    def has_read(self, texts: int) -> None:
-        self._context.has_read(texts)
-
-    def skip(self, work: float) -> None:
-        self._context.skip(work)
-
-    def show(self, result: Callable[[], Any]) -> None:
-        self._context.show(result)
-
-    def check_cancelled(self) -> None:
-        self._context.check_cancelled()
-
-    def retire_thread(self) -> None:
-        self._context.retire_thread()
-
-    def iter_shards(self, of: str, parts: Sequence[Any]) -> Iterator[Any]:
-        return self._context.iter_shards(of, parts)
-
-    def cache_get(self, keys: Collection[str]) -> dict[str, Body]:
-        return self._context.cache_get(keys)
-
-    def cache_put(self, bodies: Mapping[str, Body], renew: bool = False) -> None:
-        self._context.cache_put(bodies, renew)
-
-    def recall_results(self, keys: Collection[str]) -> dict[str, Body]:
-        return self._context.recall_results(keys)
-
-    def keep_results(self, records: Mapping[str, Body]) -> None:
-        self._context.keep_results(records)
-
-    def recall_answers(self, requests: Sequence[CompleteRequest]) -> dict[int, Body]:
-        return self._context.recall_answers(requests)
+    def finish(self, things: int) -> None:
+        """Count this many more things as finished."""
+        self._done += things
+        self._report(self._done, self._total, self._phase)

@@ -18,7 +18,7 @@ from explainlab.attribution.explain import explain as explain_text
 from explainlab.models.context import RunContext
 from explainlab.models.modes import own_modes
 from explainlab.notebook.keeping import DiskCache
-from explainlab.notebook.telling import ProgressBarContext
+from explainlab.notebook.telling import ProgressBar
 from explainlab.reporting import Reporter, in_sight
 from explainlab.training.train import train_files
 
@@ -28,19 +28,19 @@ _stopped: list[DiskCache] = []
 """The cache of the last study, if a reader stopped it."""
 
 
-def _with_progress(ask: Callable[P, T], cache: Callable[[], Any]) -> Callable[P, T]:
-    """Return ``ask`` with a progress bar around the caller's context, or by default around that of ``cache``."""
+def _with_progress(ask: Callable[P, T], memory: Callable[[], AbstractContextManager[RunContext]]) -> Callable[P, T]:
+    """Return ``ask`` with a progress bar of the caller's run, or by default of one with a ``memory``."""
 
     @wraps(ask)
     def asked(*args: P.args, **named: P.kwargs) -> T:
         own: Any = named.pop("context", None)
-        with cache() if own is None else nullcontext(own) as context:
-            progress = ProgressBarContext(context)
+        with memory() if own is None else nullcontext(own) as context:
+            bar = ProgressBar(context)
             try:
                 with own_modes():
-                    return ask(*args, **{**named, "context": progress})  # type: ignore[arg-type]
+                    return ask(*args, **{**named, "context": bar.context})  # type: ignore[arg-type]
             finally:
-                progress.close()
+                bar.close()
 
     return asked
 
@@ -51,14 +51,14 @@ def _in_memory() -> AbstractContextManager[RunContext]:
 
 @contextmanager
 def _on_disk() -> Iterator[RunContext]:
-    """Yield the cache of the study that was stopped last, or a new one; Ctrl-C keeps it for the next study."""
-    context = _stopped.pop() if _stopped else DiskCache()
+    """Yield a context on the cache of the study that was stopped last, or a new one; Ctrl-C keeps it for the next."""
+    cache = _stopped.pop() if _stopped else DiskCache()
     try:
-        yield context
+        yield RunContext(cache=cache, results=cache)
     except KeyboardInterrupt:
-        _stopped.append(context)
+        _stopped.append(cache)
         raise
-    context.close()
+    cache.close()
 
 
 explain = _with_progress(explain_text, _in_memory)

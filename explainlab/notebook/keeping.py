@@ -7,23 +7,23 @@ import sqlite3
 from collections.abc import Collection, Mapping
 from itertools import islice
 
-from explainlab.models.context import Body, RunContext
+from explainlab.models.context import Body
 
 _AT_ONCE = 500
 """The number of keys in one look-up."""
 
 
-class DiskCache(RunContext):
+class DiskCache:
     """A cache of notes and results in a file without a name, which SQLite deletes with this object."""
 
     def __init__(self) -> None:
-        super().__init__()
         self._file = sqlite3.connect("", check_same_thread=False, isolation_level=None)
         self._file.execute("PRAGMA synchronous = OFF")
         self._file.execute("PRAGMA journal_mode = OFF")
         self._file.execute("CREATE TABLE notes (key TEXT PRIMARY KEY, body TEXT) WITHOUT ROWID")
 
-    def cache_get(self, keys: Collection[str]) -> dict[str, Body]:
+    def get_many(self, keys: Collection[str]) -> dict[str, Body]:
+        """See :class:`explainlab.models.context.Cache`."""
         found: dict[str, Body] = {}
         left = iter(keys)
         while some := list(islice(left, _AT_ONCE)):
@@ -32,7 +32,8 @@ class DiskCache(RunContext):
             found |= {key: json.loads(body) for key, body in rows}
         return found
 
-    def cache_put(self, bodies: Mapping[str, Body], renew: bool = False) -> None:
+    def put_many(self, bodies: Mapping[str, Body], renew: bool = False) -> None:
+        """See :class:`explainlab.models.context.Cache`."""
         rows = [(key, json.dumps(body)) for key, body in bodies.items()]
         clash = "REPLACE" if renew else "IGNORE"
         self._file.executemany(f"INSERT OR {clash} INTO notes VALUES (?, ?)", rows)

@@ -1,14 +1,15 @@
-"""A context with a progress bar, and with a line of text before a long run."""
+"""A progress bar of a run, and a line of text before a long one."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 from explainlab.analyses.wording import takes
-from explainlab.models.context import RunContext
+from explainlab.models.context import Receivers, RunContext
 from explainlab.reporting import Reporter, in_sight
-from explainlab.service.estimate import Measured, Pace
+from explainlab.service.estimate import Estimate, Pace
 
 LONG = 60.0
 """An estimate above this many seconds is printed as soon as it is known."""
@@ -31,8 +32,8 @@ class EstimateLine:
             self._reporter.say(self._words(seconds))
 
 
-class ProgressBarContext(Measured):
-    """A context around ``context`` with a progress bar; passes each new estimate, in seconds, to ``on_estimate``.
+class ProgressBar:
+    """A progress bar of a run, which has its ``context``; passes each new estimate, in seconds, to ``on_estimate``.
 
     ``pace`` is that of earlier runs (None: unknown until the first batches have been timed).
     """
@@ -44,30 +45,17 @@ class ProgressBarContext(Measured):
         on_estimate: EstimateLine | None = None,
         pace: Pace | None = None,
     ) -> None:
-        super().__init__(context, pace)
         self._reporter = reporter or Reporter(in_sight())
         self._on_estimate = on_estimate or EstimateLine(self._reporter)
-
-    def report(self, done: int, total: int, phase: str) -> None:
-        super().report(done, total, phase)
-        self._reporter(done, total, phase)
-
-    def expect(self, work: float, exact: bool = True) -> None:
-        super().expect(work, exact)
-        self._renew()
-
-    def part(self, work: float) -> None:
-        super().part(work)
-        self._renew()
-
-    def spend(self, work: float) -> None:
-        super().spend(work)
-        self._renew()
+        self._estimate = Estimate(pace)
+        renewed = Receivers(self._reporter, self._renew, self._renew, self._renew)
+        progress = context.progress.then(self._estimate.progress).then(renewed)
+        self.context = replace(context, progress=progress)
 
     def close(self) -> None:
         """Remove the bar."""
         self._reporter.close()
 
-    def _renew(self) -> None:
-        if self.estimate.seconds_left is not None:
-            self._on_estimate(self.estimate.whole(time.monotonic()))
+    def _renew(self, work: float, exact: bool = True) -> None:
+        if self._estimate.seconds_left is not None:
+            self._on_estimate(self._estimate.whole(time.monotonic()))

@@ -20,7 +20,7 @@ from explainlab.service.file_tasks import about
 from explainlab.service.imports import read_results
 from explainlab.service.jobs import Job
 from explainlab.service.limits import require_named
-from explainlab.service.memory import StoredContext
+from explainlab.service.memory import StoredMemory
 from explainlab.service.resolved import ResolvedRequest, request_json, subject_key
 from explainlab.service.store.deferred import DeferredWrites
 from explainlab.service.store.made import claim_models
@@ -95,9 +95,9 @@ class Access:
 
         Nothing is known where the store fails.
         """
-        memory = StoredContext(RunContext(asked.reader), self.store, asked.subject, lambda: ())
+        context = StoredMemory(self.store, asked.subject, lambda: ()).of(RunContext(asked.reader))
         analysis = get_analysis(asked.request.question)
-        return analysis.partial_result(asked.request, memory) if isinstance(analysis, Pauses) else None
+        return analysis.partial_result(asked.request, context) if isinstance(analysis, Pauses) else None
 
     def remember(self, asked: ResolvedRequest) -> None:
         """Write down that the user waits for the request's job, in case the server stops first."""

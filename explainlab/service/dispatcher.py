@@ -18,7 +18,7 @@ from explainlab.service.resolved import ResolvedRequest
 from explainlab.service.scheduler import Scheduler
 from explainlab.service.users import User
 from explainlab.settings import settings
-from explainlab.workers.worker import MOST_TRIES, Elsewhere, ended_too_often
+from explainlab.workers.worker import MOST_TRIES, Elsewhere, ended_too_often, is_retired
 
 log = logging.getLogger(__name__)
 
@@ -310,7 +310,7 @@ class Dispatcher:
                 log.exception("the worker was interrupted")
             else:
                 self._perform(job)
-                if job.thread_spent and self._replace_thread():
+                if is_retired() and self._replace_thread():
                     return
 
     def _make_way(self, job: Job) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from explainlab.models.context import ContextWrapper, RunContext
+from explainlab.models.context import Receivers
 
 UNFINISHED = 0.98
 """A part that has taken more work than expected counts as done to this share until it ends."""
@@ -41,7 +41,7 @@ class Pace:
 class Estimate:
     """The share of a job that is done, and the seconds left; ``pace`` is that of earlier jobs of its kind, if known.
 
-    Work is counted as by :meth:`explainlab.models.context.RunContext.spend`, times are in seconds on any clock. Work is
+    Work is counted as by :class:`explainlab.models.context.Receivers`, times are in seconds on any clock. Work is
     expected in parts. The progress of a part is the share of its work that is spent or known already. The real work for
     an expected unit comes from the parts that have ended, else from ``pace``, else it is one. The ``share`` never goes
     down, and is 0 while nothing is expected.
@@ -64,8 +64,18 @@ class Estimate:
         self._exact = True
         self._started: float | None = None
 
+    @property
+    def progress(self) -> Receivers:
+        """The receivers of the progress of a run, which happens now."""
+        return Receivers(
+            expect=lambda work, exact=True: self.expect(time.monotonic(), work, exact),
+            part=lambda work: self.part(time.monotonic(), work),
+            spend=lambda work: self.spend(time.monotonic(), work),
+            skip=lambda work: self.skip(time.monotonic(), work),
+        )
+
     def expect(self, now: float, work: float, exact: bool) -> None:
-        """See :meth:`explainlab.models.context.RunContext.expect`."""
+        """See :class:`explainlab.models.context.Receivers`."""
         self._end_part()
         self._started = now if self._started is None else self._started
         self._expected, self._part, self._exact = self._ended + work, work, exact
@@ -74,18 +84,18 @@ class Estimate:
         self._renew(now)
 
     def part(self, now: float, work: float) -> None:
-        """See :meth:`explainlab.models.context.RunContext.part`."""
+        """See :class:`explainlab.models.context.Receivers`."""
         self._end_part()
         self._part, self._in_part = work, True
         self._renew(now)
 
     def skip(self, now: float, work: float) -> None:
-        """See :meth:`explainlab.models.context.RunContext.skip`."""
+        """See :class:`explainlab.models.context.Receivers`."""
         self._known = min(self._part, self._known + work)
         self._renew(now)
 
     def spend(self, now: float, work: float) -> None:
-        """See :meth:`explainlab.models.context.RunContext.spend`."""
+        """See :class:`explainlab.models.context.Receivers`."""
         self._spent += work
         self._batches += 1
         self._renew(now)
@@ -159,27 +169,3 @@ class Estimate:
         if not told or gained <= LEAST_SHARE * rest or seconds < LEAST_SECONDS:
             return None
         return rest * seconds / gained
-
-
-class Measured(ContextWrapper):
-    """A context like ``context`` with an ``estimate`` of the run; ``pace`` is that of earlier ones, if known."""
-
-    def __init__(self, context: RunContext, pace: Pace | None = None) -> None:
-        super().__init__(context)
-        self.estimate = Estimate(pace)
-
-    def expect(self, work: float, exact: bool = True) -> None:
-        super().expect(work, exact)
-        self.estimate.expect(time.monotonic(), work, exact)
-
-    def part(self, work: float) -> None:
-        super().part(work)
-        self.estimate.part(time.monotonic(), work)
-
-    def spend(self, work: float) -> None:
-        super().spend(work)
-        self.estimate.spend(time.monotonic(), work)
-
-    def skip(self, work: float) -> None:
-        super().skip(work)
-        self.estimate.skip(time.monotonic(), work)

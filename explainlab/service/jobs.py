@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from explainlab.errors import Cancelled, ResourceError
 from explainlab.models.classifier import Prediction
-from explainlab.models.context import ShardLocalCache
+from explainlab.models.context import MemoryCache, Receivers, RunContext, Shards
 from explainlab.request import CompleteRequest
 from explainlab.result import Result
 from explainlab.service.estimate import Estimate
@@ -64,7 +64,7 @@ class Job:
     texts of a data set; it is None while none is and after the end, and returns None where its worker does not answer
     at once.
     ``pages`` wait for it, each with the second (monotonic) of its last sign of life; ``seen`` is the last of
-    these seconds, at first that of the request. ``thread_spent``: no other job should run on its thread.
+    these seconds, at first that of the request.
 
     Once it has begun it runs at the ``place`` of a worker, in its ``context``, and may hand out ``parts``: a job that
     ``helps`` it, at another place, does some of these. ``alone``: a helper has failed, and there is to be no other. A
@@ -85,7 +85,6 @@ class Job:
     outcomes: list[Result | str] = field(default_factory=list)
     long: bool = False
     partial_result: Callable[[], Any] | None = None
-    thread_spent: bool = False
     place: int = 0
     parts: ShardQueue = field(default_factory=ShardQueue)
     helps: Job | None = None
@@ -152,18 +151,28 @@ def no_pause() -> float:
     return 0.0
 
 
-class JobContext(ShardLocalCache):
-    """The context of a run: reports progress to its job; ends it if it is cancelled or beyond the settings' time.
+class JobContext:
+    """The context of a job, whose ``run`` reports to it, and ends if it is cancelled or beyond the settings' time.
 
-    ``pause`` is called before every batch and returns the seconds that it took, which do not count. ``estimate`` knows
-    how far the request is that was ``asked`` and is answered now; those of a set after it are taken to be as long.
+    The run remembers notes until a part begins, so that memory does not grow with the parts. ``pause`` is called before
+    every batch and returns the seconds that it took, which do not count. ``estimate`` knows how far the request is that
+    was ``asked`` and is answered now; those of a set after it are taken to be as long.
     """
 
     def __init__(self, job: Job, pause: Callable[[], float] = no_pause, workers: int = 1) -> None:
-        super().__init__(replace(job.asked.reader, watch=self._reading))
-        self.workers = workers
         self.helpers: set[str] = set()
         self.asked = job.asked
+        self._memory = MemoryCache()
+        self.run = RunContext(
+            replace(job.asked.reader, watch=self._reading),
+            Receivers(
+                self.report, self.expect, self.part, self.spend, self.skip, predicted=self.predicted, show=self.show
+            ),
+            self.check_cancelled,
+            cache=self._memory,
+            results=self._memory,
+            shards=Shards(workers, self.helpers, self.take),
+        )
         self.estimate = Estimate()
         self._job = job
         self._pause = pause
@@ -185,7 +194,7 @@ class JobContext(ShardLocalCache):
     def begin_request(self, asked: ResolvedRequest) -> None:
         """Begin the next of the job's requests."""
         self.asked = asked
-        self.helpers = set()
+        self.helpers.clear()
         self.estimate = Estimate()
         self._tell()
         self.check_cancelled()
@@ -199,20 +208,19 @@ class JobContext(ShardLocalCache):
         """The users in whose list the result becomes a run."""
         return [user for user in self._job.users if user in self._job.readers]
 
-    def retire_thread(self) -> None:
-        self._job.thread_spent = True
-
     def keepers(self) -> tuple[str, ...]:
         """Return the ids of the users who have the result stored."""
         return tuple(self._job.keepers)
 
     def report(self, done: int, total: int, phase: str) -> None:
+        """See :class:`explainlab.models.context.Receivers`."""
         if phase != self._job.progress.phase:
             self._elsewhere.clear()
         done += sum(list(self._elsewhere.values()))
         self._job.update(done=min(done, total), total=total, phase=phase)
 
     def predicted(self, prediction: Callable[[], Prediction]) -> None:
+        """See :class:`explainlab.models.context.Receivers`."""
         if self._job.request.text is not None and self._job.prediction is None:
             self._job.prediction = prediction()
 
@@ -221,22 +229,26 @@ class JobContext(ShardLocalCache):
         self._job.update(phase=phase, done=0, total=0)
 
     def expect(self, work: float, exact: bool = True) -> None:
+        """See :class:`explainlab.models.context.Receivers`."""
         with self._telling:
             self.estimate.expect(time.monotonic(), work, exact)
             self._tell()
 
     def part(self, work: float) -> None:
-        super().part(work)
+        """See :class:`explainlab.models.context.Receivers`."""
+        self._memory.bodies.clear()
         with self._telling:
             self.estimate.part(time.monotonic(), work)
             self._tell()
 
     def spend(self, work: float) -> None:
+        """See :class:`explainlab.models.context.Receivers`."""
         with self._telling:
             self.estimate.spend(time.monotonic(), work)
             self._tell()
 
     def skip(self, work: float) -> None:
+        """See :class:`explainlab.models.context.Receivers`."""
         with self._telling:
             self.estimate.skip(time.monotonic(), work)
             self._tell()
@@ -248,8 +260,8 @@ class JobContext(ShardLocalCache):
             self.estimate.helped(time.monotonic(), work, spent)
             self._tell()
 
-    def iter_shards(self, of: str, parts: Sequence[Any]) -> Iterator[Any]:
-        """Hand out parts: see :meth:`RunContext.iter_shards`; none where the result is stored for no user."""
+    def take(self, of: str, parts: Sequence[Any]) -> Iterator[Any]:
+        """Hand out parts (see :class:`~explainlab.models.context.Shards`); none where no user has the result stored."""
         shared = self._job.parts
         shared.offer(of, parts if self._job.keepers else ())
         if not self._job.keepers:
@@ -265,9 +277,11 @@ class JobContext(ShardLocalCache):
                 self.check_cancelled()
 
     def show(self, result: Callable[[], Any]) -> None:
+        """See :class:`explainlab.models.context.Receivers`."""
         self._job.partial_result = result
 
     def check_cancelled(self) -> None:
+        """See :class:`explainlab.models.context.RunContext`."""
         self._job.long = self.estimate.whole(time.monotonic()) > settings().max_urgent_seconds
         paused = self._pause()
         self._deadline += paused
@@ -292,16 +306,24 @@ class JobContext(ShardLocalCache):
         self._job.update(share=(done + self.estimate.share) / every, seconds_left=left)
 
 
-class HelpContext(ShardLocalCache):
-    """The context of a job that helps: it does parts that ``main`` hands out, until there are no more.
+class HelpContext:
+    """The context of a job that helps: its ``run`` does parts that ``main`` hands out, until there are no more.
 
     Its work counts as the other's. It ends like a cancelled job.
     """
 
     def __init__(self, job: Job, main: Job, pause: Callable[[], float]) -> None:
         assert main.context is not None
-        super().__init__(replace(job.asked.reader, watch=lambda _: self.check_cancelled()))
-        self.place, self.workers = job.place, main.context.workers
+        self.place = job.place
+        self._memory = MemoryCache()
+        self.run = RunContext(
+            replace(job.asked.reader, watch=lambda _: self._check_cancelled()),
+            Receivers(self._report, part=self._part, spend=self._spend),
+            self._check_cancelled,
+            cache=self._memory,
+            results=self._memory,
+            shards=Shards(main.context.run.shards.workers, take=self._take),
+        )
         self._job, self._main, self._context, self._pause = job, main, main.context, pause
         self._of = main.parts.of
         self._work = self._spent = 0.0
@@ -316,19 +338,19 @@ class HelpContext(ShardLocalCache):
         """See :meth:`JobContext.keepers`."""
         return self._context.keepers()
 
-    def report(self, done: int, total: int, phase: str) -> None:
+    def _report(self, done: int, total: int, phase: str) -> None:
         self._before = done if self._before is None else self._before
         self._done = done - self._before
 
-    def part(self, work: float) -> None:
-        super().part(work)
+    def _part(self, work: float) -> None:
+        self._memory.bodies.clear()
         self._tell()
         self._work = work
 
-    def spend(self, work: float) -> None:
+    def _spend(self, work: float) -> None:
         self._spent += work
 
-    def iter_shards(self, of: str, parts: Sequence[Any]) -> Iterator[Any]:
+    def _take(self, of: str, parts: Sequence[Any]) -> Iterator[Any]:
         """Yield the parts of the other job; none of those that lie behind it."""
         if of != self._of:
             return
@@ -338,7 +360,7 @@ class HelpContext(ShardLocalCache):
             self._tell()
         raise Cancelled
 
-    def check_cancelled(self) -> None:
+    def _check_cancelled(self) -> None:
         self._pause()
         shared = self._main.parts
         lost = shared.had(self._job) and not shared.has(self._job)

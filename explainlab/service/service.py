@@ -6,6 +6,7 @@ import atexit
 import threading
 from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack, suppress
+from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Self
 
@@ -19,11 +20,11 @@ from explainlab.result import UNSTORED, Result
 from explainlab.service.access import Access, Unanswered
 from explainlab.service.dispatcher import Dispatcher
 from explainlab.service.engine import Engine, MakeEngine
-from explainlab.service.estimate import Measured
+from explainlab.service.estimate import Estimate
 from explainlab.service.fleet.worker_reports import with_device_warning, workers_json
 from explainlab.service.jobs import HelpContext, Job, JobContext
 from explainlab.service.limits import require_answerable, require_bounded, require_model, require_named
-from explainlab.service.memory import StoredContext
+from explainlab.service.memory import StoredMemory
 from explainlab.service.resolved import ResolvedRequest, resolve, set_key
 from explainlab.service.store.made import artifacts_exist, claim_models, delete_made, is_training, resolve_model_alias
 from explainlab.service.store.retention import sweep_hourly
@@ -198,9 +199,10 @@ class Service(Access):
 
         ``watch`` puts a context around that of the run.
         """
-        context = Measured(watch(RunContext(asked.reader)))
+        estimate, context = Estimate(), watch(RunContext(asked.reader))
+        context = replace(context, progress=context.progress.then(estimate.progress))
         result = self._answer(asked, context, lambda: (asked.user.id,))
-        self.paces.learn_from(asked.request, context.estimate)
+        self.paces.learn_from(asked.request, estimate)
         return result
 
     def cut_short(self, user: User) -> list[Unanswered]:
@@ -244,9 +246,9 @@ class Service(Access):
         context.estimate.pace = self.paces.of(request)
         try:
             if context.again:
-                result = self._compute(asked, context, context.place)
+                result = self._compute(asked, context.run, context.place)
             else:
-                result = self._answer(asked, context, context.keepers, context.place)
+                result = self._answer(asked, context.run, context.keepers, context.place)
         except MemoryShortage:
             if not has_larger(self.workers, context.place):
                 raise
@@ -260,10 +262,10 @@ class Service(Access):
 
     def _help(self, asked: ResolvedRequest, context: HelpContext) -> None:
         """Do parts of what the job of the request hands out; they are stored for its keepers."""
-        memory = StoredContext(context, self.store, asked.subject, context.keepers)
+        memory = StoredMemory(self.store, asked.subject, context.keepers)
         context.begin_on(self.workers[context.place].device)
         try:
-            self.workers[context.place].answer([asked.request], memory)
+            self.workers[context.place].answer([asked.request], memory.of(context.run))
         finally:
             memory.hold()
 
@@ -285,10 +287,10 @@ class Service(Access):
     ) -> Result:
         """Return the result, by the worker at ``place``, stored for the users with the ids that ``owners`` gives."""
         key = asked.result_key(model_digest(asked.request))
-        memory = StoredContext(context, self.store, asked.subject, owners)
+        memory = StoredMemory(self.store, asked.subject, owners)
         try:
             stored = self._stored(asked, key)
-            result = stored or self._remembered(asked, key) or self._compute(asked, memory, place)
+            result = stored or self._remembered(asked, key) or self._compute(asked, memory.of(context), place)
             for owner in owners():
                 claim_models(result, owner)
             if owners():
@@ -299,7 +301,7 @@ class Service(Access):
         finally:
             memory.hold()
 
-    def _kept(self, asked: ResolvedRequest, result: Result, key: str, memory: StoredContext) -> Result:
+    def _kept(self, asked: ResolvedRequest, result: Result, key: str, memory: StoredMemory) -> Result:
         """Return ``result`` once it is stored; with a warning where it will be when the store is back."""
         stored = result
 
@@ -321,7 +323,7 @@ class Service(Access):
         result, *others = worker.answer([one.request for one in together], context)
         for other, own in zip(together[1:], others, strict=True):
             self._remember(other.result_key(own.versions["model"]), own)
-        return with_device_warning(result, worker.device, context.helpers)
+        return with_device_warning(result, worker.device, context.shards.helpers)
 
     def _waiting_targets(self, request: CompleteRequest) -> list[ResolvedRequest]:
         """Return the waiting requests that differ from ``request`` in their target alone, if a batch answers all."""

@@ -21,7 +21,7 @@ from explainlab.declared import ParameterSpec, parse, specs
 from explainlab.errors import Cancelled, RequestError
 from explainlab.figures.declared import Figures
 from explainlab.models.classifier import Classifier
-from explainlab.models.context import Body, RunContext
+from explainlab.models.context import Body, MemoryCache, RunContext
 from explainlab.reader import ANYBODY
 from explainlab.request import CompleteRequest, Request
 from explainlab.result import Result
@@ -53,7 +53,7 @@ class AnalysisRun:
         """A result with its reports of progress, computed once; the model stays as it was."""
         progress = Recorder()
         with unchanged(self.classifier, "a run"):
-            return self(progress), progress
+            return self(progress.context), progress
 
     def request(self, **fields: Any) -> CompleteRequest:
         """Return the request with other values of ``fields``."""
@@ -283,14 +283,14 @@ def _other_values(spec: ParameterSpec, value: Any) -> list[Any]:
 
 def progress(run: AnalysisRun) -> None:
     """Check that progress reaches its total, and that a cancelled run stops before its next pass without a trace."""
-    _, context = run.usual
-    assert context.seen, "no progress is reported"
-    assert all(0 <= done <= total and phase for done, total, phase in context.seen), "the progress is out of range"
-    done, total, _ = context.seen[-1]
+    _, recorder = run.usual
+    assert recorder.seen, "no progress is reported"
+    assert all(0 <= done <= total and phase for done, total, phase in recorder.seen), "the progress is out of range"
+    done, total, _ = recorder.seen[-1]
     assert done == total, f"the progress ends at {done} of {total}"
-    assert context.checks, "it never asks whether to stop"
+    assert recorder.checks, "it never asks whether to stop"
     with unchanged(run.classifier, "a cancelled run"), watched(run.classifier) as passes:
-        _stopped(run, Recorder(last=1))
+        _stopped(run, Recorder(last=1).context)
     assert passes.calls == 0, "a cancelled run makes another pass"
 
 
@@ -300,7 +300,8 @@ def goes_on(run: AnalysisRun) -> None:
         run = replace(run, classifier=classifier)
         with watched(classifier) as whole:
             expected = run()
-        context = _Interrupted()
+        memory = _Interrupted()
+        context = RunContext(cache=memory, results=memory)
         with unchanged(classifier, "a stopped run"):
             _stopped(run, context)
         with watched(classifier) as rest:
@@ -333,13 +334,13 @@ def _stopped(run: AnalysisRun, context: RunContext) -> None:
     raise AssertionError("it keeps nothing, or it does not stop when it is cancelled")
 
 
-class _Interrupted(RunContext):
-    """A memory; the first run in it is cancelled as soon as it has kept something."""
+class _Interrupted(MemoryCache):
+    """A memory of plain JSON; the first run in it is cancelled as soon as it has kept something."""
 
     _cancelled = False
 
-    def cache_put(self, bodies: Mapping[str, Body], renew: bool = False) -> None:
-        super().cache_put(json.loads(json.dumps(dict(bodies), allow_nan=False)), renew)
+    def put_many(self, bodies: Mapping[str, Body], renew: bool = False) -> None:
+        super().put_many(json.loads(json.dumps(dict(bodies), allow_nan=False)), renew)
         if not self._cancelled:
             self._cancelled = True
             raise Cancelled

@@ -62,7 +62,7 @@ class MethodRun:
     def _observed(self, classifier: Classifier) -> Observed:
         progress = Recorder()
         with watched(classifier) as passes:
-            return Observed(self.on(classifier, context=progress), passes, progress)
+            return Observed(self.on(classifier, context=progress.context), passes, progress)
 
     def __call__(self, text: str = TEXT, **options: Any) -> Attribution:
         """Return the attribution of ``text``; see :meth:`on`."""
@@ -214,7 +214,7 @@ def together(run: MethodRun) -> None:
     with exact(run.classifier) as classifier:
         alone = [run.exact.result if text == TEXT else run.on(classifier, text) for text in TOGETHER]
         with watched(classifier) as passes:
-            batched = run.together(classifier, TOGETHER, progress)
+            batched = run.together(classifier, TOGETHER, progress.context)
         assert len(batched) == len(alone), f"{len(alone)} texts have {len(batched)} attributions"
         terms = _terms(classifier)
         if limit := _smaller(passes):
@@ -256,7 +256,7 @@ def _counts_up(run: MethodRun, context: Recorder) -> None:
     _in_range(context)
     if context.checks > 1:
         try:
-            run.together(run.classifier, TOGETHER, Recorder(last=2))
+            run.together(run.classifier, TOGETHER, Recorder(last=2).context)
         except Cancelled:
             return
         raise AssertionError("a cancelled run of several texts does not stop")
@@ -325,7 +325,7 @@ def progress(run: MethodRun) -> None:
         return
     with unchanged(run.classifier, "a cancelled run"), watched(run.classifier) as passes:
         try:
-            run(context=Recorder(last=2))
+            run(context=Recorder(last=2).context)
         except Cancelled:
             pass
         else:

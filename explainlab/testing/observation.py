@@ -13,7 +13,7 @@ from torch.nn.modules import module as torch_module
 
 from explainlab.errors import Cancelled
 from explainlab.models.classifier import Classifier
-from explainlab.models.context import RunContext
+from explainlab.models.context import Receivers, RunContext
 
 
 @dataclass
@@ -98,18 +98,21 @@ def unchanged(classifier: Classifier, what: str) -> Iterator[None]:
     assert not left, f"{what} leaves something behind on the model: {', '.join(left[:5])}"
 
 
-class Recorder(RunContext):
-    """Records the reported progress in ``seen``, as done, total and phase, and cancels at check number ``last``."""
+class Recorder:
+    """A recorder of the progress that a run in its ``context`` reports: ``seen`` has done, total and phase of each.
+
+    It cancels the run at check number ``last``.
+    """
 
     def __init__(self, last: int = 10**9) -> None:
-        super().__init__()
+        self.context = RunContext(progress=Receivers(self._report), check_cancelled=self._check)
         self.seen: list[tuple[int, int, str]] = []
         self.checks, self.last = 0, last
 
-    def report(self, done: int, total: int, phase: str) -> None:
+    def _report(self, done: int, total: int, phase: str) -> None:
         self.seen.append((done, total, phase))
 
-    def check_cancelled(self) -> None:
+    def _check(self) -> None:
         self.checks += 1
         if self.checks == self.last:
             raise Cancelled

@@ -8,6 +8,7 @@ import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -16,14 +17,15 @@ import psutil
 from explainlab.analyses.registry import answer_alone, answer_targets
 from explainlab.errors import MemoryShortage
 from explainlab.limits import Limits
-from explainlab.models.context import RunContext
+from explainlab.models.context import Receivers, RunContext
 from explainlab.models.devices import choose_device, free_memory, is_out_of_memory, whole_memory
 from explainlab.request import CompleteRequest
 from explainlab.result import Result
 from explainlab.training import Trained
-from explainlab.workers.condition import Condition, Meter, Metered, place_of
+from explainlab.workers.condition import Condition, Meter, place_of
 from explainlab.workers.pool import Loaded, ModelPool
 from explainlab.workers.training import train_here
+from explainlab.workers.worker import retire_thread
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -80,7 +82,7 @@ class Answering:
         outcome = self._attempt(requests, context)
         if isinstance(outcome, MemoryShortage):
             log.warning("memory ran out: models are loaded anew")
-            context.retire_thread()
+            retire_thread()
             outcome = on_new_thread(partial(self._attempt_alone, requests, context))
         if isinstance(outcome, MemoryShortage):
             raise outcome
@@ -114,7 +116,8 @@ class Answering:
         return MemoryShortage() if self.out_of_memory else outcome
 
     def _answered(self, requests: Sequence[CompleteRequest], context: RunContext) -> list[Result]:
-        first, context = requests[0], Metered(context, self.meter)
+        first = requests[0]
+        context = replace(context, progress=context.progress.then(Receivers(read=self.meter.add)))
         alone = answer_alone(first, context, self.device, self._limits)
         if alone is not None:
             return [alone.answering(first)]

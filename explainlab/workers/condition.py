@@ -9,8 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from explainlab.models.context import ContextWrapper, RunContext
-
 State = Literal["ready", "starting", "lost", "refused", "away", "spare"]
 _WINDOW = 10.0  # seconds
 
@@ -71,14 +69,3 @@ class Meter:
         since = time.monotonic() - _WINDOW
         while self._read and self._read[0][0] < since:
             self._read.popleft()
-
-
-class Metered(ContextWrapper):
-    """A context that passes everything to ``context``, and counts the texts read in ``meter``."""
-
-    def __init__(self, context: RunContext, meter: Meter) -> None:
-        super().__init__(context)
-        self._meter = meter
-
-    def has_read(self, texts: int) -> None:
-        self._meter.add(texts)

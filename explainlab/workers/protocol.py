@@ -1,9 +1,18 @@
 """The messages between a server and a worker in a process of its own: plain records, and nothing else.
 
-The server asks with ``{"task", "requests", "reader", "workers", "digest"}``. The worker reports its progress, and asks
-for the needs of the run, with ``{"task", "call", "args"}``; to a call of :data:`ANSWERED` the server replies
-``{"task", "reply"}``, or ``{"task", "error"}``, which the run then raises. A result comes as ``{"task", "file"}`` for
-each of its files, then ``{"task", "record"}``; ``{"task", "end"}`` follows the last, or ``{"task", "error"}``.
+The server asks with ``{"task", "requests", "reader", "workers", "digest"}``. The worker makes five calls to the run of
+its server, ``{"task", "call", "args"}``:
+
+* ``progress``: the name of a receiver, and its values. ``show`` announces that there are partial results; ``shown``
+  brings one, with its files.
+* ``put``: the name of a cache, bodies by their keys, and whether they take the place of others.
+* ``get``: the name of a cache, and keys; the reply has the bodies.
+* ``check``: may the run go on? The reply says if a page waits for a partial result, and the seconds that others had.
+* ``take``: first the name and all parts of a run, then nothing; the reply is the next part, then None.
+
+The server replies to the last three with ``{"task", "reply"}``, or ``{"task", "error"}``, which the run then raises. A
+result comes as ``{"task", "file"}`` for each of its files, then ``{"task", "record"}``; ``{"task", "end"}`` follows the
+last, or ``{"task", "error"}``.
 A training comes as ``training``, arguments of :func:`explainlab.training.train_files`, beside no requests; a
 ``{"task", "record"}`` comes for each model. ``{"state"}`` comes every second.
 """
@@ -22,10 +31,8 @@ from explainlab.limits import Limits
 from explainlab.reader import Reader
 from explainlab.workers.channel import Message
 
-TOLD = ("report", "expect", "part", "spend", "skip", "cache_put", "keep_results", "predicted", "show")
-"""Reports of a worker to the context of a run: methods of :class:`explainlab.models.context.RunContext`."""
-ANSWERED = ("check_cancelled", "cache_get", "recall_results", "iter_shards", "next_shard")
-"""Questions of a worker; ``iter_shards`` begins, and ``next_shard`` gives one part after another, then None."""
+RECEIVERS = ("report", "expect", "part", "spend", "skip")
+"""Receivers of :class:`explainlab.models.context.Receivers` whose values are plain."""
 
 
 class Unexpected(Exception):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Any
@@ -11,13 +11,13 @@ from typing import Any
 from explainlab.analyses.bodies import of_bodies
 from explainlab.analyses.registry import model_digest
 from explainlab.models.classifier import Prediction
-from explainlab.models.context import RunContext
+from explainlab.models.context import Body, RunContext
 from explainlab.request import CompleteRequest
 from explainlab.result import Result
 from explainlab.training import Trained
 from explainlab.workers.channel import ChannelClosed, Message
 from explainlab.workers.process_handle import ProcessHandle
-from explainlab.workers.protocol import ANSWERED, TOLD, error_of, error_record, file_of, reader_record
+from explainlab.workers.protocol import RECEIVERS, error_of, error_record, file_of, reader_record
 from explainlab.workers.training import trained_of
 
 _SO_FAR_SECONDS = 5.0
@@ -37,6 +37,7 @@ class RemoteTask:
 
     def __init__(self, link: ProcessHandle, task: int, context: RunContext) -> None:
         self._link, self._task, self._context = link, task, context
+        self._caches = {"cache": context.cache, "results": context.results}
         self._inbox: SimpleQueue[Message | None] = SimpleQueue()
         self._parts: Iterator[Any] = iter(())
         self._so_far: SimpleQueue[Result] = SimpleQueue()
@@ -49,7 +50,7 @@ class RemoteTask:
         self._send(
             requests=[request.model_dump(mode="json") for request in requests],
             reader=reader_record(self._context.reader),
-            workers=self._context.workers,
+            workers=self._context.shards.workers,
             digest=model_digest(requests[0]),
         )
         files: list[bytes] = []
@@ -86,34 +87,46 @@ class RemoteTask:
             yield message
 
     def _do(self, call: str, args: list[Any]) -> None:
-        if call in ANSWERED:
+        if call == "progress":
+            self._progress(*args)
+        elif call == "put":
+            name, bodies, renew = args
+            self._caches[name].put_many(bodies, renew)
+        else:
+            asked: dict[str, Callable[..., Any]] = {"check": self._check, "get": self._get, "take": self._take}
             try:
-                reply = getattr(self, f"_{call}", None) or getattr(self._context, call)
-                self._send(reply=reply(*args))
+                self._send(reply=asked[call](*args))
             except WorkerLost:
                 raise
             except Exception as error:  # the run raises it there, and ends
                 self._send(error=error_record(error))
-        elif call == "predicted":
-            self._context.predicted(lambda: Prediction(**args[0]))
-        elif call == "show":
-            self._context.show(self._shown)
-        elif call == "partial_result":
-            self._so_far.put(of_bodies(args[0], [*map(file_of, args[1])] or None))
-        elif call in TOLD:
-            getattr(self._context, call)(*args)
 
-    def _check_cancelled(self) -> tuple[bool, float]:
+    def _progress(self, name: str, *values: Any) -> None:
+        progress = self._context.progress
+        if name == "predicted":
+            progress.predicted(lambda: Prediction(**values[0]))
+        elif name == "show":
+            progress.show(self._shown)
+        elif name == "shown":
+            record, files = values
+            self._so_far.put(of_bodies(record, [*map(file_of, files)] or None))
+        elif name in RECEIVERS:
+            getattr(progress, name)(*values)
+
+    def _get(self, name: str, keys: list[str]) -> dict[str, Body]:
+        return self._caches[name].get_many(keys)
+
+    def _check(self) -> tuple[bool, float]:
         """Return whether a page wants to see the partial result, and how many seconds others had their turns."""
         start = time.monotonic()
         self._context.check_cancelled()
         wanted, self._wanted = self._wanted, False
         return wanted, time.monotonic() - start
 
-    def _iter_shards(self, of: str, parts: Sequence[Any]) -> None:
-        self._parts = self._context.iter_shards(of, parts)
-
-    def _next_shard(self) -> Any:
+    def _take(self, *offered: Any) -> Any:
+        """Return the next part, None after the last one; ``offered`` are new parts, with the name of all."""
+        if offered:
+            self._parts = self._context.shards.take(*offered)
         return next(self._parts, None)
 
     def _shown(self) -> Result | None:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
+from functools import partial
 from queue import SimpleQueue
 from typing import Any, Protocol
 
@@ -19,7 +20,7 @@ from explainlab.analyses.bodies import in_bodies
 from explainlab.analyses.registry import model_digest
 from explainlab.errors import ModelError
 from explainlab.models.classifier import Prediction
-from explainlab.models.context import Body, RunContext
+from explainlab.models.context import Body, Receivers, RunContext, Shards, ignore
 from explainlab.models.devices import free_cached
 from explainlab.reader import Reader
 from explainlab.request import CompleteRequest
@@ -42,78 +43,88 @@ TOO_LARGE = 3
 """Exit code of a process that has more memory than it may."""
 
 
-class RemoteContext(RunContext):
-    """The context of a run here, whose server has the real one; only a run ``of_text`` reports its predictions."""
+class RemoteRun:
+    """A run, whose server has the real ``context``; only one ``of_text`` reports its predictions.
+
+    ``ask`` and ``tell`` send the calls of :mod:`explainlab.workers.protocol`.
+    """
 
     def __init__(
         self, ask: Callable[..., Any], tell: Callable[..., None], reader: Reader, workers: int, of_text: bool
     ) -> None:
-        super().__init__(replace(reader, watch=self._reading))
-        self.workers = workers
-        self._ask, self._tell, self._of_text = ask, tell, of_text
+        self._ask, self._tell = ask, tell
         self._asked = self._reported = 0.0
         self._often = _OFTEN
         self._result: Callable[[], Any] | None = None
+        self.context = RunContext(
+            replace(reader, watch=self._reading),
+            Receivers(
+                self._report,
+                self._expect,
+                partial(tell, "progress", "part"),
+                partial(tell, "progress", "spend"),
+                partial(tell, "progress", "skip"),
+                predicted=self._predicted if of_text else ignore,
+                show=self._show,
+            ),
+            self._check_cancelled,
+            cache=RemoteCache("cache", ask, tell),
+            results=RemoteCache("results", ask, tell),
+            shards=Shards(workers, take=self._take),
+        )
 
-    def report(self, done: int, total: int, phase: str) -> None:
+    def _report(self, done: int, total: int, phase: str) -> None:
         if done == total or time.monotonic() - self._reported > _TELL_SECONDS:
             self._reported = time.monotonic()
-            self._tell("report", done, total, phase)
+            self._tell("progress", "report", done, total, phase)
 
-    def predicted(self, prediction: Callable[[], Prediction]) -> None:
-        if self._of_text:
-            self._tell("predicted", asdict(prediction()))
+    def _expect(self, work: float, exact: bool = True) -> None:
+        self._tell("progress", "expect", work, exact)
 
-    def expect(self, work: float, exact: bool = True) -> None:
-        self._tell("expect", work, exact)
+    def _predicted(self, prediction: Callable[[], Prediction]) -> None:
+        self._tell("progress", "predicted", asdict(prediction()))
 
-    def part(self, work: float) -> None:
-        self._tell("part", work)
-
-    def spend(self, work: float) -> None:
-        self._tell("spend", work)
-
-    def skip(self, work: float) -> None:
-        self._tell("skip", work)
-
-    def show(self, result: Callable[[], Any]) -> None:
+    def _show(self, result: Callable[[], Any]) -> None:
         if self._result is None:
-            self._tell("show")
+            self._tell("progress", "show")
         self._result = result
 
-    def check_cancelled(self) -> None:
+    def _check_cancelled(self) -> None:
         start = time.monotonic()
         if start - self._asked < self._often:
             return
-        wants_result, paused = self._ask("check_cancelled")
+        wants_result, paused = self._ask("check")
         self._asked = time.monotonic()
         self._often = min(_RARELY, max(_OFTEN, (self._asked - start - paused) / _ASKING))
         if wants_result and self._result is not None:
             record, files = in_bodies(self._result())
-            self._tell("partial_result", record, [*map(file_text, files)])
+            self._tell("progress", "shown", record, [*map(file_text, files)])
 
-    def iter_shards(self, of: str, parts: Sequence[Any]) -> Iterator[Any]:
-        self._ask("iter_shards", of, list(parts))
-        while (part := self._ask("next_shard")) is not None:
+    def _take(self, of: str, parts: Sequence[Any]) -> Iterator[Any]:
+        part = self._ask("take", of, list(parts))
+        while part is not None:
             yield part
-
-    def cache_get(self, keys: Collection[str]) -> dict[str, Body]:
-        found: dict[str, Body] = self._ask("cache_get", list(keys))
-        return found
-
-    def cache_put(self, bodies: Mapping[str, Body], renew: bool = False) -> None:
-        self._tell("cache_put", dict(bodies), renew)
-
-    def recall_results(self, keys: Collection[str]) -> dict[str, Body]:
-        found: dict[str, Body] = self._ask("recall_results", list(keys))
-        return found
-
-    def keep_results(self, records: Mapping[str, Body]) -> None:
-        self._tell("keep_results", dict(records))
+            part = self._ask("take")
 
     def _reading(self, share: float) -> None:
-        self.report(round(100 * share), 100, "percent of the file")
-        self.check_cancelled()
+        self._report(round(100 * share), 100, "percent of the file")
+        self._check_cancelled()
+
+
+class RemoteCache:
+    """The cache with this ``name`` of the server's run."""
+
+    def __init__(self, name: str, ask: Callable[..., Any], tell: Callable[..., None]) -> None:
+        self._name, self._ask, self._tell = name, ask, tell
+
+    def get_many(self, keys: Collection[str]) -> dict[str, Body]:
+        """See :class:`explainlab.models.context.Cache`."""
+        found: dict[str, Body] = self._ask("get", self._name, list(keys))
+        return found
+
+    def put_many(self, bodies: Mapping[str, Body], renew: bool = False) -> None:
+        """See :class:`explainlab.models.context.Cache`."""
+        self._tell("put", self._name, dict(bodies), renew)
 
 
 class Talk(Protocol):
@@ -188,13 +199,13 @@ class Serving:
         """Answer one task, to its end."""
         task = message["task"]
         try:
-            context = RemoteContext(
+            context = RemoteRun(
                 lambda name, *args: self._ask(task, name, *args),
                 lambda name, *args: self._channel.send({"task": task, "call": name, "args": args}),
                 reader_of(message["reader"]),
                 message["workers"],
                 any(fields["text"] is not None for fields in message["requests"]),
-            )
+            ).context
             for said in self._trained(message, context) if "training" in message else self._results(message, context):
                 self._channel.send({"task": task, **said})
             self._end(task, {"end": True})

@@ -13,7 +13,7 @@ def train_here(fields: Mapping[str, Any], context: RunContext, device: str) -> l
     """Train on ``device``: ``fields`` are arguments of :func:`explainlab.training.train_files`; raises as that."""
 
     def report(done: int, total: int, phase: str) -> None:
-        context.report(done, total, phase)
+        context.progress.report(done, total, phase)
         context.check_cancelled()
 
     return train_files(**fields, reader=context.reader, device=device, report=report)

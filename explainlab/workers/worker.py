@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -15,6 +16,7 @@ from explainlab.workers.pool import Loaded
 
 MOST_TRIES = 3
 """Maximum attempts at a task whose process dies."""
+_this_thread = threading.local()
 
 
 class Elsewhere(Exception):
@@ -26,6 +28,16 @@ class Elsewhere(Exception):
     def __init__(self, tries: int = 0) -> None:
         super().__init__()
         self.tries = tries
+
+
+def retire_thread() -> None:
+    """Let nothing else run on this thread, on which memory ran out."""
+    _this_thread.retired = True
+
+
+def is_retired() -> bool:
+    """Tell if this thread has called :func:`retire_thread`."""
+    return getattr(_this_thread, "retired", False)
 
 
 def ended_too_often() -> ResourceError:

@@ -138,13 +138,13 @@ def test_of_equal_texts_the_first_is_taken(encoder: Classifier) -> None:
 
 
 def test_many_rows_are_read_window_by_window(encoder: Classifier, monkeypatch: pytest.MonkeyPatch) -> None:
-    context = Recorder()
+    recorder = Recorder()
     with exact(encoder) as twin:
         whole = max_entropy(Batcher(twin, RunContext()), dataset(*CORPUS))
         monkeypatch.setattr("explainlab.attribution.baselines._WINDOW", 4)
-        assert max_entropy(Batcher(twin, context), dataset(*CORPUS)) == whole
-    assert [(done, total) for done, total, _ in context.seen] == [(4, 6), (6, 6)]
-    assert {phase for _, _, phase in context.seen} == {"choosing the baseline"}
+        assert max_entropy(Batcher(twin, recorder.context), dataset(*CORPUS)) == whole
+    assert [(done, total) for done, total, _ in recorder.seen] == [(4, 6), (6, 6)]
+    assert {phase for _, _, phase in recorder.seen} == {"choosing the baseline"}
 
 
 def test_a_pair_is_chosen_as_a_pair(encoder: Classifier) -> None:
@@ -159,10 +159,10 @@ def test_a_pair_is_chosen_as_a_pair(encoder: Classifier) -> None:
 
 def test_texts_that_cannot_be_read_are_left_out(encoder: Classifier, data: MakeFile) -> None:
     plain = max_entropy(Batcher(encoder, RunContext()), dataset(*CORPUS))
-    context = Recorder()
-    found = max_entropy(Batcher(encoder, context), dataset(" ", "[SEP] [MASK]", *CORPUS, ""))
+    recorder = Recorder()
+    found = max_entropy(Batcher(encoder, recorder.context), dataset(" ", "[SEP] [MASK]", *CORPUS, ""))
     assert (found.text, found.row, found.passes) == (plain.text, plain.row + 2, plain.passes)
-    assert context.seen[-1][:2] == (9, 9)
+    assert recorder.seen[-1][:2] == (9, 9)
     assert choose(Batcher(encoder, RunContext()), data(["", *CORPUS])).text == plain.text
 
 
@@ -300,11 +300,11 @@ def test_scores_that_are_no_numbers_are_refused(zoo: Zoo) -> None:
 
 def test_it_can_be_cancelled(encoder: Classifier, data: MakeFile) -> None:
     classifier = replace(encoder, limits=Limits(batch_tokens=20))
-    context = Recorder(last=3)
+    recorder = Recorder(last=3)
     with room_for(classifier, 99) as sizes, pytest.raises(Cancelled):
-        explain(classifier, TEXT, baseline="max_entropy", baseline_data=data(), context=context)
-    assert len(sizes) == len(context.seen) == 2
-    done = [done for done, _, _ in context.seen]
+        explain(classifier, TEXT, baseline="max_entropy", baseline_data=data(), context=recorder.context)
+    assert len(sizes) == len(recorder.seen) == 2
+    done = [done for done, _, _ in recorder.seen]
     assert done == sorted(set(done))
 
 

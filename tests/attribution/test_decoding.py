@@ -137,14 +137,14 @@ def test_numbers_that_are_not_finite_are_refused(tmp_path: Path) -> None:
 
 
 def test_passes_are_counted_and_can_be_cancelled(speaker: Zoo) -> None:
-    classifier, context = speaker("llama"), Recorder()
+    classifier, recorder = speaker("llama"), Recorder()
     ids = prompt_ids(classifier, "a film")
     with unchanged(classifier, "an answer"), watched(classifier) as passes:
-        answer = said(classifier, ids, 9, context)
+        answer = said(classifier, ids, 9, recorder.context)
     assert passes.calls == passes.forward == answer.passes >= 1
-    assert context.seen[-1][0] == context.seen[-1][1]
+    assert recorder.seen[-1][0] == recorder.seen[-1][1]
     with watched(classifier) as passes, pytest.raises(Cancelled):
-        said(classifier, ids, 9, Recorder(last=2))
+        said(classifier, ids, 9, Recorder(last=2).context)
     assert passes.calls == 1
     with watched(classifier, limit=0), pytest.raises(MemoryShortage):
         said(classifier, ids, 9)

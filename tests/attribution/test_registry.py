@@ -16,7 +16,7 @@ from explainlab.declared import ParameterSpec, parse, require_within
 from explainlab.errors import RequestError
 from explainlab.limits import Limits
 from explainlab.models.architectures import Architecture
-from explainlab.models.context import RunContext
+from explainlab.models.context import Receivers, RunContext
 from explainlab.request import Request
 from tests.conftest import loaded
 from tests.failures import check_each
@@ -75,25 +75,16 @@ def test_a_method_from_elsewhere_is_explained_by_its_docstring() -> None:
     assert Elsewhere.plain == "The drop of the score when a unit is masked."
 
 
-class Spent(RunContext):
-    """Adds up the work of a run."""
-
-    work = 0.0
-
-    def spend(self, work: float) -> None:
-        self.work += work
-
-
 @pytest.mark.full("20 methods with their usual parameters take ten seconds")
 def test_the_speed_is_that_of_a_text() -> None:
     """Measured on a text of about as many tokens as the declared speeds are for, by methods that are quick enough."""
 
     def check(method: str) -> None:
-        declared, context = get_method(method), Spent()
+        declared, spent = get_method(method), list[float]()
         model = loaded(f"embedded:{'gpt2-mini-ag-news' if 'causal decoder' in declared.needs else 'bert-mini-sst2'}")
         text = "The first act drags a little, but the ending is so beautiful that I forgave everything."
-        result = explain(model, text, method, context=context)
-        passes = context.work / len(result.features)
+        result = explain(model, text, method, context=RunContext(progress=Receivers(spend=spent.append)))
+        passes = sum(spent) / len(result.features)
         bounds = [0.0, *(most for most, _ in SPEEDS)]
         place = [words for _, words in SPEEDS].index(declared.speed())
         assert bounds[place] / 2 < passes <= bounds[place + 1] * 1.5

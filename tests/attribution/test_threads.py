@@ -125,15 +125,15 @@ def test_texts_are_cut_in_some_threads_only(encoder: Classifier) -> None:
     assert in_threads(lengths) == [{(length, length)}, {(6, 6)}] * (THREADS // 2)
 
 
-class Stoppable(RunContext):
-    """Is cancelled by ``stop``; ``waits`` once it has asked three times."""
+class Stoppable:
+    """A run that ``stop`` cancels; ``waits`` is set once it has asked three times."""
 
     def __init__(self) -> None:
-        super().__init__()
+        self.context = RunContext(check_cancelled=self._check)
         self.stop, self.waits = threading.Event(), threading.Event()
         self._asked = 0
 
-    def check_cancelled(self) -> None:
+    def _check(self) -> None:
         self._asked += 1
         if self._asked == 3:
             self.waits.set()
@@ -143,30 +143,30 @@ class Stoppable(RunContext):
 
 @pytest.mark.parametrize("method", ["integrated_gradients", "lrp", "rpi", "kernel_shap", "random"])
 def test_a_call_that_waits_can_be_cancelled(encoder: Classifier, method: str) -> None:
-    expected, context, patient = answer(encoder, (method, TEXTS[0])), Stoppable(), Stoppable()
+    expected, hasty, patient = answer(encoder, (method, TEXTS[0])), Stoppable(), Stoppable()
     with ThreadPoolExecutor(2) as pool:
         with encoder.lock:
-            waiting = pool.submit(explain, encoder, TEXTS[0], method, context=context, **cheap(method))
-            other = pool.submit(explain, encoder, TEXTS[0], method, context=patient, **cheap(method))
-            assert context.waits.wait(SECONDS)
+            waiting = pool.submit(explain, encoder, TEXTS[0], method, context=hasty.context, **cheap(method))
+            other = pool.submit(explain, encoder, TEXTS[0], method, context=patient.context, **cheap(method))
+            assert hasty.waits.wait(SECONDS)
             assert patient.waits.wait(SECONDS)
-            context.stop.set()
+            hasty.stop.set()
             assert isinstance(waiting.exception(SECONDS), Cancelled)
             assert not other.done()
         assert other.result(SECONDS).to_json()["features"] == expected["features"]
 
 
 def test_every_call_reports_its_own_progress(encoder: Classifier) -> None:
-    contexts = [Recorder() for _ in range(THREADS)]
+    recorders = [Recorder() for _ in range(THREADS)]
     steps = [9 + number for number in range(THREADS)]
 
     def work(number: int) -> None:
-        options: dict[str, Any] = {"rule": "midpoint", "steps": steps[number], "context": contexts[number]}
+        options: dict[str, Any] = {"rule": "midpoint", "steps": steps[number], "context": recorders[number].context}
         explain(encoder, TEXTS[0], "integrated_gradients", **options)
 
     in_threads(work)
-    for context, count in zip(contexts, steps, strict=True):
-        done, total = zip(*[(done, total) for done, total, phase in context.seen if total == count], strict=True)
+    for recorder, count in zip(recorders, steps, strict=True):
+        done, total = zip(*[(done, total) for done, total, phase in recorder.seen if total == count], strict=True)
         assert (done[-1], total[-1]) == (count, count)
         assert list(done) == sorted(done)
 

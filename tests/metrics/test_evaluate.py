@@ -17,7 +17,7 @@ from explainlab.metrics.presets import PRESETS
 from explainlab.metrics.registry import metric_ids, parse_metric
 from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier
-from explainlab.models.context import RunContext
+from explainlab.models.context import Receivers, RunContext
 from explainlab.text.encoding import Encoding
 from explainlab.text.units import group
 from tests.conftest import Zoo, loaded
@@ -186,21 +186,17 @@ def test_batches_hold_texts_of_like_length(encoder: Classifier) -> None:
 
 
 def test_progress_is_told_and_a_cancel_felt(encoder: Classifier) -> None:
-    class Impatient(RunContext):
-        def __init__(self) -> None:
-            self.told: list[tuple[int, int]] = []
+    told: list[tuple[int, int]] = []
 
-        def report(self, done: int, total: int, phase: str) -> None:
-            self.told.append((done, total))
+    def check() -> None:
+        if told and told[-1][0] > 10:
+            raise Cancelled
 
-        def check_cancelled(self) -> None:
-            if self.told and self.told[-1][0] > 10:
-                raise Cancelled
-
-    context = Impatient()
+    progress = Receivers(report=lambda done, total, _: told.append((done, total)))
+    context = RunContext(progress=progress, check_cancelled=check)
     with pytest.raises(Cancelled):
         evaluate([case_of(encoder, maps=20)], [parse_metric(name) for name in PERTURBING], Batcher(encoder, context))
-    done, total = context.told[-1]
+    done, total = told[-1]
     assert 10 < done < total
 
 

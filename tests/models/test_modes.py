@@ -16,7 +16,7 @@ import torch
 from explainlab import explain, load_model, study
 from explainlab.errors import RequestError
 from explainlab.models.classifier import Classifier
-from explainlab.models.context import RunContext
+from explainlab.models.context import MemoryCache, RunContext
 from explainlab.models.modes import BUILDING, own_modes, rounding
 from explainlab.models.reading_warnings import model_warnings
 from tests.conftest import ONE_OF_EACH, Zoo
@@ -118,7 +118,8 @@ def test_a_study_that_was_stopped_inside_autocast_goes_on_with_the_same_numbers(
     expected, context = study(zoo("bert"), "activation", **asked), RunContext()
     with torch.autocast("cpu", dtype=torch.bfloat16):
         study(zoo("bert"), "activation", **{**asked, "rows": 2}, context=context)
-    assert context._memory
+    assert isinstance(context.results, MemoryCache)
+    assert context.results.bodies
     mixed = study(zoo("bert"), "activation", **asked, context=context)
     for own, other in zip(mixed.body.texts, expected.body.texts, strict=True):
         assert own.auc["occlusion"] == pytest.approx(other.auc["occlusion"], abs=1e-6)
@@ -164,14 +165,15 @@ def test_rounded_products_are_told_and_recorded(precision: str, told: str, zoo: 
 
 
 def test_what_was_kept_of_rounded_products_is_kept_apart(zoo: Zoo) -> None:
-    context, asked = RunContext(), {"data": "embedded:sentiment", "rows": 2, "methods": ["occlusion"]}
+    memory, asked = MemoryCache(), {"data": "embedded:sentiment", "rows": 2, "methods": ["occlusion"]}
+    context = RunContext(cache=memory, results=memory)
     with rounded_to("medium"):
         first = study(zoo("bert"), "activation", **asked, context=context)
-        rounded = set(context._memory)
+        rounded = set(memory.bodies)
         again = study(zoo("bert"), "activation", **asked, context=context)
-        assert set(context._memory) == rounded, "the same is found again"
+        assert set(memory.bodies) == rounded, "the same is found again"
     exact = study(zoo("bert"), "activation", **asked, context=context)
-    assert len(set(context._memory) - rounded) == len(rounded)
+    assert len(set(memory.bodies) - rounded) == len(rounded)
     assert first.body.texts == again.body.texts
     assert not model_warnings(zoo("bert"))
     assert not any("matmul" in line for line in exact.warnings)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,21 +11,25 @@ import pytest
 import explainlab
 from explainlab.analyses.run import study as plain_study
 from explainlab.errors import DataError, RequestError
-from explainlab.models.context import RunContext
+from explainlab.models.context import MemoryCache, Receivers, RunContext
 from explainlab.notebook import asking
 from explainlab.notebook.keeping import DiskCache
-from explainlab.notebook.telling import LONG, ProgressBarContext
+from explainlab.notebook.telling import LONG, ProgressBar
 from explainlab.reporting import Reporter
 from tests.conftest import Zoo
 
 
-class Stopping(ProgressBarContext):
-    """A context that presses Ctrl-C after some work."""
+class Stopping(ProgressBar):
+    """A bar that presses Ctrl-C after some work."""
 
     after = 0
 
-    def spend(self, work: float) -> None:
-        super().spend(work)
+    def __init__(self, context: RunContext) -> None:
+        super().__init__(context)
+        progress = self.context.progress.then(Receivers(spend=self._spend))
+        self.context = replace(self.context, progress=progress)
+
+    def _spend(self, work: float) -> None:
         Stopping.after -= 1
         if Stopping.after == 0:
             raise KeyboardInterrupt
@@ -34,7 +39,7 @@ def test_what_was_finished_is_kept_and_the_same_call_goes_on(zoo: Zoo, monkeypat
     model = zoo("bert")
     asked: dict[str, Any] = {"data": "embedded:sentiment", "rows": 4, "methods": ["occlusion"], "sample": "first"}
     whole = plain_study(model, "activation", **asked)
-    monkeypatch.setattr(asking, "ProgressBarContext", Stopping)
+    monkeypatch.setattr(asking, "ProgressBar", Stopping)
     Stopping.after = 10
     with pytest.raises(KeyboardInterrupt):
         explainlab.study(model, "activation", **asked)
@@ -58,7 +63,8 @@ def test_a_memory_of_the_callers_own_is_used(zoo: Zoo) -> None:
     explainlab.study(
         zoo("bert"), "activation", data="embedded:sentiment", rows=2, methods=["gradient"], context=context
     )
-    assert context._memory
+    assert isinstance(context.results, MemoryCache)
+    assert context.results.bodies
 
 
 def test_a_long_run_says_so_before_and_a_short_one_is_silent(capsys: pytest.CaptureFixture[str],
@@ -66,25 +72,23 @@ def test_a_long_run_says_so_before_and_a_short_one_is_silent(capsys: pytest.Capt
     seconds = [0.0]
     monkeypatch.setattr(time, "monotonic", lambda: seconds[-1])
     for pace in (0.9 * LONG / 100, 3 * LONG / 100):
-        context = ProgressBarContext(RunContext(), Reporter(False))
-        context.expect(100.0)
+        progress = ProgressBar(RunContext(), Reporter(False)).context.progress
+        progress.expect(100.0)
         for _ in range(4):
             seconds.append(seconds[-1] + pace)
-            context.spend(1.0)
+            progress.spend(1.0)
     assert capsys.readouterr().err == "Takes about 3 min. Ctrl-C ends it.\n"
 
 
 def test_the_memory_on_disk_does_what_the_other_does() -> None:
     kept = DiskCache()
     keys = [f"{i}" for i in range(1_200)]
-    kept.cache_put({key: {"a": [1.0, "ü", None]} for key in keys})
-    kept.cache_put({"0": {"a": 2}})
-    assert kept.recall("0") == {"a": [1.0, "ü", None]}
-    kept.cache_put({"0": {"a": 2}}, renew=True)
-    assert kept.recall("0") == {"a": 2}
-    assert kept.cache_get([*keys, "x"]).keys() == set(keys)
-    kept.keep_results({"r": {"b": 1}})
-    assert kept.recall_results(["r", "s"]) == {"r": {"b": 1}}
+    kept.put_many({key: {"a": [1.0, "ü", None]} for key in keys})
+    kept.put_many({"0": {"a": 2}})
+    assert kept.get_many(["0"]) == {"0": {"a": [1.0, "ü", None]}}
+    kept.put_many({"0": {"a": 2}}, renew=True)
+    assert kept.get_many(["0"]) == {"0": {"a": 2}}
+    assert kept.get_many([*keys, "x"]).keys() == set(keys)
 
 
 def test_an_error_in_a_notebook_is_one_line() -> None:

@@ -145,10 +145,10 @@ def test_a_job_tells_how_far_it_has_read_a_file_and_stops_there(bench: Bench) ->
     told: list[tuple[int, int, str]] = []
 
     def read(context: JobContext) -> None:
-        context.reader.watch(0.25)
+        context.run.reader.watch(0.25)
         told.append((job.progress.done, job.progress.total, job.progress.phase))
         bench.engine.cancel(job.key, LOCAL)
-        context.reader.watch(0.5)
+        context.run.reader.watch(0.5)
 
     bench.does["read"] = read
     job = bench.submit("read")

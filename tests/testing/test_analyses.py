@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -19,7 +19,7 @@ from explainlab.analyses.registry import get_analysis, studies
 from explainlab.attribution.subject import Subject
 from explainlab.figures.declared import StudyFigures
 from explainlab.models.classifier import Classifier
-from explainlab.models.context import ContextWrapper, RunContext
+from explainlab.models.context import Cache, NoCache, RunContext
 from explainlab.reader import Reader
 from explainlab.request import CompleteRequest
 from explainlab.testing import check_analysis
@@ -179,7 +179,7 @@ class Unfinished(IntegrationError):
 
     def run(self, classifier: Classifier, request: CompleteRequest, context: RunContext) -> AnalysisResult[Any]:
         result = super().run(classifier, request, context)
-        context.report(1, 2, "rest")
+        context.progress.report(1, 2, "rest")
         return result
 
 
@@ -187,24 +187,19 @@ class Forgetful(IntegrationError):
     """Keeps nothing of a data set."""
 
     def run(self, classifier: Classifier, request: CompleteRequest, context: RunContext) -> AnalysisResult[Any]:
-        return super().run(classifier, request, _NoMemory(context))
-
-
-class _NoMemory(ContextWrapper):
-    def keep_results(self, records: Mapping[str, Any]) -> None:
-        pass
+        return super().run(classifier, request, replace(context, results=NoCache()))
 
 
 class Deaf(IntegrationError):
     """Keeps what it does not recall."""
 
     def run(self, classifier: Classifier, request: CompleteRequest, context: RunContext) -> AnalysisResult[Any]:
-        return super().run(classifier, request, _NoRecall(context))
+        return super().run(classifier, request, replace(context, results=_NoRecall(context.results)))
 
 
-class _NoRecall(ContextWrapper):
-    def recall_results(self, keys: Collection[str]) -> dict[str, Any]:
-        return {}
+class _NoRecall(NoCache):
+    def __init__(self, cache: Cache) -> None:
+        self.put_many = cache.put_many
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ import pytest
 
 from explainlab import load_model
 from explainlab.attribution.explain import explain
-from explainlab.models.context import RunContext
+from explainlab.models.context import Receivers, RunContext
 from explainlab.workers import condition
-from explainlab.workers.condition import Meter, Metered
+from explainlab.workers.condition import Meter
 
 
 def test_the_rate_is_of_the_last_ten_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -30,5 +30,5 @@ def test_the_rate_is_of_the_last_ten_seconds(monkeypatch: pytest.MonkeyPatch) ->
 def test_every_text_that_is_read_counts() -> None:
     meter = Meter()
     model = load_model("embedded:bert-mini-sst2", device="cpu")
-    result = explain(model, "a fine film", "occlusion", context=Metered(RunContext(), meter))
+    result = explain(model, "a fine film", "occlusion", context=RunContext(progress=Receivers(read=meter.add)))
     assert sum(texts for _, texts in meter._read) == result.cost.forward

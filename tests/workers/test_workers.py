@@ -355,3 +355,21 @@ def test_closing_it_ends_its_process() -> None:
     worker = Process("cpu", 2**30, Limits())
     worker.close()
     assert worker._link.process.poll() is not None
+
+
+def test_a_worker_asks_once_for_the_known_maps_of_a_group(fleet: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[tuple[str, ...]] = []
+    do = remote_task.RemoteTask._do
+
+    def noted(task: remote_task.RemoteTask, call: str, args: list[Any]) -> None:
+        calls.append((call, args[0]) if call in ("get", "put") else (call,))
+        do(task, call, args)
+
+    monkeypatch.setattr(remote_task.RemoteTask, "_do", noted)
+    methods = ["gradient", "input_x_gradient", "occlusion"]
+    parameters = {"rows": 4, "sample": "first", "methods": methods, "metrics": ["comprehensiveness"]}
+    asked = new_request(model=MODEL, question="evaluation", data="embedded:sentiment", parameters=parameters)
+    end(fleet, fleet.submit(resolve(asked, ANN)))
+    assert {call for call, *_ in calls} == {"progress", "put", "get", "check", "take"}
+    assert calls.count(("get", "results")) == 2, "the texts, and the maps of their one group"
+    assert calls.count(("take",)) == 2

@@ -16,7 +16,7 @@ from torch import Tensor
 from explainlab.analyses.attributions import attributions_of, text_seed
 from explainlab.analyses.axioms.result import Axiom, Checked
 from explainlab.analyses.parameters import Outputs
-from explainlab.analyses.reexplain import Aside
+from explainlab.analyses.reexplain import aside
 from explainlab.attribution import passes
 from explainlab.attribution.records import Attribution
 from explainlab.attribution.registry import MethodSpec, get_method
@@ -151,7 +151,7 @@ class Question:
             output=output or own.output,
             unit=own.unit,
             seed=own.seed,
-            batcher=own.batcher.beside(classifier, Aside(own.context)),
+            batcher=own.batcher.beside(classifier, aside(own.context)),
         )
         asked = [(method.method, method.parameters.model_dump(mode="json")) for method in chosen]
         (made,) = attributions_of([subject], asked, outputs=self.outputs, seeds=[text_seed(own)])

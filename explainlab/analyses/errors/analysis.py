@@ -149,7 +149,7 @@ def tokens_of(row: Row) -> float:
 
 
 def reading_work(rows: Iterable[Row]) -> float:
-    """Return the expected work of predicting ``rows``: see :meth:`explainlab.models.context.RunContext.expect`."""
+    """Return the expected work of predicting ``rows``: see :class:`explainlab.models.context.Receivers`."""
     return FORWARD * sum(map(tokens_of, rows))
 
 
@@ -165,7 +165,7 @@ def predicted(subject: DataSubject, following: float = 0.0) -> Predicted:
     batcher = Batcher(subject.classifier, subject.context)
     parts = [order[start : start + TOGETHER] for start in range(0, len(rows), TOGETHER)]
     known, left = _known(subject, parts)
-    subject.context.expect(left + following, exact=not following)
+    subject.context.progress.expect(left + following, exact=not following)
     read = _Read.of(len(rows), len(subject.classifier.labels))
     waiting = [number for number, (_, is_known) in enumerate(known) if not is_known]
     done = len(rows) - sum(len(parts[number]) for number in waiting)
@@ -178,7 +178,7 @@ def predicted(subject: DataSubject, following: float = 0.0) -> Predicted:
         if number in waiting:
             waiting.remove(number)
 
-    for number in subject.context.iter_shards(digest([key for key, _ in known]), list(waiting)):
+    for number in subject.context.shards.take(digest([key for key, _ in known]), list(waiting)):
         run(number)
     for number, (key, is_known) in enumerate(known):
         body = subject.context.recall(key) if is_known or number in waiting else None
@@ -188,7 +188,7 @@ def predicted(subject: DataSubject, following: float = 0.0) -> Predicted:
             subject.forward += 0 if is_known else len(part.tokens)  # another worker has just read them
         elif is_known or number in waiting:
             run(number)
-    subject.context.report(len(rows), len(rows), "texts")
+    subject.context.progress.report(len(rows), len(rows), "texts")
     subject.skipped += [(rows[i].number, read.refused[i]) for i in sorted(read.refused)]
     subject.forward += batcher.passes
     subject.warnings += batcher.warnings
@@ -274,7 +274,7 @@ def _part(subject: DataSubject, batcher: Batcher, rows: Sequence[Row], key: str,
     """Compute the part of these rows and store it under ``key``; ``done`` rows came before."""
     context, total = subject.context, len(subject.rows)
     context.check_cancelled()
-    context.part(reading_work(rows))
+    context.progress.part(reading_work(rows))
     readings = read_all(subject.classifier, [(row.text, row.text_pair) for row in rows])
     good = [reading for reading in readings if not isinstance(reading, TextError)]
     bad = [(i, reading.problem) for i, reading in enumerate(readings) if isinstance(reading, TextError)]
@@ -288,7 +288,7 @@ def _part(subject: DataSubject, batcher: Batcher, rows: Sequence[Row], key: str,
         refused=bad,
     )
     context.keep(key, part.model_dump(mode="json"))
-    context.report(done + len(rows), total, "texts")
+    context.progress.report(done + len(rows), total, "texts")
     return part
 
 

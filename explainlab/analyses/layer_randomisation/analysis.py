@@ -124,7 +124,7 @@ class LayerRandomisation(TextAnalysis[RandomisationText, RandomisationData]):
         needs = self.requirements(parameters)
         expected = sum(text_work(classifier, needs, len(subject.encoding)) for subject in subjects)
         models = 1 + parameters.draws * len(plan.sets)
-        context.skip(expected - models * sum(own.work for own in originals))
+        context.progress.skip(expected - models * sum(own.work for own in originals))
         found = compare(originals, plan)
         count = len(methods)
         return [

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -21,8 +21,8 @@ from explainlab.errors import ModelError, RequestError
 from explainlab.metrics.comparison import spearman
 from explainlab.models.anatomy import Unit
 from explainlab.models.batching import Batcher
-from explainlab.models.classifier import Classifier, Prediction
-from explainlab.models.context import Body, ContextWrapper, RunContext
+from explainlab.models.classifier import Classifier
+from explainlab.models.context import Body, Counted, RunContext, ignore
 from explainlab.models.networks.randomised import Draw, Init
 from explainlab.request import CompleteRequest, digest
 
@@ -159,8 +159,9 @@ def compare(originals: Sequence[Original], plan: Plan) -> list[list[Found]]:
     note of the text, method and draw. Raises what the weights or the context raise.
     """
     batcher = originals[0].subject.batcher
-    context = _States(batcher.context, plan.draws * len(plan.sets))
-    draws = [_of_draw(originals, plan, number, context, batcher) for number in range(plan.draws)]
+    context = replace(batcher.context, progress=replace(batcher.context.progress, predicted=ignore))
+    models = Counted(context, 0, plan.draws * len(plan.sets), PHASE)
+    draws = [_of_draw(originals, plan, number, models, batcher) for number in range(plan.draws)]
     for original, found in zip(originals, zip(*draws, strict=True), strict=True):
         for own in (own for draw in found for own in draw.values()):
             original.subject.forward += own.forward
@@ -169,12 +170,13 @@ def compare(originals: Sequence[Original], plan: Plan) -> list[list[Found]]:
     return [list(found) for found in zip(*draws, strict=True)]
 
 
-def _of_draw(originals: Sequence[Original], plan: Plan, number: int, context: _States, batcher: Batcher) -> list[Found]:
+def _of_draw(originals: Sequence[Original], plan: Plan, number: int, models: Counted, batcher: Batcher) -> list[Found]:
     """Return the comparisons under one draw; weights are drawn only for missing maps."""
     keys = [digest([own.key, plan.key, number]) for own in originals]
-    notes = context.cache_get(set(keys))
+    context = models.context
+    notes = context.cache.get_many(set(keys))
     known = [_read(notes.get(key, {}), plan.sets) for key in keys]
-    context.skip(sum(own.work * len(found) for own, found in zip(originals, known, strict=True)))
+    context.progress.skip(sum(own.work * len(found) for own, found in zip(originals, known, strict=True)))
     draw = Draw(originals[0].subject.classifier, plan.init, originals[0].subject.seed, number)
     for units in plan.sets:
         missing = [i for i, found in enumerate(known) if units not in found]
@@ -184,13 +186,13 @@ def _of_draw(originals: Sequence[Original], plan: Plan, number: int, context: _S
             for i, found in zip(missing, of_state, strict=True):
                 known[i][units] = found
             written = {keys[i]: notes.get(keys[i], {}) | _written(known[i]) for i in missing}
-            context.cache_put(written, renew=True)
-        context.finish()
+            context.cache.put_many(written, renew=True)
+        models.finish(1)
     return known
 
 
 def _of_state(
-    originals: Sequence[Original], plan: Plan, draw: Draw, units: Units, context: _States, batcher: Batcher
+    originals: Sequence[Original], plan: Plan, draw: Draw, units: Units, context: RunContext, batcher: Batcher
 ) -> list[Compared]:
     """Return the comparisons with these ``units`` random; the random model is freed before the next is made."""
     state = draw.randomised([unit for unit in plan.units if unit.name in units])
@@ -238,25 +240,6 @@ def _attributions(asked: Sequence[tuple[Subject, CompleteRequest]]) -> list[Attr
         if len(asked) == 1:
             return [error.problem]
         return [own for one in asked for own in _attributions([one])]
-
-
-class _States(ContextWrapper):
-    """A context that reports progress in finished models and drops their predictions."""
-
-    def __init__(self, context: RunContext, total: int) -> None:
-        super().__init__(context)
-        self._done, self._total = 0, total
-
-    def report(self, done: int, total: int, phase: str) -> None:
-        self._context.report(self._done, self._total, PHASE)
-
-    def predicted(self, prediction: Callable[[], Prediction]) -> None:
-        pass
-
-    def finish(self) -> None:
-        """Count one more finished model."""
-        self._done += 1
-        self.report(0, 0, PHASE)
 
 
 def _read(note: Body, sets: Iterable[Units]) -> Found:

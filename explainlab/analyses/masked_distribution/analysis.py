@@ -322,19 +322,19 @@ class _Check:
         """Return the findings under each of ``conditions``; those in the subject's context are not computed again."""
         context = self.subject.context
         keys = [digest([_STORED, *self._identity, *condition]) for condition in conditions]
-        known = {key: _Found.model_validate(note) for key, note in context.cache_get(keys).items()}
+        known = {key: _Found.model_validate(note) for key, note in context.cache.get_many(keys).items()}
         waiting = [place for place, key in enumerate(keys) if key not in known]
         if waiting:
             work = FORWARD * sum(map(len, self.checked))
             first = FORWARD * sum(map(len, self.reference))
-            context.expect(first + work * len(waiting))
-            context.part(first)
+            context.progress.expect(first + work * len(waiting))
+            context.progress.part(first)
             with self.batcher.span(0, 1, 1 + len(waiting)):
                 masf, layers = self._masf()
         each = max(1, _TOGETHER // len(self.checked))
         for start in range(0, len(waiting), each):
             places = waiting[start : start + each]
-            context.part(work * len(places))
+            context.progress.part(work * len(places))
             with self.batcher.span(1 + start, 1 + start + len(places), 1 + len(waiting)):
                 versions = [version for place in places for version in self._versions(*conditions[place])]
                 own = features(self.batcher, versions).split(len(self.checked))

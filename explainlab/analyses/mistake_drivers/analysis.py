@@ -190,9 +190,9 @@ def _attributions(subject: DataSubject, method: MethodSpec, targets: Sequence[Ro
     parts = [targets[start : start + TOGETHER] for start in range(0, len(targets), TOGETHER)]
     work = [_work(subject, method, part) for part in parts]
     tested = _tested_work(targets, TESTED_PAIRS)  # a row each: more cannot be known yet
-    subject.context.expect(sum(work) + tested, not get_method(method.method).adaptive(method.parameters))
+    subject.context.progress.expect(sum(work) + tested, not get_method(method.method).adaptive(method.parameters))
     for i, part in enumerate(parts):
-        subject.context.part(work[i])
+        subject.context.progress.part(work[i])
         with batcher.span(i, i + 1, len(parts)):
             yield from _word_scores(subject, method, part, batcher)
     _add_warnings(subject, batcher)
@@ -325,7 +325,7 @@ def _interactions(subject: DataSubject, pairs: Sequence[Driver], wrong: Sequence
         for pair, numbers in zip(pairs, rows, strict=True)
         for number in numbers
     ]
-    subject.context.part(_tested_work([(attribution.row, "") for attribution, _, _ in tested], len(tested)))
+    subject.context.progress.part(_tested_work([(attribution.row, "") for attribution, _, _ in tested], len(tested)))
     values = iter(_interaction_values(subject, tested))
     means = [interval(list(islice(values, len(numbers)))) for numbers in rows]
     return [Interaction(**mean.model_dump(), rows=len(numbers)) for mean, numbers in zip(means, rows, strict=True)]

@@ -115,12 +115,12 @@ def planted_truth(classifier: Classifier, request: CompleteRequest, context: Run
         return None
     analysis, asked = Planted(), checks_of(request)
     key = analysis.key(asked, classifier.digest, context.reader)
-    known = context.recall_results([key]).get(key)
+    known = context.results.get_many([key]).get(key)
     if known is not None:
         body: PlantedData = analysis.read(known).body
         return body
     result = analysis.run(classifier, asked, context)
-    context.keep_results({key: result.to_json()})
+    context.results.put_many({key: result.to_json()})
     return result.body
 
 
@@ -143,7 +143,7 @@ def _masked(subject: DataSubject, rows: Sequence[Row]) -> _Part:
         if not known:
             subject.context.keep(key, part.model_dump(mode="json"))
         parts.append(part)
-        subject.context.report(start + len(own), len(rows), "texts without the words")
+        subject.context.progress.report(start + len(own), len(rows), "texts without the words")
     subject.forward += batcher.passes
     return _Part(
         best=[best for part in parts for best in part.best], unknown=[w for part in parts for w in part.unknown]
@@ -152,7 +152,7 @@ def _masked(subject: DataSubject, rows: Sequence[Row]) -> _Part:
 
 def _part(batcher: Batcher, rows: Sequence[Row], done: int, total: int) -> _Part:
     batcher.context.check_cancelled()
-    batcher.context.part(reading_work(rows))
+    batcher.context.progress.part(reading_work(rows))
     masked, unknown = {}, set()
     for place, row in enumerate(rows):
         ids, known = _without(batcher.classifier, row)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,8 +16,8 @@ from explainlab.attribution.records import Attribution
 from explainlab.attribution.subject import Subject
 from explainlab.errors import ModelError, RequestError, UnsupportedError
 from explainlab.models.batching import Batcher
-from explainlab.models.classifier import Classifier, Prediction
-from explainlab.models.context import ContextWrapper
+from explainlab.models.classifier import Classifier
+from explainlab.models.context import ignore
 from explainlab.models.devices import free_cached
 from explainlab.models.loading import in_dtype
 from explainlab.request import Dtype
@@ -56,7 +56,8 @@ def _read_in(subjects: Sequence[Subject], methods: Sequence[Chosen], dtype: Dtyp
     loaded, batcher = subjects[0].classifier, subjects[0].batcher
     batcher.check_cancelled()
     classifier = in_dtype(loaded, dtype)
-    own = batcher.beside(classifier, _Unheard(batcher.context))
+    unheard = replace(batcher.context.progress, predicted=ignore)  # the float32 run has reported the predictions
+    own = batcher.beside(classifier, replace(batcher.context, progress=unheard))
     twins = [_twin(subject, classifier, own) for subject in subjects]
     readable = _read(twins)
     finite = [i for i, known in enumerate(readable) if known]
@@ -138,10 +139,3 @@ def _maps(twins: Sequence[Subject], method: Chosen, outputs: Outputs) -> list[At
         if len(twins) == 1:
             return [getattr(error, "problem", str(error))]
         return [own for twin in twins for own in _maps([twin], method, outputs)]
-
-
-class _Unheard(ContextWrapper):
-    """A context that drops predictions, which the float32 run already reported."""
-
-    def predicted(self, prediction: Callable[[], Prediction]) -> None:
-        pass

@@ -68,7 +68,7 @@ class Roar(GridQuestion[RoarData], Pauses):
 
         def see_others() -> None:
             """Read the nodes that others have finished meanwhile."""
-            for run in runs if context.workers > 1 else ():
+            for run in runs if context.shards.workers > 1 else ():
                 run.recall()
 
         require_affordable(setting)
@@ -76,15 +76,15 @@ class Roar(GridQuestion[RoarData], Pauses):
             require_folder(setting.weights)
         for run in runs:
             run.recall()
-        context.expect(sum(run.work for run in runs), not data.settings.patience)
+        context.progress.expect(sum(run.work for run in runs), not data.settings.patience)
         waiting = [[seed, lane] for seed, run in enumerate(runs) for lane in range(len(run.lanes)) if run.waiting(lane)]
-        for seed, lane in chain(context.iter_shards(key, waiting), waiting):  # all again: others did some, or lost some
+        for seed, lane in chain(context.shards.take(key, waiting), waiting):  # all again: others did some, or lost some
             see_others()
             for _ in runs[seed].run(lane):
                 see_others()
                 answer.look()
                 keep(key, data.labels, answer.nodes(), context)
-                context.show(result)
+                context.progress.show(result)
                 self._require_unchanged(key, request, context)
         answer.look()
         return result()

@@ -41,7 +41,7 @@ def setting_of(request: CompleteRequest, parameters: RoarParameters, context: Ru
     if context.reader.made is None:
         raise RequestError("There is no folder for models here.", "Ask a service, or the command line.")
     weights = Path(parameters.weights_folder) if parameters.weights_folder else None
-    context.report(0, 0, "reading the data")
+    context.progress.report(0, 0, "reading the data")
     data, grid = grid_data(request, parameters, context), Grid(parameters, request.seed)
     absolute, reference = parameters.signs == "absolute", parameters.preset == "reference"
     measures = {

@@ -46,7 +46,7 @@ def judged(parameters: RoarParameters, grid: Grid, nodes: Sequence[NodeFacts]) -
 def keep(key: str, labels: Sequence[str], nodes: Sequence[NodeFacts], context: RunContext) -> None:
     """Keep the known results of the models of the request with this ``key``."""
     ended = [node.model_dump() for node in nodes if node.status not in ("waiting", "running")]
-    context.cache_put({_note(key): {"labels": list(labels), "nodes": ended}}, renew=True)
+    context.cache.put_many({_note(key): {"labels": list(labels), "nodes": ended}}, renew=True)
 
 
 def recalled(key: str, base: str, parameters: RoarParameters, seed: int, context: RunContext) -> RoarData | None:

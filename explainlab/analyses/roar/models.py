@@ -60,12 +60,12 @@ class Models:
 
         def report(done: int, total: int, step: str) -> None:
             nonlocal steps
-            self._context.report(done, 0 if step == "tokenizer" else total, f"{phase}: {step}")
+            self._context.progress.report(done, 0 if step == "tokenizer" else total, f"{phase}: {step}")
             if step == "training" and done > steps:
-                self._context.spend(work / total)
+                self._context.progress.spend(work / total)
                 first[:] = first or [clock.seconds]
                 steps = done
-            clock.check_cancelled()
+            clock.context.check_cancelled()
 
         self.drop(key)
         trained = train(

@@ -32,7 +32,7 @@ from explainlab.attribution.registry import get_method, member_versions
 from explainlab.errors import ModelError
 from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier
-from explainlab.models.context import FORWARD, RunContext
+from explainlab.models.context import FORWARD, Body, RunContext
 from explainlab.models.reading import logits_of
 from explainlab.reader import Reader
 from explainlab.request import digest
@@ -112,13 +112,16 @@ class SeedRun:
 
     @property
     def work(self) -> float:
-        """The work of the unknown nodes, as :meth:`RunContext.spend` counts."""
+        """The work of the unknown nodes, as :class:`~explainlab.models.context.Receivers` count it."""
         return sum(self._work(place) for place, node in self.nodes.items() if node.status == "waiting")
 
     def recall(self) -> None:
         """Read the known nodes from the context's memory."""
+        missing = [place for place, node in self.nodes.items() if node.status != "done"]
+        bodies = self._context.cache.get_many({self._key(place) for place in missing})
+        for place in missing:
+            self._read(place, bodies.get(self._key(place)))
         for place in self.nodes:
-            self._recall(place)
             source = self._setting.grid.before(place)
             if self.nodes[place].status == "done" and source and (source, place.measure) not in self.seconds:
                 self._note(source, place.measure, self._selection(source, place.measure).recalled())
@@ -130,7 +133,7 @@ class SeedRun:
     def seen(self) -> list[Node]:
         """Return all nodes as they are now; the next of a lane that another worker of this machine has is running."""
         begun = set()
-        if self._context.workers > 1:
+        if self._context.shards.workers > 1:
             idle = [lane for lane in self.lanes if all(self.nodes[place].status != "running" for place in lane)]
             waiting = [place for lane in idle for place in lane if self.nodes[place].status == "waiting"]
             firsts = {self._lock(place): place for place in reversed(waiting)}
@@ -148,7 +151,7 @@ class SeedRun:
             for place in waiting:
                 self.nodes[place] = Node(place, "running")
                 yield
-                self._context.part(self._work(place))
+                self._context.progress.part(self._work(place))
                 self._finish(place)
         yield
 
@@ -185,7 +188,11 @@ class SeedRun:
         return self._folder / "locks" / name
 
     def _recall(self, place: GridCell) -> None:
-        body, kept = self._context.recall(self._key(place)), self.kept(place)
+        self._read(place, self._context.recall(self._key(place)))
+
+    def _read(self, place: GridCell, body: Body | None) -> None:
+        """Take the ``body`` that is kept of a node, unless its weights, which are to be kept, are missing."""
+        kept = self.kept(place)
         if body is not None and (kept is None or kept.is_dir()):
             data, predicted = self._setting.data, body["predicted"]
             performance = score(data.settings.metric, torch.tensor(predicted), data.gold["test"])

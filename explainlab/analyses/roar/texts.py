@@ -79,7 +79,7 @@ class Split:
         self.cut = 0
         for row in range(len(examples)):
             if row % TOGETHER == 0:
-                context.report(row, len(examples), f"texts of the {name} data")
+                context.progress.report(row, len(examples), f"texts of the {name} data")
                 context.check_cancelled()
             try:
                 read = self.read(row)

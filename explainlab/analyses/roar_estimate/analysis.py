@@ -42,7 +42,7 @@ class RoarEstimation(GridQuestion[RoarEstimate]):
         """See :meth:`TrainsModels.train`."""
         parameters = self.parameters(request)
         setting = setting_of(request, parameters, context, device)
-        context.expect(0.0, exact=False)
+        context.progress.expect(0.0, exact=False)
         grid, timed, epochs = setting.grid, timing(setting), setting.data.settings.epochs
         training, seconds = grid_seconds(grid, timed, epochs)
         whole = training + sum(seconds.values())

@@ -157,7 +157,7 @@ class SyntheticRoar(SelfContained[SyntheticRoarData]):
     def train(self, request: CompleteRequest, context: RunContext, device: str) -> AnalysisResult[SyntheticRoarData]:
         """See :meth:`TrainsModels.train`; it runs on the processor, whatever the ``device``."""
         clock = Clock(context)
-        draws = _drawn(request.seed, self.parameters(request), clock)
+        draws = _drawn(request.seed, self.parameters(request), clock.context)
         own = {"study": str(self.version), "model": NO_MODEL, "scikit-learn": version("scikit-learn")}
         return AnalysisResult(
             request=request,
@@ -186,17 +186,17 @@ def _drawn(first: int, parameters: SyntheticRoar.Parameters, context: RunContext
     """Return the draws, each kept as soon as it is done, so that a stopped run goes on."""
     seeds = range(first, first + parameters.draws)
     keys = {seed: digest([_STORED, seed, parameters.rows]) for seed in seeds}
-    bodies = context.cache_get(keys.values())
+    bodies = context.cache.get_many(keys.values())
     missing = [seed for seed in seeds if keys[seed] not in bodies]
-    context.expect(float(parameters.rows * len(missing)))
+    context.progress.expect(float(parameters.rows * len(missing)))
     for seed in missing:
         context.check_cancelled()
-        context.report(len(bodies), len(keys), "draws")
+        context.progress.report(len(bodies), len(keys), "draws")
         body = draw(seed, parameters.rows, context.check_cancelled).model_dump(mode="json")
-        context.spend(float(parameters.rows))
+        context.progress.spend(float(parameters.rows))
         context.keep(keys[seed], body)
         bodies[keys[seed]] = body
-    context.report(len(keys), len(keys), "draws")
+    context.progress.report(len(keys), len(keys), "draws")
     return [Draw.model_validate(bodies[keys[seed]]) for seed in seeds]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import combinations
 from typing import Any
@@ -28,7 +28,7 @@ from explainlab.analyses.three_answers.result import ANSWERS, Agreed, Placed, Th
 from explainlab.analyses.three_answers.verdict import lines, pair_name, verdict
 from explainlab.attribution.registry import label_of
 from explainlab.metrics.registry import get_metric, parse_metric
-from explainlab.models.context import ContextWrapper, RunContext
+from explainlab.models.context import RunContext, ignore
 from explainlab.request import CompleteRequest, Request
 from explainlab.result import Cost
 
@@ -71,7 +71,7 @@ class ThreeAnswers(GridQuestion[ThreeAnswersData]):
         """See :meth:`TrainsModels.train`."""
         parameters, clock = self.parameters(request), Clock(context)
         erasure = parse_metric(parameters.erasure)
-        setting = setting_of(request, parameters, clock, device)
+        setting = setting_of(request, parameters, clock.context, device)
         get_metric(erasure.metric).require(setting.data.models, erasure.parameters)
         erasing = Erasing(setting, parameters, parameters.compared, erasure)
         grid = _grid(request, setting, erasing.work)
@@ -115,31 +115,22 @@ def grid_of(request: Request) -> CompleteRequest:
     return Roar().complete(Request(**{**dict(request), "question": Roar.id, "parameters": own}))
 
 
-class _Before(ContextWrapper):
-    """A context for an early part of a run, which leaves ``later`` work to others and shows no result."""
-
-    def __init__(self, context: RunContext, later: float) -> None:
-        super().__init__(context)
-        self._later = later
-
-    def expect(self, work: float, exact: bool = True) -> None:
-        super().expect(work + self._later, exact=False)
-
-    def show(self, result: Callable[[], Any]) -> None:
-        pass
-
-
 def _grid(request: CompleteRequest, setting: Setting, later: float) -> RoarData:
     """Return the grid's result, stored before or made and stored now; after it the run takes ``later`` work."""
     roar, asked, context = Roar(), grid_of(request), setting.context
     key = roar.key(asked, roar.model_digest(asked.model), context.reader)
-    known = context.recall_results([key]).get(key)
+    known = context.results.get_many([key]).get(key)
     if known is not None:
-        context.expect(later, exact=False)
+        context.progress.expect(later, exact=False)
         body: RoarData = roar.read(known).body
         return body
-    result = roar.of_setting(asked, key, replace(setting, context=_Before(context, later)))
-    context.keep_results({key: result.to_json()})
+
+    def expect(work: float, exact: bool = True) -> None:
+        context.progress.expect(work + later, exact=False)
+
+    progress = replace(context.progress, expect=expect, show=ignore)
+    result = roar.of_setting(asked, key, replace(setting, context=replace(context, progress=progress)))
+    context.results.put_many({key: result.to_json()})
     return result.body
 
 

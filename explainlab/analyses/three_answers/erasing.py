@@ -65,7 +65,7 @@ class Erasing:
 
     @property
     def work(self) -> float:
-        """The work of the unknown values, as :meth:`RunContext.spend` counts."""
+        """The work of the unknown values, as :class:`~explainlab.models.context.Receivers` count it."""
         return sum(self._work(kind, seed, self._missing(kind, seed)) for kind in KINDS for seed in self._seeds)
 
     def all(self) -> dict[Kind, list[Erased]]:
@@ -86,9 +86,9 @@ class Erasing:
     def _erased(self, kind: Kind, seed: int) -> Erased:
         missing = self._missing(kind, seed)
         if missing:
-            self._context.part(self._work(kind, seed, missing))
+            self._context.progress.part(self._work(kind, seed, missing))
             self._compute(kind, seed, missing)
-        known = self._context.cache_get([self._key(kind, seed, name) for name in (*self._measures, _PERFORMANCE)])
+        known = self._context.cache.get_many([self._key(kind, seed, name) for name in (*self._measures, _PERFORMANCE)])
         columns = [known[self._key(kind, seed, name)]["values"] for name in self._measures]
         performance = known[self._key(kind, seed, _PERFORMANCE)]["value"]
         return Erased(np.array(columns, dtype=np.float64).T, performance)
@@ -104,7 +104,7 @@ class Erasing:
             with batcher.span(number, number + 1, 1 + len(missing)):
                 note = self._performance(logits) if name == _PERFORMANCE else self._values(batcher, logits, seed, name)
             self._context.keep(self._key(kind, seed, name), note)
-            self._context.report(number + 1, 1 + len(missing), f"{phase}: {name}")
+            self._context.progress.report(number + 1, 1 + len(missing), f"{phase}: {name}")
 
     def _performance(self, logits: np.ndarray) -> Body:
         return {"value": score(self._metric, torch.from_numpy(logits.argmax(axis=1)), self._gold)}
@@ -161,7 +161,7 @@ class Erasing:
 
     def _missing(self, kind: Kind, seed: int) -> list[str]:
         keys = {name: self._key(kind, seed, name) for name in (*self._measures, _PERFORMANCE)}
-        known = self._context.cache_get(list(keys.values()))
+        known = self._context.cache.get_many(list(keys.values()))
         return [name for name, key in keys.items() if key not in known]
 
     def _work(self, kind: Kind, seed: int, missing: Sequence[str]) -> float:

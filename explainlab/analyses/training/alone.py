@@ -31,7 +31,7 @@ def alone(folder: Path, context: RunContext) -> Iterator[None]:
         except OSError as error:
             if not isinstance(error, Timeout):
                 raise cannot_write(folder, error) from error
-            context.report(0, 0, "waiting for another job that makes the same model")
+            context.progress.report(0, 0, "waiting for another job that makes the same model")
             context.check_cancelled()
             time.sleep(_WAIT_SECONDS)
     try:

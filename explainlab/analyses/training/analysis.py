@@ -163,7 +163,7 @@ class _Maker:
         self.seeds, self.passes, self.seconds = parameters.seeds, 0, 0.0
         self._work = _work(self.examples, self._settings)
         missing = sum(not self._is_there(identity) for _, identity in self._trainings)
-        context.expect(self._work * missing, exact=False)
+        context.progress.expect(self._work * missing, exact=False)
 
     def all(self) -> list[Made]:
         """Return a model for each seed: the one that is there, or a new one, made here or by a worker that helps.
@@ -172,11 +172,11 @@ class _Maker:
         """
         missing = [place for place, (_, identity) in enumerate(self._trainings) if not self._is_there(identity)]
         parts, own = [(place, gethostname()) for place in missing], set()
-        for place, machine in self._context.iter_shards(digest([identity for _, identity in self._trainings]), parts):
+        for place, machine in self._context.shards.take(digest([identity for _, identity in self._trainings]), parts):
             if machine != gethostname():
                 raise ResourceError("Models are made on the machine that keeps them.", "Nothing needs to be done.")
             own.add(place)
-            self._context.part(self._work)
+            self._context.progress.part(self._work)
             self._make(*self._trainings[place])
         helped = [place for place in missing if place not in own and self._is_there(self._trainings[place][1])]
         models = [self._made(settings, identity) for settings, identity in self._trainings]
@@ -260,9 +260,11 @@ class _Maker:
 
         def report(done: int, total: int, phase: str) -> None:
             nonlocal steps
-            self._context.report(done, 0 if phase == "tokenizer" else total, f"{_PHASES.get(phase, phase)}{which}")
+            self._context.progress.report(
+                done, 0 if phase == "tokenizer" else total, f"{_PHASES.get(phase, phase)}{which}"
+            )
             if phase == "training" and done > steps:
-                self._context.spend(self._work / total)
+                self._context.progress.spend(self._work / total)
                 steps = done
             self._context.check_cancelled()
 

@@ -89,7 +89,7 @@ class DiscretizedIntegratedGradients(Method):
         vocabulary = Vocabulary(table, parameters.steps, parameters.neighbours, parameters.strategy)
 
         def check() -> None:
-            subject.context.spend(len(text))  # an anchor takes about as long as a gradient
+            subject.context.progress.spend(len(text))  # an anchor takes about as long as a gradient
             subject.batcher.check_cancelled()
 
         path = vocabulary.paths(subject.inputs.ids[0, moved], baseline[moved], check)

@@ -140,7 +140,7 @@ def _run(subjects: Sequence[Subject], member: MethodSpec, first: bool) -> list[A
         )
         for subject in subjects
     ]
-    records = subjects[0].context.recall_answers(requests)
+    records = subjects[0].context.answers(requests)
     results = {i: Attribution.from_json(record) for i, record in records.items()}
     read_originals([subjects[i] for i in results])
     missing = [i for i in range(len(subjects)) if i not in results]

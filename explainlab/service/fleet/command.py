@@ -15,7 +15,7 @@ from typing import Any
 
 from explainlab.analyses.wording import takes
 from explainlab.errors import ExplainLabError, RequestError
-from explainlab.models.context import RunContext
+from explainlab.models.context import Receivers, RunContext
 from explainlab.result import Result
 from explainlab.service.cost_estimates import CostEstimate, estimate_cost, with_seconds
 from explainlab.service.fleet.worker_reports import merged, workers_json
@@ -118,6 +118,7 @@ def trained_by(
     """
     first = settings_for(base, **settings)
     directories = out_directories(out, first.seeds)
+    reader = reader_for(LOCAL.id)  # of any file of this machine
     free: SimpleQueue[Worker] = SimpleQueue()
     for worker in workers:
         free.put(worker)
@@ -126,10 +127,11 @@ def trained_by(
         own = {**settings, "seed": first.seed + number, "seeds": 1}
         fields = {"data": data, "base": base, **own, "checkpoints": checkpoints and os.path.abspath(checkpoints)}
         named = {name: _everywhere(value) for name, value in fields.items()}
+        progress = Receivers(lambda done, total, phase: report(done, total, f"{phase}, model {number}"))
         worker = free.get()
         try:
             _await_ready([worker])
-            return worker.train({**named, "out": str(directories[number].absolute())}, _Reporting(report, number))
+            return worker.train({**named, "out": str(directories[number].absolute())}, RunContext(reader, progress))
         finally:
             free.put(worker)
 
@@ -154,17 +156,6 @@ def all_workers() -> dict[str, Any]:
         for worker in workers:
             worker.close()
     return body
-
-
-class _Reporting(RunContext):
-    """A context that reports the progress of the model with this ``number``; it may read any file of this machine."""
-
-    def __init__(self, report: Callable[[int, int, str], None], number: int) -> None:
-        super().__init__(reader_for(LOCAL.id))
-        self._report, self._number = report, number
-
-    def report(self, done: int, total: int, phase: str) -> None:
-        self._report(done, total, f"{phase}, model {self._number}")
 
 
 def _everywhere(value: object) -> object:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,10 @@ from explainlab.attribution.subject import Subject
 from explainlab.errors import Cancelled, RequestError, UnsupportedError
 from explainlab.metrics.summary import bootstrap
 from explainlab.models.classifier import Classifier
-from explainlab.models.context import RunContext
+from explainlab.models.context import MemoryCache
 from explainlab.models.loading import load_model
 from explainlab.request import Request, Unit
+from explainlab.testing.observation import Recorder
 from tests.attribution.conftest import Toys
 from tests.metrics.conftest import case_of
 from tests.metrics.test_activation import Additive, slow_area, slow_curve
@@ -251,28 +253,22 @@ def test_equal_masked_texts_of_a_data_set_are_run_once(encoder: Classifier, tmp_
 def test_a_stopped_study_goes_on_where_it_was(encoder: Classifier, data: str, monkeypatch) -> None:
     monkeypatch.setattr("explainlab.analyses.text_analysis.GROUP_EVALUATIONS", 1)
 
-    class Stopping(RunContext):
-        most: int | None = 1
-        told = (0, 0, "")
+    memory, recorder, asked = MemoryCache(), Recorder(), {"data": data, "methods": ["occlusion"], "unit": "word"}
 
-        def report(self, done: int, total: int, phase: str) -> None:
-            assert done >= self.told[0], "progress never goes back"
-            self.told = (done, total, phase)
+    def stop() -> None:
+        if memory.bodies:
+            raise Cancelled
 
-        def check_cancelled(self) -> None:
-            if self.most is not None and len(self._memory) >= self.most:
-                raise Cancelled
-
-    context, asked = Stopping(), {"data": data, "methods": ["occlusion"], "unit": "word"}
+    context = replace(recorder.context, cache=memory, results=memory)
     with pytest.raises(Cancelled):
-        study(encoder, "activation", context=context, **asked)
-    kept = dict(context._memory)
+        study(encoder, "activation", context=replace(context, check_cancelled=stop), **asked)
+    kept = dict(memory.bodies)
     assert kept
-    context.most = None
     with runs(encoder) as seen:
         result = study(encoder, "activation", context=context, **asked)
-    assert context.told == (3, 3, "texts")
-    assert kept.keys() <= context._memory.keys()
+    assert recorder.seen[-1] == (3, 3, "texts")
+    assert recorder.seen == sorted(recorder.seen), "progress never goes back"
+    assert kept.keys() <= memory.bodies.keys()
     whole = study(encoder, "activation", **asked)
     assert len(seen) < whole.cost.forward
     assert [row.activation for row in result.body.rows] == [row.activation for row in whole.body.rows]

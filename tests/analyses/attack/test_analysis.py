@@ -207,10 +207,10 @@ def test_what_cannot_be_attacked_is_refused(encoder: Classifier, toys: Toys) -> 
 
 
 def test_between_steps_it_is_cancelled_and_leaves_nothing(encoder: Classifier) -> None:
-    context = Recorder(last=6)
+    recorder = Recorder(last=6)
     with unchanged(encoder, "a cancelled attack"), pytest.raises(Cancelled):
-        study(encoder, "attack", TEXT, steps=100, epsilon="1s", k=30, context=context)
-    assert context.seen[-1][2] == "attack steps"
+        study(encoder, "attack", TEXT, steps=100, epsilon="1s", k=30, context=recorder.context)
+    assert recorder.seen[-1][2] == "attack steps"
 
 
 def test_an_error_leaves_nothing(encoder: Classifier, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,7 +24,7 @@ from explainlab.metrics.summary import bootstrap
 from explainlab.models import batching
 from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier
-from explainlab.models.context import RunContext
+from explainlab.models.context import Receivers, RunContext
 from tests.attribution.drawn import candidates
 from tests.attribution.plain import close
 from tests.conftest import Zoo
@@ -314,18 +314,13 @@ def test_progress_never_goes_back(encoder: Classifier, data: str, monkeypatch: p
     shares: list[float] = []
     spent: list[float] = []
 
-    class Recorder(RunContext):
-        def report(self, done: int, total: int, phase: str) -> None:
-            shares.append(done / total)
-
-        def spend(self, work: float) -> None:
-            spent.append(work)
-
+    progress = Receivers(report=lambda done, total, _: shares.append(done / total), spend=spent.append)
+    context = RunContext(progress=progress)
     monkeypatch.setattr(batching, "batch_size", lambda classifier, length, count, *rest: min(4, count))
     for source in ({"text": TEXT}, {"data": data}):
         shares.clear()
         spent.clear()
-        study(encoder, "rpi_candidates", **source, context=Recorder(), layers="1,2,3", metrics="log_odds", **CHEAP)
+        study(encoder, "rpi_candidates", **source, context=context, layers="1,2,3", metrics="log_odds", **CHEAP)
         assert shares == sorted(shares)
         assert 0.5 < shares[-1] <= 1
         assert len(spent) >= 8

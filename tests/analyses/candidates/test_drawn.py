@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -10,25 +12,12 @@ from explainlab.analyses.candidates.drawn import PORTION
 from explainlab.errors import Cancelled
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
+from explainlab.testing.observation import Recorder
 
 TEXT = "a good film"
 ASKED = {"text": TEXT, "steps": 3, "layers": "1,3", "metrics": "log_odds"}
 POINTS = 2 * 3
 """Points of one draw, in both layers."""
-
-
-class Stopping(RunContext):
-    """A context that stops the run when the maps of the second layer begin, once."""
-
-    stopped = False
-
-    def report(self, done: int, total: int, phase: str) -> None:
-        self._ends = phase == "layer 3"
-
-    def check_cancelled(self) -> None:
-        if getattr(self, "_ends", False) and not self.stopped:
-            self.stopped = True
-            raise Cancelled
 
 
 def scores(found) -> np.ndarray:
@@ -37,9 +26,17 @@ def scores(found) -> np.ndarray:
 
 @pytest.mark.parametrize("family", ["rpi", "rpi_g"])
 def test_a_cancelled_study_goes_on_where_it_was(encoder: Classifier, family: str) -> None:
-    context, samples = Stopping(), PORTION + 2
+    recorder, samples = Recorder(), PORTION + 2
+    context = recorder.context
+
+    def stop() -> None:
+        """Stop the run when the maps of the second layer begin."""
+        if recorder.seen and recorder.seen[-1][2] == "layer 3":
+            raise Cancelled
+
+    stopping = replace(context, check_cancelled=stop)
     with pytest.raises(Cancelled):
-        study(encoder, "rpi_candidates", context=context, samples=samples, family=family, **ASKED)
+        study(encoder, "rpi_candidates", context=stopping, samples=samples, family=family, **ASKED)
     again = study(encoder, "rpi_candidates", context=context, samples=samples, family=family, **ASKED)
     whole = study(encoder, "rpi_candidates", samples=samples, family=family, **ASKED)
     assert np.array_equal(scores(again), scores(whole))

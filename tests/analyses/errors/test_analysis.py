@@ -17,7 +17,7 @@ from explainlab.analyses.registry import request_key
 from explainlab.analyses.text_analysis import row_request
 from explainlab.data import read_dataset
 from explainlab.errors import Cancelled, RequestError, TextError
-from explainlab.models.context import RunContext
+from explainlab.models.context import MemoryCache, Receivers, RunContext
 from explainlab.models.reading import read_all
 from explainlab.request import Request
 from explainlab.service.resolved import resolve
@@ -52,11 +52,12 @@ def write(path: Path, records: list[dict]) -> str:
     return str(path)
 
 
-class Counting(RunContext):
-    """A context that records the reported progress and cancels after a number of ``batches``."""
+class Counting(MemoryCache):
+    """The memory of a ``context`` that records the reported progress and cancels after a number of ``batches``."""
 
     def __init__(self, batches: float = math.inf) -> None:
         super().__init__()
+        self.context = RunContext(progress=Receivers(self.report), check_cancelled=self.check_cancelled, cache=self)
         self.left, self.kept, self.told = batches, 0, []
 
     def report(self, done: int, total: int, phase: str) -> None:
@@ -67,9 +68,9 @@ class Counting(RunContext):
             raise Cancelled
         self.left -= 1
 
-    def cache_put(self, bodies: Mapping[str, dict], renew: bool = False) -> None:
+    def put_many(self, bodies: Mapping[str, dict], renew: bool = False) -> None:
         self.kept += 1
-        super().cache_put(bodies, renew)
+        super().put_many(bodies, renew)
 
 
 def test_every_row_is_what_a_pass_of_its_own_says(bert, body, slow) -> None:
@@ -129,14 +130,15 @@ def test_calibration_is_a_loop_over_the_bins(bins) -> None:
 
 def test_what_was_predicted_before_a_cancel_is_not_run_again(bert, body, monkeypatch) -> None:
     monkeypatch.setattr(predictions, "TOGETHER", 50)
-    context = Counting(batches=6)
+    counting = Counting(batches=6)
+    context = counting.context
     with pytest.raises(Cancelled):
         study(bert, "predictions", data=DATA, context=context)
-    done = context.kept
+    done = counting.kept
     assert 0 < done < 5
-    context.left = math.inf
+    counting.left = math.inf
     rest = study(bert, "predictions", data=DATA, context=context)
-    assert context.kept == 5
+    assert counting.kept == 5
     assert rest.cost.forward == body.n - 50 * done
     assert rest.cost.backward == 0
     assert [row["predicted"] for row in rest.body.rows] == [row["predicted"] for row in body.rows]
@@ -146,11 +148,11 @@ def test_what_was_predicted_before_a_cancel_is_not_run_again(bert, body, monkeyp
 
 
 def test_progress_counts_rows_and_ends_at_all(bert, body) -> None:
-    context = Counting()
-    study(bert, "predictions", data=DATA, context=context)
-    done = [one for one, _ in context.told]
+    counting = Counting()
+    study(bert, "predictions", data=DATA, context=counting.context)
+    done = [one for one, _ in counting.told]
     assert done == sorted(done)
-    assert context.told[-1] == (body.n, body.n)
+    assert counting.told[-1] == (body.n, body.n)
 
 
 def test_pairs_cuts_and_bad_rows(zoo, tmp_path) -> None:

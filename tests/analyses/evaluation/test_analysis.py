@@ -23,7 +23,7 @@ from explainlab.metrics.evaluate import Case, evaluate
 from explainlab.metrics.registry import parse_metric
 from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier
-from explainlab.models.context import RunContext
+from explainlab.models.context import Receivers, RunContext
 from explainlab.request import Request
 from tests.failures import check_each
 
@@ -326,25 +326,15 @@ def test_maps_made_elsewhere_are_judged_beside_ours(classifier, data, tmp_path, 
         explainlab.evaluate(classifier, data, ["occlusion"], METRICS, attributions=[str(path), str(path)])
 
 
-class Watched(RunContext):
-    """A context that collects the intermediate results that a run shows."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.shown: list[AnalysisResult] = []
-
-    def show(self, result) -> None:
-        self.shown.append(result())
-
-
 def test_a_run_shows_the_means_of_the_texts_that_are_finished(classifier, tmp_path) -> None:
     data = write(tmp_path / "rows.csv", [(f"a film of {'good ' * i}parts", i % 2) for i in range(9)])
-    context = Watched()
+    shown: list[AnalysisResult] = []
+    context = RunContext(progress=Receivers(show=lambda result: shown.append(result())))
     whole = explainlab.evaluate(classifier, data, ["gradient"], METRICS, context=context)
-    assert [result.body.n for result in context.shown] == [4, 9]
-    first = context.shown[0].body
+    assert [result.body.n for result in shown] == [4, 9]
+    first = shown[0].body
     by_row = {text.row: text for text in whole.body.texts}
     assert all(text == by_row[text.row] for text in first.texts)
     for row in first.rows:
         assert row.mean == pytest.approx(np.mean([text.values[row.method][row.asked] for text in first.texts]))
-    assert context.shown[-1].body == whole.body
+    assert shown[-1].body == whole.body

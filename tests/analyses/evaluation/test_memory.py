@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import tracemalloc
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from explainlab.data import Row
 from explainlab.data.rows import Rows
 from explainlab.metrics import comparison, summary
 from explainlab.metrics.registry import parse_metric
-from explainlab.models.context import ShardLocalCache
+from explainlab.models.context import Receivers, RunContext, sharded
 from explainlab.result import Cost, written
 from explainlab.service.store.store import Store
 from tests import forked, zoo
@@ -52,12 +53,10 @@ def _little_at_once() -> None:
     tracemalloc.start()
 
 
-class _Tidy(ShardLocalCache):
-    """A context that collects garbage before each group of texts, not when Python chooses."""
-
-    def part(self, work: float) -> None:
-        super().part(work)
-        gc.collect()
+def _tidy() -> RunContext:
+    """Return a context that collects garbage before each group of texts, not when Python chooses."""
+    context = sharded()
+    return replace(context, progress=context.progress.then(Receivers(part=lambda _: gc.collect())))
 
 
 def _peak(do: Callable[[], Any]) -> tuple[Any, int]:
@@ -77,7 +76,7 @@ def _peaks_of_runs(folder: Path) -> list[int]:
         data = folder / f"{rows}.csv"
         texts = (f"a good film, a great story and wonderful acting, number {i:03}" for i in range(rows))
         data.write_text("text,label\n" + "".join(f'"{text}",neutral\n' for text in texts))
-        return _peak(lambda: evaluate(classifier, str(data), ["gradient"], ["comprehensiveness"], context=_Tidy()))[1]
+        return _peak(lambda: evaluate(classifier, str(data), ["gradient"], ["comprehensiveness"], context=_tidy()))[1]
 
     return [peak(rows) for rows in (16, FEW, MANY)][1:]
 

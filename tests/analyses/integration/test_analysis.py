@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,8 +17,9 @@ from explainlab.analyses.summary import interval
 from explainlab.attribution.path import nodes
 from explainlab.errors import Cancelled, DataError, RequestError
 from explainlab.models.classifier import Classifier
-from explainlab.models.context import RunContext
+from explainlab.models.context import MemoryCache
 from explainlab.request import Request
+from explainlab.testing.observation import Recorder
 from tests.attribution.conftest import Toys
 from tests.attribution.plain import close
 from tests.toys import Linear, Squares
@@ -135,27 +137,23 @@ def test_a_data_set_gives_what_its_texts_give_alone(encoder: Classifier, data: P
 def test_a_stopped_study_goes_on_where_it_was(encoder: Classifier, data: Path, monkeypatch) -> None:
     monkeypatch.setattr("explainlab.analyses.text_analysis.GROUP_EVALUATIONS", 1)
 
-    class Stopping(RunContext):
-        passes = 0
+    recorder = Recorder()
+    memory = recorder.context.results
+    assert isinstance(memory, MemoryCache)
 
-        def report(self, done: int, total: int, phase: str) -> None:
-            self.passes += 1
-            self.told = (done, total, phase)
+    def stop() -> None:
+        if len(memory.bodies) == 2:
+            raise Cancelled
 
-        def check_cancelled(self) -> None:
-            if len(self._memory) == self.most:
-                raise Cancelled
-
-    context = Stopping()
-    context.most = 2
+    context = recorder.context
+    stopping = replace(context, check_cancelled=stop)
     with pytest.raises(Cancelled):
-        study(encoder, "integration_error", data=str(data), steps=[2], context=context)
-    kept = dict(context._memory)
+        study(encoder, "integration_error", data=str(data), steps=[2], context=stopping)
+    kept = dict(memory.bodies)
     assert len(kept) == 2
-    context.most, context.passes = None, 0
     result = study(encoder, "integration_error", data=str(data), steps=[2], context=context)
-    assert context.told == (5, 5, "texts")
-    assert kept.items() <= context._memory.items()
+    assert recorder.seen[-1] == (5, 5, "texts")
+    assert kept.items() <= memory.bodies.items()
     whole = study(encoder, "integration_error", data=str(data), steps=[2])
     assert [t.ideal_steps for t in result.body.texts] == [t.ideal_steps for t in whole.body.texts]
 

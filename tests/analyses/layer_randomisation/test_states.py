@@ -9,7 +9,7 @@ import pytest
 from explainlab import explain
 from explainlab.errors import Cancelled
 from explainlab.models.classifier import Classifier
-from explainlab.models.context import RunContext
+from explainlab.models.context import Receivers, RunContext
 from explainlab.testing.observation import watched
 from tests.analyses.layer_randomisation.test_analysis import ASKED, GXI, run
 from tests.conftest import Zoo
@@ -22,11 +22,11 @@ def checksum(classifier: Classifier) -> str:
     return total.hexdigest()
 
 
-class Asking(RunContext):
-    """A context that runs the loaded model between two batches, and ends at one of them with ``error``."""
+class Asking:
+    """A run whose ``context`` runs the loaded model between two batches, and ends at one of them with ``error``."""
 
     def __init__(self, classifier: Classifier, last: int = 10**9, error: type[Exception] = Cancelled) -> None:
-        super().__init__()
+        self.context = RunContext(check_cancelled=self.check_cancelled)
         self.classifier, self.last, self.error = classifier, last, error
         self.answers: set[tuple[str, bytes]] = set()
         self.checks = 0
@@ -43,22 +43,23 @@ class Asking(RunContext):
 @pytest.mark.parametrize(("last", "error"), [(10**9, Cancelled), (20, Cancelled), (20, RuntimeError)])
 def test_the_loaded_model_is_never_written_to(encoder: Classifier, last: int, error: type[Exception]) -> None:
     expected = checksum(encoder), explain(encoder, "a good film", GXI).scores.tobytes()
-    context = Asking(encoder, last, error)
+    asking = Asking(encoder, last, error)
     if last < 10**9:
         with pytest.raises(error):
-            run(encoder, context=context, **ASKED)
+            run(encoder, context=asking.context, **ASKED)
     else:
-        run(encoder, context=context, **ASKED)
-        assert context.checks > 40
-    assert context.answers == {expected}
+        run(encoder, context=asking.context, **ASKED)
+        assert asking.checks > 40
+    assert asking.answers == {expected}
     assert checksum(encoder) == expected[0]
 
 
-class Stopping(RunContext):
-    """A context that is cancelled after ``finished`` random models."""
+class Stopping:
+    """A run whose ``context`` is cancelled after ``finished`` random models."""
 
     def __init__(self, finished: int) -> None:
-        super().__init__()
+        progress = Receivers(self.report, predicted=self.predicted)
+        self.context = RunContext(progress=progress, check_cancelled=self.check_cancelled)
         self.finished = finished
         self.seen: list[int] = []
         self.predictions = 0
@@ -77,14 +78,15 @@ class Stopping(RunContext):
 
 
 def test_finished_models_stay(encoder: Classifier) -> None:
-    result, context = run(encoder, **ASKED), Stopping(12)
+    result, stopping = run(encoder, **ASKED), Stopping(12)
+    context = stopping.context
     with watched(encoder) as first, pytest.raises(Cancelled):
         run(encoder, context=context, **ASKED)
     with watched(encoder) as rest:
         again = run(encoder, context=context, **ASKED)
-    assert context.seen[-1] == 1
-    assert sorted(set(context.seen)) == list(range(19))
-    assert context.predictions == 2, "one of each run: those of random models are nobody's"
+    assert stopping.seen[-1] == 1
+    assert sorted(set(stopping.seen)) == list(range(19))
+    assert stopping.predictions == 2, "one of each run: those of random models are nobody's"
     assert (again.body, again.warnings) == (result.body, result.warnings)
     assert (again.cost.forward, again.cost.backward) == (result.cost.forward, result.cost.backward)
     assert 0 < rest.backward < first.backward < result.cost.backward
@@ -94,19 +96,10 @@ def test_finished_models_stay(encoder: Classifier) -> None:
 
 
 def test_its_work_is_what_it_expects(encoder: Classifier, zoo: Zoo) -> None:
-    class Counting(RunContext):
-        expected = spent = 0.0
-
-        def expect(self, work: float, exact: bool = True) -> None:
-            self.expected += work
-
-        def skip(self, work: float) -> None:
-            self.expected -= work
-
-        def spend(self, work: float) -> None:
-            self.spent += work
-
     for classifier in (encoder, zoo("albert")):
-        context = Counting()
-        run(classifier, context=context, methods="gradient", draws=2)
-        assert context.spent == pytest.approx(context.expected, rel=0.1)
+        expected, skipped, spent = list[float](), list[float](), list[float]()
+        progress = Receivers(
+            expect=lambda work, exact=True, own=expected: own.append(work), skip=skipped.append, spend=spent.append
+        )
+        run(classifier, context=RunContext(progress=progress), methods="gradient", draws=2)
+        assert sum(spent) == pytest.approx(sum(expected) - sum(skipped), rel=0.1)

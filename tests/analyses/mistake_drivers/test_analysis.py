@@ -14,7 +14,7 @@ from explainlab.analyses.mistake_drivers.analysis import TESTED_PAIRS, TESTED_RO
 from explainlab.attribution.subject import Subject
 from explainlab.errors import Cancelled, RequestError
 from explainlab.metrics.summary import bootstrap
-from explainlab.models.context import RunContext
+from explainlab.models.context import MemoryCache, Receivers, RunContext
 from tests.analyses.mistake_drivers.conftest import ASKED, DATA
 
 
@@ -121,13 +121,16 @@ def test_interactions_are_four_masked_texts(bert, rows, body) -> None:
         assert driver.interaction.mean == pytest.approx(np.mean(values), abs=1e-4)
 
 
-class Stopped(RunContext):
-    """A context that cancels once some maps are kept, and counts the work."""
+class Stopped:
+    """A run whose ``context`` cancels it once some maps are kept, and counts the work."""
 
-    goes_on, work = False, 0.0
+    def __init__(self, goes_on: bool = False) -> None:
+        self.goes_on, self.work, self._maps = goes_on, 0.0, MemoryCache()
+        progress = Receivers(spend=self.spend)
+        self.context = RunContext(progress=progress, check_cancelled=self.check_cancelled, results=self._maps)
 
     def check_cancelled(self) -> None:
-        if not self.goes_on and any("features" in body for body in self._memory.values()):
+        if not self.goes_on and any("features" in body for body in self._maps.bodies.values()):
             raise Cancelled
 
     def spend(self, work: float) -> None:
@@ -135,18 +138,17 @@ class Stopped(RunContext):
 
 
 def test_maps_made_before_a_cancel_are_not_made_again(bert, rows, body) -> None:
-    context = Stopped()
+    stopped = Stopped()
     with pytest.raises(Cancelled):
-        study(bert, "mistake_drivers", **ASKED, context=context)
-    context.goes_on, before = True, context.work
-    rest = study(bert, "mistake_drivers", **ASKED, context=context)
-    undisturbed = Stopped()
-    undisturbed.goes_on = True
-    whole = study(bert, "mistake_drivers", **ASKED, context=undisturbed)
+        study(bert, "mistake_drivers", **ASKED, context=stopped.context)
+    stopped.goes_on, before = True, stopped.work
+    rest = study(bert, "mistake_drivers", **ASKED, context=stopped.context)
+    undisturbed = Stopped(goes_on=True)
+    whole = study(bert, "mistake_drivers", **ASKED, context=undisturbed.context)
     assert whole.cost.backward == body.n_wrong + 12 * len({driver.predicted for driver in body.words})
     assert rest.cost.backward == whole.cost.backward, "a cost is the same with and without memory"
-    assert context.work - before < undisturbed.work
-    assert context.work == pytest.approx(undisturbed.work, rel=0.01)
+    assert stopped.work - before < undisturbed.work
+    assert stopped.work == pytest.approx(undisturbed.work, rel=0.01)
     assert whole.cost.forward - rest.cost.forward >= len(rows)
     assert rest.body == whole.body == body
 

@@ -135,7 +135,7 @@ def test_an_evaluation_checks_the_model_before_it_speaks_of_truth_and_keeps_the_
     assert result.body.planted.known
     assert result.body.n == 20
     key = request_key(checks_of(result.request), model.digest)
-    assert read_result(context.recall_results([key])[key]).body == alone.body
+    assert read_result(context.results.get_many([key])[key]).body == alone.body
     assert checks_of(alone.request) == complete(alone.request), "another study asks the same"
     faithful = evaluate(model, path, ["gradient"], ["comprehensiveness"], limit=3, sample="first")
     assert faithful.body.planted is None, "nothing compares with the words"

@@ -18,7 +18,7 @@ from explainlab.attribution.method import Method, Outcome
 from explainlab.attribution.subject import Subject
 from explainlab.errors import Cancelled
 from explainlab.limits import DEFAULT_LIMITS
-from explainlab.models.context import RunContext
+from explainlab.models.context import Receivers, RunContext
 from explainlab.reader import Reader
 from explainlab.training import Examples
 
@@ -60,11 +60,12 @@ def measure(name: str, score: Callable[[str, str, float], float]) -> Iterator[st
         del known[name]
 
 
-class Watching(RunContext):
-    """A context that counts the batches of trainings and the texts read by measures, and stops before one of them."""
+class Watching:
+    """A run whose ``context`` counts the batches of trainings and the texts that measures read, and stops."""
 
     def __init__(self, made: Path, most: int = 10**6, phase: str = "training") -> None:
-        super().__init__(Reader(made=made))
+        progress = Receivers(self.report, self.expect, spend=self.spend, show=self.show)
+        self.context = RunContext(Reader(made=made), progress, self.check_cancelled)
         self.most, self.phase, self.seen = most, phase, 0
         self.trained = set[str]()
         self.shown: list[RoarData] = []
@@ -90,11 +91,11 @@ class Watching(RunContext):
 
 
 def ask(
-    context: RunContext, files: dict[str, str], base: str = BASE, seed: int = 0, **given: Any
+    watching: Watching, files: dict[str, str], base: str = BASE, seed: int = 0, **given: Any
 ) -> AnalysisResult[Any]:
     parameters = {"settings": {**SETTINGS, "epochs": 2}, "seeds": 1, "ratios": [0, 40, 70, 100], **given}
     parameters = {"test": files["test"], "validation": files["validation"], "measures": "gradient", **parameters}
     request = new_request(question="roar", model=base, data=files["train"], seed=seed, parameters=parameters)
-    result = answer_alone(complete(request), context, "cpu", DEFAULT_LIMITS)
+    result = answer_alone(complete(request), watching.context, "cpu", DEFAULT_LIMITS)
     assert isinstance(result, AnalysisResult)
     return result

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,18 +33,18 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     return {name: written(folder / f"{name}.csv", sentences(size, size)) for name, size in sizes.items()}
 
 
-def ask(context: Watching, files: dict[str, str], question: str = "roar_estimate", **given: Any) -> Any:
+def ask(watching: Watching, files: dict[str, str], question: str = "roar_estimate", **given: Any) -> Any:
     parameters = {"test": files["test"], "validation": files["validation"], **GRID, "settings": FEW, **given}
     request = new_request(question=question, model="bilstm_attention", data=files["train"], parameters=parameters)
-    result = answer_alone(complete(request), context, "cpu", DEFAULT_LIMITS)
+    result = answer_alone(complete(request), watching.context, "cpu", DEFAULT_LIMITS)
     assert result is not None
     return result
 
 
 @pytest.fixture(scope="module")
 def estimated(files: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> tuple[Watching, Any]:
-    context = Watching(tmp_path_factory.mktemp("made"))
-    return context, ask(context, files)
+    watching = Watching(tmp_path_factory.mktemp("made"))
+    return watching, ask(watching, files)
 
 
 def test_models_and_questions_are_counted_as_the_grid_has_them(estimated: tuple[Watching, Any]) -> None:
@@ -56,11 +57,11 @@ def test_models_and_questions_are_counted_as_the_grid_has_them(estimated: tuple[
 
 
 def test_nothing_is_left_but_what_was_timed(estimated: tuple[Watching, Any], files: dict[str, str]) -> None:
-    context, first = estimated
-    assert not [*context.reader.made.iterdir()]  # type: ignore[union-attr]
-    context.seen = 0
-    again = ask(context, files, seeds=8).body
-    assert not context.seen  # other seeds and ratios need no more times
+    watching, first = estimated
+    assert not [*watching.context.reader.made.iterdir()]  # type: ignore[union-attr]
+    watching.seen = 0
+    again = ask(watching, files, seeds=8).body
+    assert not watching.seen  # other seeds and ratios need no more times
     assert again.training == pytest.approx(2 * first.body.training)
 
 
@@ -80,23 +81,23 @@ def test_a_model_is_loaded_once_however_many_texts_there_are(
 
 
 def test_what_would_fit_is_told_in_words(estimated: tuple[Watching, Any], files: dict[str, str]) -> None:
-    context, whole = estimated
+    watching, whole = estimated
     seconds = whole.body.training + whole.body.importance
-    within = ask(context, files, within=0.7 * seconds)
+    within = ask(watching, files, within=0.7 * seconds)
     assert 0 < len(within.body.smaller) < len(whole.body.smaller)
     assert all(own.seconds <= within.body.within for own in within.body.smaller)
     assert within.body.smaller == sorted(within.body.smaller, key=lambda own: -own.seconds)
     words = get_analysis("roar_estimate").report(within).headline
     assert "To end within" in words
     assert within.body.smaller[0].changed in words
-    assert "Nothing tried fits" in get_analysis("roar_estimate").report(ask(context, files, within=1e-6)).headline
+    assert "Nothing tried fits" in get_analysis("roar_estimate").report(ask(watching, files, within=1e-6)).headline
 
 
 def test_the_answer_has_the_estimate_beside_what_it_took(files: dict[str, str], tmp_path: Path) -> None:
-    context = Watching(tmp_path)
+    watching = Watching(tmp_path)
     small = {"seeds": 1, "ratios": [0, 50, 100], "measures": ["gradient"]}
-    estimate = ask(context, files, **small).body
-    body = ask(context, files, "roar", **small).body
+    estimate = ask(watching, files, **small).body
+    body = ask(watching, files, "roar", **small).body
     assert body.expected.training == estimate.training
     assert body.expected.importance == estimate.importance
     assert 0.2 < (estimate.training + estimate.importance) / sum(c.training + c.importance for c in body.costs) < 5
@@ -105,16 +106,16 @@ def test_the_answer_has_the_estimate_beside_what_it_took(files: dict[str, str], 
 def test_a_grid_beyond_the_limit_of_the_instance_is_refused_before_it_begins(
     files: dict[str, str], tmp_path: Path
 ) -> None:
-    context = Watching(tmp_path)
+    watching = Watching(tmp_path)
     small = {"seeds": 1, "ratios": [0, 50, 100], "measures": ["gradient"], "settings": {**FEW, "epochs": 1}}
-    estimate = ask(context, files, **small).body
+    estimate = ask(watching, files, **small).body
     seconds = math.ceil(estimate.training + estimate.importance)
     limits = Limits(max_training_seconds=seconds, changed_by="whoever runs this instance")
-    context.reader = Reader(made=tmp_path, limits=limits)
+    watching.context = replace(watching.context, reader=Reader(made=tmp_path, limits=limits))
     with pytest.raises(RequestError, match="EXPLAINLAB_MAX_TRAINING_SECONDS"):
-        ask(context, files, "roar", **small | {"seeds": 100})
+        ask(watching, files, "roar", **small | {"seeds": 100})
     assert not [*tmp_path.iterdir()]
-    assert ask(context, files, "roar", **small).body.unfinished == 0
+    assert ask(watching, files, "roar", **small).body.unfinished == 0
 
 
 def test_places_with_the_same_masks_are_one_model() -> None:

@@ -180,6 +180,8 @@ def no_space(*_: object, **__: object) -> None:
     raise OSError(28, "No space left on device")
 
 
-def test_without_a_folder_for_models_nothing_begins(files: dict[str, str]) -> None:
+def test_without_a_folder_for_models_nothing_begins(files: dict[str, str], tmp_path: Path) -> None:
+    watching = Watching(tmp_path)
+    watching.context = RunContext()
     with pytest.raises(ExplainLabError, match="no folder"):
-        ask(RunContext(), files)
+        ask(watching, files)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from explainlab.analyses.roar.grid import GridCell
 from explainlab.analyses.roar.nodes import SeedRun
 from explainlab.analyses.roar.result import CurvePoint, NodeFacts, RoarData
 from explainlab.errors import Cancelled
+from explainlab.models.context import Shards
 from explainlab.training import Examples
 from tests.analyses.roar.grids import SETTINGS, Watching, ask, measure, written
 from tests.tiers import first, full
@@ -145,7 +147,7 @@ def test_a_stopped_grid_goes_on_to_the_same_answer(
     context = Watching(tmp_path, most, phase)
     with pytest.raises(Cancelled):
         ask(context, files, **GRID)
-    partial_result = Roar().partial_result(complete(undisturbed.request), context)
+    partial_result = Roar().partial_result(complete(undisturbed.request), context.context)
     shown = context.shown[-1] if context.shown else None
     assert ended(partial_result.body if partial_result else None) == ended(shown)
     if partial_result and shown:
@@ -158,18 +160,18 @@ def test_the_model_that_another_worker_makes_is_seen(
     files: dict[str, str], undisturbed: AnalysisResult[RoarData], tmp_path: Path
 ) -> None:
     class Beside(Watching):
-        """A context that looks at the grid as a worker that has no model of it."""
+        """A run that looks at the grid as a worker that has no model of it."""
 
         def show(self, result: Any) -> None:
             super().show(result)
             request = complete(undisturbed.request)
-            run = SeedRun(setting_of(request, Roar().parameters(request), self, "cpu"), request.seed)
+            run = SeedRun(setting_of(request, Roar().parameters(request), self.context, "cpu"), request.seed)
             run.recall()
             seen.append([node.place for node in run.seen() if node.status == "running"])
 
     seen: list[list[GridCell]] = []
     context = Beside(tmp_path)
-    context.workers = 2
+    context.context = replace(context.context, shards=Shards(workers=2))
     assert comparable(ask(context, files, **GRID)) == comparable(undisturbed)
     running = [[node for node in body.nodes if node.status == "running"] for body in context.shown]
     assert seen == [[GridCell(own.seed, own.measure, own.recursive, own.ratio) for own in nodes] for nodes in running]

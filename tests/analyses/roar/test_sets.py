@@ -70,7 +70,7 @@ def test_each_data_set_may_have_its_own_test_data(tmp_path: Path) -> None:
     data = [written(tmp_path / f"train-{i}.csv", sentences(40, i)) for i in range(2)]
     tests = [written(tmp_path / f"test-{i}.csv", sentences(10 + i, 5 + i)) for i in range(2)]
     given = {"base": "bilstm_attention", "settings": {**SETTINGS, "epochs": 1}, "measures": "gradient", "seeds": 1}
-    given |= {"ratios": [0, 50, 100], "context": Watching(tmp_path / "made")}
+    given |= {"ratios": [0, 50, 100], "context": Watching(tmp_path / "made").context}
     for test, counts in ((tests, [10, 11]), ("0.25", [10, 10]), (",".join(tests), [10, 11])):
         cells = study(None, "roar", data=data, test=test, **given)
         assert [cell.status for cell in cells] == ["done", "done"]

@@ -75,7 +75,7 @@ def test_who_asks_how_long_a_grid_takes_gets_no_folder(files: dict[str, str], tm
     for folder in ("", str(tmp_path / "kept")):
         asked = {**GRID, **given, "seeds": 1, "weights_folder": folder}
         request = new_request(question="roar_estimate", model=BASE, data=files["train"], parameters=asked)
-        answers[folder] = answer_alone(complete(request), Watching(tmp_path / "made"), "cpu", DEFAULT_LIMITS)
+        answers[folder] = answer_alone(complete(request), Watching(tmp_path / "made").context, "cpu", DEFAULT_LIMITS)
     assert not (tmp_path / "kept").exists()
     without, kept = (answer.body for answer in answers.values())
     assert kept.disk_mb > without.disk_mb

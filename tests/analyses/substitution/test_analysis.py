@@ -15,7 +15,7 @@ from explainlab.analyses.substitution.result import SubstitutionText
 from explainlab.errors import Cancelled, RequestError
 from explainlab.metrics.edits import Neighbours, cased_as, single
 from explainlab.models.classifier import Classifier, Prediction
-from explainlab.models.context import RunContext
+from explainlab.models.context import Receivers, RunContext
 from explainlab.testing.observation import Recorder, unchanged, watched
 from tests.conftest import loaded
 
@@ -97,18 +97,11 @@ def test_a_text_prints_the_contract_and_what_was_replaced(trained: Classifier) -
 
 
 def test_passes_are_counted_and_only_the_text_is_a_prediction(encoder: Classifier) -> None:
-    class Seen(RunContext):
-        def __init__(self) -> None:
-            super().__init__()
-            self.predictions: list[Prediction] = []
-
-        def predicted(self, prediction: Callable[[], Prediction]) -> None:
-            self.predictions.append(prediction())
-
-    context = Seen()
+    predictions: list[Callable[[], Prediction]] = []
+    context = RunContext(progress=Receivers(predicted=predictions.append))
     with watched(encoder) as passes:
         result = study(encoder, "substitution", TEXT, objective="unconstrained", context=context, **SMALL)
-    assert len(context.predictions) == 1
+    assert len(predictions) == 1
     assert result.cost.backward == passes.backward
     assert result.cost.forward >= passes.forward  # the text is read once for all its subjects
 
@@ -146,4 +139,4 @@ def test_what_cannot_be_asked_is_refused_and_a_cancel_leaves_nothing(encoder: Cl
     with pytest.raises(RequestError, match="no method"):
         study(encoder, "substitution", TEXT, method="nothing")
     with unchanged(encoder, "a cancelled run"), pytest.raises(Cancelled):
-        study(encoder, "substitution", TEXT, context=Recorder(last=4), **SMALL)
+        study(encoder, "substitution", TEXT, context=Recorder(last=4).context, **SMALL)

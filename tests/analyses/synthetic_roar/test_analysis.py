@@ -20,7 +20,7 @@ from explainlab.analyses.synthetic_roar.result import SyntheticRoarData
 from explainlab.errors import Cancelled, RequestError
 from explainlab.figures.declared import Figures
 from explainlab.models.classifier import Classifier
-from explainlab.models.context import Body, RunContext
+from explainlab.models.context import Body, MemoryCache, Receivers, RunContext
 from explainlab.testing import check_analysis
 
 A, B = "recursive_roar", "roar"
@@ -130,17 +130,19 @@ def test_one_draw_by_slow_code_of_its_own() -> None:
 # Runs ----------------------------------------------------------------------------------------------------------------
 
 
-class Stopping(RunContext):
-    """A context that cancels after ``most`` kept draws; it remembers plain JSON, and its own progress."""
+class Stopping(MemoryCache):
+    """The memory of a ``context`` that cancels after ``most`` kept draws; it has plain JSON, and the progress."""
 
     def __init__(self, most: int) -> None:
         super().__init__()
+        progress = Receivers(self.report, self.expect, spend=self.spend)
+        self.context = RunContext(progress=progress, check_cancelled=self.check_cancelled, cache=self)
         self.most, self.kept, self.work, self.expected = most, 0, 0.0, 0.0
         self.seen: list[tuple[int, int]] = []
 
-    def cache_put(self, bodies: dict[str, Body], renew: bool = False) -> None:
+    def put_many(self, bodies: dict[str, Body], renew: bool = False) -> None:
         self.kept += len(bodies)
-        super().cache_put(json.loads(json.dumps(bodies, allow_nan=False)), renew)
+        super().put_many(json.loads(json.dumps(bodies, allow_nan=False)), renew)
 
     def check_cancelled(self) -> None:
         if self.kept >= self.most:
@@ -158,18 +160,18 @@ class Stopping(RunContext):
 
 def test_a_stopped_run_goes_on_to_the_same_result() -> None:
     whole = run(draws=4, rows=300)
-    context = Stopping(2)
+    stopping = Stopping(2)
     with pytest.raises(Cancelled):
-        run(context, draws=4, rows=300)
-    assert context.kept == 2
-    context.most, context.work = 10, 0.0
-    rest = run(context, draws=4, rows=300)
-    assert context.kept == 4
-    assert context.work == context.expected == 2 * 300
-    assert context.seen[-1] == (4, 4)
+        run(stopping.context, draws=4, rows=300)
+    assert stopping.kept == 2
+    stopping.most, stopping.work = 10, 0.0
+    rest = run(stopping.context, draws=4, rows=300)
+    assert stopping.kept == 4
+    assert stopping.work == stopping.expected == 2 * 300
+    assert stopping.seen[-1] == (4, 4)
     assert rest.body == whole.body
-    again = run(context, draws=3, rows=300, seed=1)  # of the same draws
-    assert context.kept == 4
+    again = run(stopping.context, draws=3, rows=300, seed=1)  # of the same draws
+    assert stopping.kept == 4
     assert again.body.draws == whole.body.draws[1:]
 
 

@@ -17,7 +17,6 @@ from explainlab.analyses.three_answers.analysis import about_grid, grid_of
 from explainlab.analyses.three_answers.result import ThreeAnswersData
 from explainlab.errors import Cancelled, RequestError, UnsupportedError
 from explainlab.limits import DEFAULT_LIMITS
-from explainlab.models.context import RunContext
 from explainlab.request import CompleteRequest
 from tests.analyses.roar.grids import SETTINGS, Watching, measure, written
 from tests.training.test_train import sentences
@@ -42,10 +41,16 @@ def asked(
     return complete(new_request(question=question, model=model, data=files["train"], parameters=parameters))
 
 
-def answered(request: CompleteRequest, context: RunContext) -> AnalysisResult[Any]:
-    result = answer_alone(complete(request), context, "cpu", DEFAULT_LIMITS)
+def answered(request: CompleteRequest, watching: Watching) -> AnalysisResult[Any]:
+    result = answer_alone(complete(request), watching.context, "cpu", DEFAULT_LIMITS)
     assert isinstance(result, AnalysisResult)
     return result
+
+
+def _remember(run: Watching, earlier: Watching) -> None:
+    """Copy the memory of an ``earlier`` run."""
+    for own, known in ((run.context.cache, earlier.context.cache), (run.context.results, earlier.context.results)):
+        own.put_many(known.bodies)
 
 
 class Run:
@@ -61,11 +66,11 @@ class Run:
             with pytest.raises(Cancelled):
                 answered(self.request, self.before)
             self.after = Watching(folder)
-            self.after._memory.update(self.before._memory)
+            _remember(self.after, self.before)
             self.result = answered(self.request, self.after)
             self.body: ThreeAnswersData = self.result.body
             self.again = Watching(folder)
-            self.again._memory.update(self.after._memory)
+            _remember(self.again, self.after)
             self.same = answered(self.request, self.again)
             self.grid = answered(asked(files, "roar"), self.again)
             self.fewer = answered(asked(files, measures=FIRST), self.again)
@@ -74,7 +79,7 @@ class Run:
             self.of_masked = answered(asked(files, model=str(base), **knows), Watching(folder))
             shutil.rmtree(folder)
             self.lost = Watching(folder)
-            self.lost._memory.update(self.again._memory)
+            _remember(self.lost, self.again)
             self.other = answered(asked(files, measures=FIRST, erasure="log_odds"), self.lost)
 
 
@@ -106,7 +111,7 @@ def test_the_answer_of_recursive_roar_is_that_of_its_own_study(run: Run) -> None
 
 def test_the_plain_model_is_the_grid_s_and_the_masked_one_learned_from_masks(run: Run) -> None:
     assert run.body.plain.seeds == run.grid.body.performance.seeds
-    cards = list(Path(run.after.reader.made or "").glob("*/masked/model/config.json"))
+    cards = list(Path(run.after.context.reader.made or "").glob("*/masked/model/config.json"))
     masks = [json.loads(card.read_text())["explainlab_masks"]["masking"] for card in cards]
     assert masks == [True, True]
 

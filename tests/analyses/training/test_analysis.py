@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from socket import gethostname
 from typing import Any
@@ -17,7 +18,7 @@ from explainlab.analyses.figures import figures_of
 from explainlab.analyses.registry import answer_alone, complete, get_analysis, new_request, read_result, request_key
 from explainlab.errors import Cancelled, DataError, RequestError, ResourceError
 from explainlab.limits import Limits
-from explainlab.models.context import RunContext
+from explainlab.models.context import Receivers, RunContext, Shards
 from explainlab.models.loading import load_model, model_digest
 from explainlab.reader import Reader
 from tests.training.test_train import TINY, sentences
@@ -25,11 +26,12 @@ from tests.training.test_train import TINY, sentences
 SMALL = {**TINY, "epochs": 2}
 
 
-class Watching(RunContext):
-    """A context that counts the batches of trainings, and cancels before one of them."""
+class Watching:
+    """A run whose ``context`` counts the batches of trainings, and cancels before one of them."""
 
     def __init__(self, made: Path, most: int = 1000) -> None:
-        super().__init__(Reader(made=made))
+        progress = Receivers(self.report, self.expect, spend=self.spend)
+        self.context = RunContext(Reader(made=made), progress, self.check_cancelled)
         self.most, self.batches, self.work, self.expected = most, 0, 0.0, 0.0
 
     def report(self, done: int, total: int, phase: str) -> None:
@@ -59,7 +61,7 @@ def written(path: Path, count: int, seed: int) -> str:
 
 
 def make(
-    context: RunContext,
+    watching: Watching | RunContext,
     data: str,
     base: str = "bert",
     seed: int = 0,
@@ -69,6 +71,7 @@ def make(
     settings = SMALL if base == "bert" else {"epochs": 1}
     about = {"question": "training", "model": base, "data": data, "classes": classes or {}, "seed": seed}
     request = new_request(**about, parameters={"settings": settings, **parameters})
+    context = watching.context if isinstance(watching, Watching) else watching
     result = answer_alone(complete(request), context, "cpu", Limits())
     assert isinstance(result, AnalysisResult)
     return result
@@ -126,15 +129,17 @@ def test_a_training_never_runs_twice(data: str, tmp_path: Path) -> None:
 
 
 class Helped(Watching):
-    """A context that gives its second part to a worker of the machine ``host``."""
+    """A run that gives its second part to a worker of the machine ``host``."""
 
     def __init__(self, made: Path, data: str, host: str) -> None:
         super().__init__(made)
+        self.context = replace(self.context, shards=Shards(take=self.take))
         self.data, self.host, self.other, self.refused = data, host, Watching(made), False
 
-    def iter_shards(self, of: str, parts: Sequence[Any]) -> Iterator[Any]:
+    def take(self, of: str, parts: Sequence[Any]) -> Iterator[Any]:
         yield parts[0]
-        self.other.iter_shards = lambda named, _: iter([(parts[1][0], self.host)]) if named == of else iter(())
+        shards = Shards(take=lambda named, _: iter([(parts[1][0], self.host)]) if named == of else iter(()))
+        self.other.context = replace(self.other.context, shards=shards)
         try:
             make(self.other, self.data, seeds=2)
         except ResourceError:
@@ -210,7 +215,7 @@ def test_refuses_requests(data: str, tmp_path: Path) -> None:
         make(RunContext(), data)
     single = new_request(question="training", model="bert", text="a film")
     with pytest.raises(RequestError, match="not from a single text"):
-        answer_alone(complete(single), Watching(tmp_path), "cpu", Limits())
+        answer_alone(complete(single), Watching(tmp_path).context, "cpu", Limits())
     one_class = tmp_path / "one.csv"
     one_class.write_text("text,label\na film,good\nanother,good\n")
     with pytest.raises(DataError, match="fewer than two"):

@@ -204,7 +204,7 @@ def test_a_stored_attribution_is_compared_and_not_run_again(encoder: Classifier)
     asked = complete(Request(model=encoder.id, text=TEXT, question="trust", parameters={"method": "occlusion"}))
     alone = get_study("trust").run(encoder, asked, RunContext())
     opposite = replace(stored, scores=-stored.scores)
-    context.keep_results({request_key(request, encoder.digest): opposite.to_json()})
+    context.results.put_many({request_key(request, encoder.digest): opposite.to_json()})
     again = get_study("trust").run(encoder, asked, context)
     assert again.body.scores == opposite.scores.tolist()
     assert (again.cost.forward, again.cost.backward) == (alone.cost.forward, alone.cost.backward)
@@ -214,7 +214,7 @@ def test_the_pass_of_the_text_is_counted_once(encoder: Classifier) -> None:
     """Store an attribution of a named class: the text stays unread until it is compared."""
     context, named = RunContext(), {"model": encoder.id, "text": TEXT, "target": "0"}
     request = complete(Request(**named, question="occlusion"))
-    context.keep_results({request_key(request, encoder.digest): answer(encoder, request).to_json()})
+    context.results.put_many({request_key(request, encoder.digest): answer(encoder, request).to_json()})
     asked = complete(Request(**named, question="trust", parameters={"method": "occlusion"}))
     again, alone = (get_study("trust").run(encoder, asked, own) for own in (context, RunContext()))
     assert again.cost.forward == alone.cost.forward

@@ -18,7 +18,7 @@ from explainlab.attribution.methods.discretized import Vocabulary
 from explainlab.errors import Cancelled, RequestError
 from explainlab.limits import Limits
 from explainlab.models.classifier import Classifier
-from explainlab.models.context import RunContext
+from explainlab.testing.observation import Recorder
 from tests.attribution.conftest import Toys, on_models
 from tests.attribution.plain import Plain, Scalar, close, gradient
 from tests.conftest import Zoo
@@ -256,16 +256,8 @@ def test_a_word_is_the_sum_of_its_tokens(model: Classifier) -> None:
 
 
 def test_the_search_can_be_cancelled(encoder: Classifier) -> None:
-    class Later(RunContext):
-        checks = 0
-
-        def check_cancelled(self) -> None:
-            self.checks += 1
-            if self.checks == 5:
-                raise Cancelled
-
     with pytest.raises(Cancelled):
-        explain(encoder, TEXT, METHOD, steps=30, context=Later())
+        explain(encoder, TEXT, METHOD, steps=30, context=Recorder(last=5).context)
 
 
 # Errors --------------------------------------------------------------------------------------------------------------

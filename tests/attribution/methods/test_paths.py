@@ -14,7 +14,7 @@ from torch import Tensor
 from explainlab import Attribution, explain
 from explainlab.attribution.path import Rule, nodes
 from explainlab.models.classifier import Classifier
-from explainlab.models.context import RunContext
+from explainlab.testing.observation import Recorder
 from tests.attribution.conftest import Toys, on_models
 from tests.attribution.plain import Plain, Scalar, close, gradient
 from tests.conftest import Zoo
@@ -103,15 +103,11 @@ def test_many_batches_equal_a_loop(encoder: Classifier, monkeypatch: pytest.Monk
     plain = Plain(encoder.id, encoder.tokenizer)
     start, end = ends(plain, TEXT, "mask")
     monkeypatch.setattr("explainlab.models.batching.batch_tokens", lambda *_: 3 * end.shape[1])
-    seen: list[int] = []
-
-    class Recorder(RunContext):
-        def report(self, done: int, total: int, phase: str) -> None:
-            seen.append(done)
-
-    found = explain(encoder, TEXT, rule="gauss_legendre", steps=20, output="logit", target=0, context=Recorder())
+    recorder = Recorder()
+    asked = {"rule": "gauss_legendre", "steps": 20, "output": "logit", "target": 0, "context": recorder.context}
+    found = explain(encoder, TEXT, **asked)
     close(found.scores, by_loop(plain.scalar("logit", 0), start, end, "gauss_legendre", 20))
-    assert seen == [2, 3, 6, 9, 12, 15, 18, 20]
+    assert [done for done, _, _ in recorder.seen] == [2, 3, 6, 9, 12, 15, 18, 20]
 
 
 def test_scores_come_to_add_up(model: Classifier) -> None:

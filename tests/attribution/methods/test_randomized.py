@@ -18,7 +18,7 @@ from explainlab.attribution.subject import Subject
 from explainlab.declared import parse
 from explainlab.errors import RequestError, UnsupportedError
 from explainlab.models.classifier import Classifier
-from explainlab.models.context import FORWARD, RunContext
+from explainlab.models.context import FORWARD, Receivers, RunContext
 from tests.attribution.drawn import candidates
 from tests.attribution.linear import attention_only, slope
 from tests.attribution.plain import Plain, close, gradient
@@ -276,15 +276,10 @@ def test_layers_that_share_their_weights_can_be_chosen(zoo: Zoo) -> None:
 
 
 def test_the_recorded_pass_is_a_forward_pass(encoder: Classifier) -> None:
-    class Spent(RunContext):
-        work = 0.0
-
-        def spend(self, work: float) -> None:
-            self.work += work
-
-    context = Spent()
+    spent: list[float] = []
+    context = RunContext(progress=Receivers(spend=spent.append))
     AttentionMaps(subject(encoder, context=context), asked(), product=True)
-    assert context.work == pytest.approx(FORWARD * len(encoder.encode(TEXT)))
+    assert sum(spent) == pytest.approx(FORWARD * len(encoder.encode(TEXT)))
 
 
 def test_more_passes_than_allowed_are_refused(encoder: Classifier) -> None:

@@ -16,8 +16,7 @@ from explainlab.attribution.path import Rule, nodes
 from explainlab.errors import RequestError
 from explainlab.limits import Limits
 from explainlab.models.classifier import Classifier
-from explainlab.models.context import RunContext
-from explainlab.testing.observation import watched
+from explainlab.testing.observation import Recorder, watched
 from tests.attribution.conftest import Toys, on_models
 from tests.attribution.plain import Plain, Scalar, close, gradient
 from tests.conftest import Zoo
@@ -84,16 +83,11 @@ def test_many_batches_equal_a_loop(encoder: Classifier) -> None:
     plain = Plain(encoder.id, encoder.tokenizer)
     start, end = plain.baseline(TEXT), plain.embed(plain.ids(TEXT))
     classifier = replace(encoder, limits=Limits(batch_tokens=3 * end.shape[1]))
-    seen: list[tuple[int, int]] = []
-
-    class Recorder(RunContext):
-        def report(self, done: int, total: int, phase: str) -> None:
-            seen.append((done, total))
-
-    found = explain(classifier, TEXT, METHOD, steps=STEPS, output="logit", target=0, context=Recorder())
+    recorder = Recorder()
+    found = explain(classifier, TEXT, METHOD, steps=STEPS, output="logit", target=0, context=recorder.context)
     close(found.scores, by_loop(plain.scalar("logit", 0), start, end, "gauss_legendre", STEPS))
     total = STEPS * int(content(found).sum())
-    ends = [0, *(done for done, of in seen if of == total)]
+    ends = [0, *(done for done, of, _ in recorder.seen if of == total)]
     assert ends[-1] == total
     assert all(0 < after - before <= 3 for before, after in pairwise(ends))
 

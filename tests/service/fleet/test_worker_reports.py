@@ -45,4 +45,4 @@ def test_a_result_says_that_workers_on_different_devices_made_it(other: str, war
 
 
 def test_a_run_without_helpers_has_none() -> None:
-    assert not RunContext().helpers
+    assert not RunContext().shards.helpers

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +79,7 @@ class Counted:
                 result = answer(resolved, context)
                 self.batches_at_answer = self.batches
                 return result
-            check = context.check_cancelled
+            check = context.run.check_cancelled
 
             def counted() -> None:
                 with self._moved:
@@ -86,7 +87,7 @@ class Counted:
                     self._moved.notify_all()
                 check()
 
-            context.check_cancelled = counted  # type: ignore[method-assign]
+            context.run = replace(context.run, check_cancelled=counted)
             return answer(resolved, context)
 
         return Dispatcher(counting, ended, help, places, prefer)

@@ -26,7 +26,7 @@ def toward_both(question: str) -> list[Request]:
 def test_both_targets_come_from_one_batch(question: str) -> None:
     requests, recorder = toward_both(question), Recorder()
     assert all(map(targets_together, requests))
-    results = answer_targets(load_model(MODEL, device="cpu"), requests, recorder)
+    results = answer_targets(load_model(MODEL, device="cpu"), requests, recorder.context)
     assert [(done, total) for done, total, _ in recorder.seen] == [(2, 2)]
     alone = Service(Store("sqlite://"), "cpu")
     for request, result in zip(requests, results, strict=True):

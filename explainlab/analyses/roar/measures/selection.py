@@ -84,8 +84,8 @@ class Selection:
                 continue
             with batcher.span(before, after, total):
                 notes = self._of_part(part, batcher, masks[part.split])
-            self._context.cache_put(notes)
-            self._context.report(round(SHARE * after / total), SHARE, phase)
+            self._context.cache.put_many(notes)
+            self._context.progress.report(round(SHARE * after / total), SHARE, phase)
             known |= notes
         return self._joined(known)
 
@@ -98,7 +98,7 @@ class Selection:
         return digest([part.name, self._counted, what])
 
     def _known(self) -> dict[str, Body]:
-        return self._context.cache_get(self._keys(self._parts))
+        return self._context.cache.get_many(self._keys(self._parts))
 
     def _of_part(self, part: _Part, batcher: Batcher, masks: Masks) -> dict[str, Body]:
         since, gold = batcher.mark().seconds, self._data.gold[part.split].tolist()
