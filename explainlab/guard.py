@@ -22,6 +22,7 @@ from importlib import import_module
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import psutil
@@ -87,6 +88,38 @@ def guarded(reading: Reading, arguments: Mapping[str, Any], watch: Tell = lambda
         raise
     finally:
         _give_back(child)
+
+
+def guarded_json(content: bytes, most: int) -> Any:
+    """Return the value in a JSON file with this ``content``, parsed first by a child process.
+
+    Parsing holds the lock of the interpreter, and a short file may be large in memory. Raises :class:`Exceeded` for a
+    file that is no JSON, or has more than ``most`` values.
+    """
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "content"
+        path.write_bytes(content)
+        (value,) = guarded(read_json, {"path": str(path), "most": most})
+    return value
+
+
+def read_json(tell: Tell, path: str, most: int) -> Iterator[Any]:
+    """Yield the value in the JSON file at ``path`` (a reading); raise as :func:`guarded_json`."""
+    try:
+        value = json.loads(Path(path).read_bytes())
+        count, parts = 0, [value]
+        while parts:
+            part = parts.pop()
+            count += 1
+            parts += part.values() if isinstance(part, dict) else part if isinstance(part, list) else ()
+            if count + len(parts) > most:
+                raise Exceeded(f"holds more than {most:,} values")
+        json.dumps(value, allow_nan=False, ensure_ascii=False).encode("utf-8")
+    except ValueError as error:
+        raise Exceeded(f"is not JSON that can be read: {str(error).splitlines()[0]}") from None
+    except RecursionError:
+        raise Exceeded(_TOO_DEEP) from None
+    yield value
 
 
 # ---- the parent's side
@@ -308,6 +341,8 @@ def _outcome(parent: _Parent, reading: Reading, arguments: Mapping[str, Any]) ->
         pass
     except ExplainLabError as error:
         return "error", [type(error).__name__, error.problem, error.remedy]
+    except Exceeded as error:
+        return "exceeded", str(error)
     except MemoryError:
         return "exceeded", str(_too_large())
     except RecursionError:

@@ -59,6 +59,8 @@ def _run_streamlit(arguments: list[str], environment: dict[str, str], log: Path)
     with log.open("wb") as output:
         os.dup2(output.fileno(), 1)
         os.dup2(output.fileno(), 2)
+    if "PYTHONPATH" in environment:  # for a new interpreter
+        os.execve(sys.executable, [sys.executable, "-m", "streamlit", "run", *arguments], environment)
     sys.argv = ["streamlit", "run", *arguments]
     current_process()._config["daemon"] = False  # or it could start no worker
     process_handle.subprocess = FORKING

@@ -25,10 +25,10 @@ class Server:
 
 
 @contextmanager
-def serving(script: Path, home: Path, environment: Mapping[str, str]) -> Iterator[Server]:
-    """Yield a script on a free port, with its store and its output (``log.txt``) in ``home``; stop it at the end."""
+def serving(script: Path, home: Path, environment: Mapping[str, str], output: str = "log.txt") -> Iterator[Server]:
+    """Yield a script on a free port, with its store and its ``output`` in ``home``; stop it at the end."""
     home.mkdir(parents=True, exist_ok=True)
-    port, log = _free_port(), home / "log.txt"
+    port, log = _free_port(), home / output
     arguments = [str(script), f"--server.port={port}", "--server.headless=true"]
     always = {"EXPLAINLAB_HOME": str(home), "EXPLAINLAB_WORKERS": "1"}
     process = forked.start_streamlit(arguments, {**always, **environment}, log)

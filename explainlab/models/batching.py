@@ -44,13 +44,14 @@ def batch_size(
 ) -> int:
     """Return how many of ``count`` inputs of ``length`` tokens the next batch has.
 
-    These are as many as fit, or fewer so that batches have equal sizes. An input is ``rows`` texts; ``most`` are known
-    to fit.
+    These are as many as fit, or fewer so that batches have equal sizes and last no longer than a part of a training's
+    step. An input is ``rows`` texts; ``most`` are known to fit.
     """
     if count == 1:
         return 1
     needed = classifier.model.bytes_per_token(length, gradients)
-    wanted, on_cpu = classifier.limits.batch_tokens, classifier.model.cpu_batch_tokens
+    work = classifier.model.work_per_token(length) * (1.0 if gradients else FORWARD)
+    wanted, on_cpu = classifier.limits.batch_tokens, min(classifier.model.cpu_batch_tokens, int(MOST_WORK / work))
     fit = batch_tokens(classifier.device, needed, wanted, on_cpu) // (length * rows)
     return _evenly(count, min(fit, most))
 

@@ -16,9 +16,8 @@ from explainlab.errors import ExplainLabError, MemoryShortage, RequestError
 CPU_BATCH_TOKENS = 1024
 """Tokens of a batch on a CPU: larger batches exceed the caches (measured by ``benchmarks``)."""
 MOST_WORK, MOST_BYTES = 2e11, 2**30
-"""The most floating-point operations and bytes of a part of a training's step on a CPU: two seconds on two cores.
-
-A step by the usual settings takes less.
+"""The most floating-point operations of a batch on a CPU, two seconds on two cores, and the most bytes of a part of a
+training's step. A step by the usual settings takes less.
 """
 _OF_CORE, _OF_GPU = 5e10, 1e13
 """Floating-point operations of a training per second, of a core and of a GPU."""

@@ -6,9 +6,10 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, wait
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any, Generic, TypeVar
 
 from explainlab import data
@@ -82,12 +83,13 @@ class FileTask(Generic[T]):
 class FileReader:
     """A queue of file tasks: one task of a user runs at a time, and users take turns. Any thread may use it.
 
-    The interpreter exits after the tasks that are running.
+    The interpreter waits for no task when it exits.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._executor = ThreadPoolExecutor(_THREADS, "explainlab-file")
+        self._threads: list[threading.Thread] = []
+        self._turns: SimpleQueue[User] = SimpleQueue()
         self._kept: dict[Hashable, FileTask[Any]] = {}
         self._waiting: dict[User, deque[FileTask[Any]]] = {}
 
@@ -105,7 +107,10 @@ class FileReader:
                 del self._kept[key]
             if task.user not in self._waiting:
                 self._waiting[task.user] = deque()
-                self._executor.submit(self._run_next, task.user)
+                self._turns.put(task.user)
+            while len(self._threads) < _THREADS:
+                self._threads.append(threading.Thread(target=self._work, name="explainlab-file", daemon=True))
+                self._threads[-1].start()
             waiting = self._waiting[task.user]
             waiting.append(task)
             if len(waiting) > _MOST_WAITING:
@@ -119,6 +124,11 @@ class FileReader:
         with self._lock:
             self._kept.pop(task.key, None)
 
+    def _work(self) -> None:
+        """Run tasks as long as the process lives."""
+        while True:
+            self._run_next(self._turns.get())
+
     def _run_next(self, user: User) -> None:
         """Run the next task of ``user``; those left wait behind the tasks of other users."""
         with self._lock:
@@ -126,7 +136,7 @@ class FileReader:
         task.run()
         with self._lock:
             if self._waiting[user]:
-                self._executor.submit(self._run_next, user)
+                self._turns.put(user)
             else:
                 del self._waiting[user]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Annotated, Any
 
@@ -12,6 +11,7 @@ from pydantic_core import PydanticCustomError
 from explainlab.analyses.registry import complete, read_result
 from explainlab.attribution.records import Completeness, Target
 from explainlab.errors import RequestError
+from explainlab.guard import Exceeded, guarded_json
 from explainlab.models.classifier import Prediction
 from explainlab.request import Dtype, Output, Unit, validated
 from explainlab.result import VERDICT, Result
@@ -21,6 +21,8 @@ MOST_MB = 20
 """The largest file, in MB."""
 MOST_RESULTS = 100
 """The most attributions of one file."""
+MOST_VALUES = 1_000_000
+"""The most values in a file, which are the items of its lists and the fields of its objects."""
 MOST_FEATURES = 50_000
 """The most features of all attributions of a file together."""
 
@@ -119,18 +121,15 @@ class _StudyFile(_Common):
 def read_results(file: bytes) -> list[Result]:
     """Return the results in an exported JSON file: one attribution or study, or ``{"attributions": [...]}``.
 
-    Raises :class:`RequestError` for a file that is too large, is no JSON, or holds anything else.
+    Raises :class:`RequestError` for a file that is too large, is no JSON, or holds anything else. A child process
+    parses it.
     """
     if len(file) > MOST_MB * 2**20:
         raise RequestError(f"The file is larger than the limit of {MOST_MB} MB.", "Import fewer results at once.")
     try:
-        body = json.loads(file)
-        json.dumps(body, allow_nan=False, ensure_ascii=False).encode("utf-8")
-    except (ValueError, RecursionError) as error:
-        reason = str(error).splitlines()[0]
-        raise RequestError(
-            f"The file is not JSON that can be read: {reason}.", "Choose a file exported here."
-        ) from None
+        body = guarded_json(file, MOST_VALUES)
+    except Exceeded as error:
+        raise RequestError(f"The file {error}.", "Choose a file exported here.") from None
     if isinstance(body, dict):
         body.pop(VERDICT, None)
     return list(_results(body))

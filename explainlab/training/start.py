@@ -9,20 +9,26 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import torch
 from safetensors.torch import save_file
 
-from explainlab.errors import DataError, ModelError, RequestError
+from explainlab.errors import DataError, ModelError, RequestError, ResourceError
 from explainlab.models.classifier import filler_id
+from explainlab.models.devices import free_memory
 from explainlab.models.model_types import model_type_of
 from explainlab.models.modes import BUILDING
 from explainlab.models.stored.base import Base, base_labels, load_base
 from explainlab.models.stored.directory import OF_MASKS, OF_PAIRS, OF_PROMPT, prompt_in
-from explainlab.models.stored.places import resolved_id
-from explainlab.models.stored.weights import ADAPTER, ADAPTER_WEIGHTS, IN_ADAPTER
+from explainlab.models.stored.places import files_of, resolved_id
+from explainlab.models.stored.weights import ADAPTER, ADAPTER_WEIGHTS, IN_ADAPTER, count_weights
 from explainlab.text.prompt import PAIR_PLACE, Prompt, head_prompt
 from explainlab.training.architectures import ARCHITECTURES
 from explainlab.training.examples import Examples
 from explainlab.training.settings import NEW_WEIGHTS, RECIPES, SHAPES, TrainingSettings
+
+_BYTES_OF_WEIGHT = 4
+_LEARNING = 4
+"""Further numbers of a weight that learns: its gradient, two averages of the optimizer, and its best value."""
 
 if TYPE_CHECKING:
     from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
@@ -211,6 +217,17 @@ def noted_masks(config: object, embedded: bool) -> TrainingSettings | None:
     return TrainingSettings() if embedded else None
 
 
+def _require_memory(base: str, weights: int, learning: int) -> None:
+    """Raise where the ``weights``, with what is kept beside those that are ``learning``, exceed the free memory."""
+    needed, free = _BYTES_OF_WEIGHT * (weights + _LEARNING * learning), free_memory(torch.device("cpu"))
+    if needed > free:
+        raise ResourceError(
+            f"Training {base} with {weights:,} weights takes {needed / 1e9:.1f} GB of memory, and {free / 1e9:.1f} GB "
+            "are free.",
+            "Choose a smaller model, or lora for one that has weights.",
+        )
+
+
 def _mask_id(tokenizer: PreTrainedTokenizerBase, base: str, settings: TrainingSettings) -> int | None:
     """Return the id of the mask token; with ``masking``, of its substitute if there is none, as for metrics."""
     return filler_id(tokenizer, base, "mask") if settings.masking else tokenizer.mask_token_id
@@ -235,7 +252,7 @@ def starting_point(base: str, examples: Examples, names: Sequence[str], settings
     """Return the network and the tokenizer that ``base`` names, with a head for the classes ``names``.
 
     Random weights are drawn from torch's current random state. Raises :class:`ModelError` for a base model that cannot
-    be trained.
+    be trained, and :class:`ResourceError` for one that does not fit into the free memory with what its training adds.
     """
     classes: dict[str, Any] = {
         "id2label": dict(enumerate(names)),
@@ -243,6 +260,8 @@ def starting_point(base: str, examples: Examples, names: Sequence[str], settings
     }
     new = ARCHITECTURES.get(base)
     if new is None:
+        weights = count_weights(files_of(base))
+        _require_memory(base, weights, 0 if settings.lora else weights)
         loaded = load_base(base, classes)
         adapter = add_lora(loaded, base, settings.lora_rank) if settings.lora else None
         most = min(loaded.max_tokens, settings.max_tokens)
@@ -260,6 +279,10 @@ def starting_point(base: str, examples: Examples, names: Sequence[str], settings
     tokenizer = new.build_tokenizer([*examples.texts, *examples.pairs, *around], settings)
     if examples.pairs:
         classes[OF_PAIRS] = True
+    plain = settings.model_copy(update={"embeddings": ""})
+    with BUILDING, torch.device("meta"):
+        weights = new.build_network(plain, tokenizer, classes).num_parameters()
+    _require_memory(base, weights, weights)
     with BUILDING:
         network = new.build_network(settings, tokenizer, classes)
     return Start(

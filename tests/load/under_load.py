@@ -53,10 +53,14 @@ class AppServer(Server):
 
 @contextmanager
 def serving_app(
-    home: Path, database_url: str = "", script: Path = ROOT / "app.py", environment: Mapping[str, str] | None = None
+    home: Path,
+    database_url: str = "",
+    script: Path = ROOT / "app.py",
+    environment: Mapping[str, str] | None = None,
+    output: str = "log.txt",
 ) -> Iterator[AppServer]:
     """Serve the app with its store in ``home``, or elsewhere."""
-    with serving(script, home, {"EXPLAINLAB_DATABASE_URL": database_url, **(environment or {})}) as server:
+    with serving(script, home, {"EXPLAINLAB_DATABASE_URL": database_url, **(environment or {})}, output) as server:
         store = Store(Settings(home=home, database_url=database_url).store_url)
         yield AppServer(server.url, server.process, store)
 

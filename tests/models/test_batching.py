@@ -10,7 +10,8 @@ import pytest
 from explainlab import explain, study
 from explainlab.attribution.explain import attribute_many
 from explainlab.attribution.registry import complete, get_method
-from explainlab.models.batching import HALVED
+from explainlab.models import batching
+from explainlab.models.batching import HALVED, batch_size
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
 from explainlab.request import Request
@@ -70,3 +71,15 @@ def test_a_halving_while_the_label_shares_are_read_is_told(speaker: Zoo) -> None
         attributions = attribute_many(classifier, encodings, get_method("occlusion"), requests)
     assert all(HALVED in attribution.warnings for attribution in attributions)
     assert not any(HALVED in warning for warning in explain(classifier, TEXT, "occlusion").warnings)
+
+
+@pytest.mark.parametrize(("gradients", "size"), [(True, 2), (False, 7)])
+def test_a_batch_of_a_large_model_is_bounded_by_its_seconds(
+    gradients: bool, size: int, encoder: Classifier, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    length = 10
+    usual = batch_size(encoder, length, 60, gradients)
+    assert usual == 60
+    monkeypatch.setattr(batching, "MOST_WORK", 2.5 * length * encoder.model.work_per_token(length))
+    assert batch_size(encoder, length, 60, gradients) == size
+    assert batch_size(encoder, 10 * length, 60, gradients) == 1, "one text is read whole"

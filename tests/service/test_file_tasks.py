@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -16,7 +18,7 @@ from explainlab.service.file_tasks import FileReader, FileTask
 from explainlab.service.jobs import JobContext
 from explainlab.service.uploads import keep_upload
 from explainlab.service.users import LOCAL, User
-from explainlab.settings import settings
+from explainlab.settings import ROOT, settings
 from tests.service.conftest import Bench
 
 ANN, BOB = User("ann", "Ann"), User("bob", "Bob")
@@ -173,3 +175,22 @@ def test_an_upload_has_its_files_name() -> None:
     upload = keep_upload(b"text\na film\n", "my films.csv", LOCAL)
     assert file_tasks.source_name(upload, LOCAL) == "my films.csv"
     assert file_tasks.source_name(upload, BOB) == "an uploaded file"
+
+
+ENDING = """
+import signal, threading, time
+from explainlab.service.file_tasks import FileTask, file_reader
+from explainlab.service.users import LOCAL
+
+begun = threading.Event()
+file_reader.submit(FileTask("key", LOCAL, "embedded:sentiment", lambda reader: (begun.set(), time.sleep(60))))
+assert begun.wait(60)
+print(time.time(), flush=True)
+signal.raise_signal(signal.SIGINT)
+"""
+
+
+def test_a_server_that_is_stopped_waits_for_no_file() -> None:
+    ended = subprocess.run([sys.executable, "-c", ENDING], capture_output=True, text=True, cwd=ROOT, check=False)
+    assert time.time() - float(ended.stdout) < 5
+    assert "KeyboardInterrupt" in ended.stderr

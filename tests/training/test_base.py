@@ -11,12 +11,13 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from explainlab.errors import DataError, ModelError, RequestError
+from explainlab.errors import DataError, ModelError, RequestError, ResourceError
 from explainlab.models.loading import load_model
 from explainlab.models.reading_warnings import reading_warnings
 from explainlab.models.stored.base import load_base
-from explainlab.training import Examples, settings_for, train
+from explainlab.training import Examples, settings_for, start, train
 from tests.conftest import Zoo
+from tests.fuzz import bounded
 from tests.tiers import first
 from tests.training.test_train import sentences
 from tests.zoo import LABELS, ZOO
@@ -148,3 +149,29 @@ def test_refuses_bases(zoo_path: Callable[[str], Path], speaker: Zoo, tmp_path: 
     with pytest.raises(RequestError, match="has no mask token"):
         train(labelled(NEW), gpt2, tmp_path / "out", settings_for(gpt2, **QUICK, mask_share=0.1))
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("name", ["bert", "gpt2", "t5_encoder"])
+def test_a_network_that_does_not_fit_with_its_optimizer_is_not_built(name: str, tmp_path: Path) -> None:
+    settings = settings_for(name, layers=48, width=4096, heads=8)
+    with (
+        bounded(),
+        pytest.raises(ResourceError, match=r"^Training .* with [\d,]+ weights takes 1\d\d\.\d GB of memory"),
+    ):
+        train(sentences(), name, tmp_path / "out", settings)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("lora", [False, True])
+def test_a_base_that_does_not_fit_with_its_optimizer_is_not_read(
+    lora: bool, zoo_path: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = zoo_path("bert")
+    free = 3 * (path / "model.safetensors").stat().st_size
+    monkeypatch.setattr(start, "free_memory", lambda device: free)
+    settings = settings_for(str(path), **QUICK, lora=lora)
+    if lora:
+        assert train(labelled(NEW), str(path), tmp_path / "out", settings).steps
+        return
+    with pytest.raises(ResourceError, match="Choose a smaller model, or lora for one that has weights"):
+        train(labelled(NEW), str(path), tmp_path / "out", settings)

@@ -156,6 +156,7 @@ def load_weights(
     )
     absent = untrained(info)
     if files.adapter is not None:
+        _require_small_adapter(model_id, files.adapter.directory, empty_network(files, config, language_model))
         model = _adapted(model_id, model, files.adapter.directory, quantised)
         absent -= _brought(model, files.adapter.directory, absent)
     _require_trained(model_id, absent, language_model, files.adapter is not None)
@@ -274,7 +275,7 @@ class _Written:
 @lru_cache(maxsize=64)
 def _numbers_asked(own: _Written, most: int) -> int:
     """Return how many numbers a network of this configuration holds; raise if it has more than ``most`` weights."""
-    return sum(weight.numel() for weight in _on_meta(own.config, False, most).state_dict().values())
+    return _numbers(_on_meta(own.config, False, most))
 
 
 @contextmanager
@@ -374,6 +375,35 @@ def _brought(model: transformers.PreTrainedModel, adapter: Path, absent: set[str
         return {name for name in there if torch.equal(own[name], file.get_tensor(IN_ADAPTER + name).to(own[name]))}
 
 
+def _require_small_adapter(model_id: str, adapter: Path, network: nn.Module) -> None:
+    """Raise for an adapter that asks for far more weights than its file has, before anything is allocated.
+
+    ``network`` is that of the model on torch's ``meta`` device; it gets the adapter's weights.
+    """
+    peft = require_library("peft", f"{model_id} is an adapter")
+    try:
+        config, before = peft.PeftConfig.from_pretrained(str(adapter)), _numbers(network)
+        if not config.is_prompt_learning:
+            with BUILDING:
+                peft.inject_adapter_in_model(config, network, low_cpu_mem_usage=True)
+        asked, stored = _numbers(network) - before, _count(adapter / ADAPTER_WEIGHTS)
+    except Exception as error:
+        raise ModelError(f"The adapter {model_id} cannot be loaded: {first_line(error)}") from error
+    if config.is_prompt_learning:
+        raise ModelError(
+            f"The adapter {model_id} puts vectors before the text and changes no weights.",
+            "Give one that changes weights, such as LoRA.",
+        )
+    if asked > MOST_GROWTH * stored + MOST_NEW:
+        raise ModelError(
+            f"The adapter {model_id} asks for {asked:,} numbers; its weights are {stored:,}.", "Save it again."
+        )
+
+
+def _numbers(network: nn.Module) -> int:
+    return sum(weight.numel() for weight in network.state_dict().values())
+
+
 def _adapted(
     model_id: str, model: transformers.PreTrainedModel, adapter: Path, quantised: bool
 ) -> transformers.PreTrainedModel:
@@ -385,11 +415,6 @@ def _adapted(
         wanted = set(peft.get_peft_model_state_dict(changed, save_embedding_layers=False))
     except Exception as error:
         raise ModelError(f"The adapter {model_id} cannot be loaded: {first_line(error)}") from error
-    if changed.active_peft_config.is_prompt_learning:
-        raise ModelError(
-            f"The adapter {model_id} puts vectors before the text and changes no weights.",
-            "Give one that changes weights, such as LoRA.",
-        )
     lost = sorted(name for name in wanted - _shapes(adapter).keys() if "lora_" in name)
     if lost:  # peft warns, and leaves them at their initial values
         raise ModelError(f"The adapter {model_id} lacks {', '.join(lost[:3])}.", "Save it again.")

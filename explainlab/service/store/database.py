@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import logging
 import os
+import secrets
 import sqlite3
 import threading
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from functools import cache
 from itertools import islice
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from alembic.config import Config
 from alembic.runtime.environment import EnvironmentContext
@@ -38,6 +39,8 @@ _POSTGRESQL = ("postgres", "postgresql")
 _CONNECT_SECONDS = 5
 _BUSY_SECONDS = 10
 """Seconds that a statement waits for the lock of SQLite's file."""
+_OVERWRITTEN = "overwritten"
+_RESTART = "Restart the server once the right file is there."
 _INCREMENTAL = 2  # SQLite's mode of a file that can shrink
 _CHUNK = 500
 _UNRELEASED = {f"v{number}" for number in range(1, 13)}
@@ -54,13 +57,14 @@ class Database:
 
     SQLite's file may be moved, removed or replaced while it is open. Every statement then fails, and the first of them
     saves the contents of the open file: to a new file beside it, and to the moved file itself. A file that is moved
-    back is used again.
+    back is used again. Where another file is copied over it in place, what can still be read of it is saved, and this
+    database is not used any more.
     """
 
     def __init__(self, url: str, parts: Path | None = None) -> None:
         self._address = "EXPLAINLAB_DATABASE_URL"
         self._saving = threading.Lock()
-        self._saved: Path | None = None
+        self._remedy = ""
         try:
             address = make_url(url)
             self._address = address.set(query={}).render_as_string(hide_password=True)
@@ -69,13 +73,13 @@ class Database:
             self._engine = create_engine(address, pool_pre_ping=True, **_options(address))
             if address.get_backend_name() == "sqlite":
                 event.listen(self._engine, "connect", _configure_sqlite)
-            self._file = self._find_file()
-            self._identity = self._file and _identity(self._file)
+            path = self._find_file()
+            self._file = _OpenFile(path) if path else None
             event.listen(self._engine, "do_connect", self._refuse_another)
-            self.folder = self._file and self._file.parent
+            self.folder = path and path.parent
             self.parts = Parts(parts or (self.folder and self.folder / "parts"))
             self._bring_up_to_date()
-        except (SQLAlchemyError, OSError, ImportError, ValueError) as error:
+        except (SQLAlchemyError, sqlite3.Error, OSError, ImportError, ValueError) as error:
             raise self._unavailable(error) from error
 
     def insert(self, table: Table, row: dict[str, Any]) -> bool:
@@ -147,6 +151,12 @@ class Database:
         """Close the connections that are not in use. The next statement opens another one."""
         self._engine.dispose()
 
+    def count_renewal(self, connection: Connection) -> None:
+        """Count the renewal of a lease in the header of SQLite's file: an older copy of the file has fewer."""
+        if self._file:
+            number = connection.exec_driver_sql("PRAGMA user_version").scalar_one()
+            connection.exec_driver_sql(f"PRAGMA user_version = {number + 1}")
+
     @property
     def has_clock(self) -> bool:
         """True if everybody reads the time from its one clock; with SQLite each machine reads its own."""
@@ -176,40 +186,51 @@ class Database:
 
     def _require_file(self) -> None:
         """Raise :class:`ResourceError` where SQLite's file is no longer the one that was opened; save its contents."""
-        now = self._file and _identity(self._file)
-        if now == self._identity:
-            self._saved = None
+        fate = self._file.fate if self._file else ""
+        if not fate:
+            self._remedy = ""
             return
+        left = "What is left of it is" if fate == _OVERWRITTEN else "Its contents are"
         with self._saving:
             try:
-                self._saved = self._saved or self._save()
-                remedy = f"Its contents are in {self._saved}. Restart the server once the right file is there."
+                remedy = self._remedy = self._remedy or f"{left} in {self._save(fate)}. {_RESTART}"
             except (SQLAlchemyError, OSError) as error:
-                remedy = f"Its contents cannot be saved ({_reason(error)}). Put the file back."
-        happened = "replaced" if now else "moved or removed"
-        raise trouble(f"The result store at {self._address} has been {happened} while it was open.", remedy)
+                remedy = f"Its contents cannot be saved ({_reason(error)})."
+                if fate == _OVERWRITTEN:  # for good
+                    remedy = self._remedy = f"{remedy} {_RESTART}"
+                else:
+                    remedy = f"{remedy} Put the file back."
+        raise trouble(f"The result store at {self._address} has been {fate} while it was open.", remedy)
 
     def _refuse_another(self, *_: Any) -> None:
         """Let no connection open the file that has taken the place of SQLite's, or make a new one."""
-        if self._file and _identity(self._file) != self._identity:
-            raise sqlite3.OperationalError("its file has been moved, removed or replaced")
+        if self._file and self._file.fate:
+            raise sqlite3.OperationalError(f"its file has been {self._file.fate}")
 
-    def _save(self) -> Path:
+    def _save(self, fate: str) -> Path:
         """Save the contents of the open file to a new one beside it, return that, and close the open one.
 
         A moved file gets all that its write-ahead log has. SQLite would read that log into the file that is now in its
         place, so the log becomes empty.
         """
         assert self._file is not None
-        saved = self._file.with_name(f"{self._file.stem}-saved-{datetime.now(UTC):%Y%m%dT%H%M%SZ}{self._file.suffix}")
-        with self._engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-            connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
-            os.close(os.open(saved, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-            try:
-                connection.execute(text("VACUUM INTO :file"), {"file": str(saved)})
-            except SQLAlchemyError:
-                saved.unlink()
-                raise
+        path = self._file.path
+        saved = path.with_name(f"{path.stem}-saved-{datetime.now(UTC):%Y%m%dT%H%M%SZ}{path.suffix}")
+        try:
+            with self._engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+                if fate != _OVERWRITTEN:
+                    connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+                os.close(os.open(saved, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+                try:
+                    connection.execute(text("VACUUM INTO :file"), {"file": str(saved)})
+                except SQLAlchemyError:
+                    saved.unlink()
+                    raise
+        finally:
+            if fate == _OVERWRITTEN:
+                with suppress(FileNotFoundError):
+                    os.truncate(f"{path}-wal", 0)
+                self._engine.dispose()
         self._engine.dispose()
         log.error("the file of the result store is gone; its contents are saved", extra={"file": str(saved)})
         return saved
@@ -280,13 +301,57 @@ def _reason(error: Exception) -> str:
     return str(found).splitlines()[0]
 
 
-def _identity(file: Path) -> tuple[int, int] | None:
-    """Return the device and the number of a ``file``; None where there is none. Opening it would end SQLite's locks."""
+class _OpenFile:
+    """SQLite's file at a ``path`` as it was opened.
+
+    It keeps its number. SQLite writes to it now and then; its header keeps a mark and never counts fewer renewals of
+    leases. Reading it as any other file would end SQLite's locks.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock = threading.Lock()
+        self._changed = (0, 0)
+        self._header = _header(path)
+        self._overwritten = False
+        found = path.stat()
+        self._number = (found.st_dev, found.st_ino)
+
+    @property
+    def fate(self) -> str:
+        """A word for the loss of the file since it was opened; empty: there is none."""
+        try:
+            found = self.path.stat()
+        except OSError:
+            return "moved or removed"
+        if (found.st_dev, found.st_ino) != self._number:
+            return "replaced"
+        with self._lock:
+            if not self._overwritten and self._changed != (found.st_mtime_ns, found.st_size):
+                with suppress(sqlite3.OperationalError):  # such as too many open files: later
+                    before, self._header = self._header, _header(self.path)
+                    self._overwritten = self._header.mark != before.mark or self._header.renewals < before.renewals
+                    self._changed = (found.st_mtime_ns, found.st_size)
+            return _OVERWRITTEN if self._overwritten else ""
+
+
+class _Header(NamedTuple):
+    """The fields of the header of SQLite's file that are ours: a random mark, and the renewals of leases."""
+
+    mark: int
+    renewals: int
+
+
+def _header(path: Path) -> _Header:
+    """Read the header of SQLite's file alone, as if it never changed: without its log and its locks."""
     try:
-        found = file.stat()
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
+        with closing(sqlite3.connect(f"{path.as_uri()}?immutable=1", uri=True)) as connection:
+            fields = ("application_id", "user_version")
+            return _Header(*(connection.execute(f"PRAGMA {field}").fetchone()[0] for field in fields))
+    except sqlite3.OperationalError:
+        raise
+    except sqlite3.DatabaseError:  # another kind of file
+        return _Header(-1, -1)
 
 
 def chunks(items: Iterable[T]) -> Iterator[list[T]]:
@@ -339,6 +404,10 @@ def _configure_sqlite(connection: Any, _: Any) -> None:
     cursor.execute(f"PRAGMA busy_timeout={_BUSY_SECONDS * 1000}")
     if not cursor.execute("PRAGMA page_count").fetchone()[0]:  # a new file
         cursor.execute("PRAGMA auto_vacuum=INCREMENTAL")
+        cursor.execute("BEGIN IMMEDIATE")
+        if not cursor.execute("PRAGMA application_id").fetchone()[0]:
+            cursor.execute(f"PRAGMA application_id={secrets.randbits(31)}")
+        cursor.execute("COMMIT")
     _write_ahead(cursor)
     cursor.execute("PRAGMA secure_delete=ON")
     cursor.execute("PRAGMA synchronous=NORMAL")

@@ -50,6 +50,7 @@ class Lease:
             own, told = SERVERS.c.id == self.server, {"until": until, "workers": self.workers()}
             if not connection.execute(update(SERVERS).where(own).values(told)).rowcount:
                 connection.execute(insert(SERVERS).values(id=self.server, **told))
+            self._database.count_renewal(connection)
 
     def keep(self, then: Callable[[], None]) -> None:
         """Renew it from now on, in a thread of its own, and call ``then`` each time that this succeeds."""

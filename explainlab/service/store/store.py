@@ -32,6 +32,9 @@ from explainlab.service.store.unfinished import Unfinished
 _MOST_KEPT = 2**20
 """Longer stored results, in characters, are not kept in memory and are read anew."""
 
+_CLOCKS_APART = timedelta(days=1)
+"""Difference between the clocks of servers on one database that a sign-out outlasts."""
+
 _DAMAGED = "damaged"
 """In the note under a result's own key that is left of a damaged one."""
 
@@ -216,7 +219,7 @@ class Store:
 
     def end_sign_in(self, key: str, most_hours: int) -> None:
         """Remember for ``most_hours`` that the sign-in with this ``key`` (64 hexadecimal digits) has ended."""
-        earliest = datetime.now(UTC) - timedelta(hours=most_hours)
+        earliest = datetime.now(UTC) - timedelta(hours=most_hours) - _CLOCKS_APART
         self._database.change(delete(SIGN_OUTS).where(SIGN_OUTS.c.created < earliest))
         self._database.insert(SIGN_OUTS, {"key": key})
 

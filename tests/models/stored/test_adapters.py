@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ from explainlab.errors import ModelError
 from explainlab.limits import MAX_CLASSES
 from explainlab.models.loading import describe, load_model, outline
 from explainlab.models.stored.base import base_labels, load_base
+from tests.fuzz import bounded
 from tests.tiers import first
 from tests.zoo import model_of, tokenizer_of
 
@@ -110,6 +112,16 @@ def test_a_damaged_adapter_is_told(damage: str, adapted: Callable[..., Adapted])
         bias = torch.zeros(()) if damage == "no numbers" else torch.zeros(MAX_CLASSES + 1)
         save_file({**load_file(path), place: bias}, path, {"format": "pt"})
     with pytest.raises(ModelError):
+        load_model(str(folder), device="cpu")
+
+
+@pytest.mark.parametrize("changes", [{"r": 10**7}, {"rank_pattern": {"query": 10**7}}])
+def test_an_adapter_of_a_huge_rank_takes_no_memory(changes: dict[str, Any], adapted: Callable[..., Adapted]) -> None:
+    folder = adapted("roberta", "classifier", 3).folder
+    fields = json.loads((folder / "adapter_config.json").read_text())
+    (folder / "adapter_config.json").write_text(json.dumps(fields | changes))
+    said = r"^The adapter .* asks for [\d,]+ numbers; its weights are [\d,]+\. Save it again\.$"
+    with bounded(), pytest.raises(ModelError, match=said):
         load_model(str(folder), device="cpu")
 
 

@@ -1,4 +1,4 @@
-"""A store whose SQLite file is moved, removed or replaced says so and saves the contents of the open file."""
+"""A store whose SQLite file is moved, removed, replaced or overwritten says so and saves what the open file holds."""
 
 from __future__ import annotations
 
@@ -112,3 +112,68 @@ def test_a_write_while_the_file_is_moved_fails(path: Path) -> None:
     database = Database(f"sqlite:///{path}")
     with pytest.raises(ResourceError, match="moved or removed"), database.connection():
         move(path)
+
+
+def overwrite(path: Path, content: bytes) -> None:
+    """Write over a file in place, as ``cp`` does."""
+    with path.open("r+b") as file:
+        file.truncate(0)
+        file.write(content)
+
+
+def another(path: Path) -> bytes:
+    """Return the file of another store."""
+    other = Store(f"sqlite:///{path.with_name('other')}")
+    other.save_view(OTHER)
+    other.close()
+    return path.with_name("other").read_bytes()
+
+
+def older(path: Path) -> bytes:
+    """Return an older copy of the same store, and let it go on."""
+    store = Store(f"sqlite:///{path}")
+    store.shrink()  # all that has been written is in the file itself
+    copy = path.read_bytes()
+    store.lease.renew()
+    store.shrink()
+    assert store.loss == ""
+    store.close()
+    return copy
+
+
+@pytest.mark.parametrize("content", [another, older, lambda path: b"a note", lambda path: b""])
+def test_a_file_that_is_copied_over_the_open_one_is_noticed_and_left_alone(
+    content: Callable[[Path], bytes], store: Store, path: Path
+) -> None:
+    view = store.save_view(VIEW)
+    copied = content(path)
+    assert store.loss == ""
+    later = store.save_view({"text": "not in the copy"})
+    overwrite(path, copied)
+    for use in (store.lease.renew, lambda: store.view(view), lambda: store.save_view(OTHER)):
+        with pytest.raises(ResourceError, match="has been overwritten while it was open") as caught:
+            use()
+        assert store.loss == str(caught.value)
+    saved = saved_beside(path)
+    if saved:  # the pages in memory and in the log were enough
+        assert str(saved[0]) in store.loss
+        assert Store(f"sqlite:///{saved[0]}").view(later) is not None
+    else:
+        assert "Its contents cannot be saved" in store.loss
+    store.close()
+    assert path.read_bytes() == copied
+    if content in (another, older):
+        assert Store(f"sqlite:///{path}").view(later) is None, "the log of the first one was not read into it"
+
+
+def test_a_right_file_that_is_copied_over_the_wrong_one_waits_for_a_restart(store: Store, path: Path) -> None:
+    view = store.save_view(VIEW)
+    store.shrink()
+    right = path.read_bytes()
+    overwrite(path, b"a note")
+    told = store.loss
+    overwrite(path, right)
+    assert store.loss == told
+    assert "Restart the server once the right file is there." in told
+    store.close()
+    assert Store(f"sqlite:///{path}").view(view) is not None
