@@ -10,7 +10,7 @@ import os
 import re
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from copy import copy
 from functools import partial
 from itertools import chain
@@ -236,34 +236,30 @@ def _in_table(file: Stream, budget: Budget) -> Iterator[tuple[str, int, Any]]:
     Of any other file, yield what :func:`_in_lines` does.
     """
     look = copy(budget)
-    look.notes = []
+    look.notes = [*budget.notes]
     raw = file.read(_MOST_OF_TABLE + 1)
-    look.unpack(len(raw))
     text = Decoder(look).decode(raw, is_last=len(raw) <= _MOST_OF_TABLE).strip()
-    try:
-        value, end = json.JSONDecoder().raw_decode(text)
-    except (ValueError, RecursionError):
-        if len(raw) > _MOST_OF_TABLE and "\n" not in text:
-            raise DataError(
-                f"{budget.name} is a single line of over {_MOST_OF_TABLE:,} bytes.",
-                'Write one object on each line, in pandas by to_json(path, orient="records", lines=True).',
-            ) from None
-        value, end = None, 0
-    rows = _rows_of(value) if isinstance(value, dict) and end == len(text) else None
+    if len(raw) > _MOST_OF_TABLE and "\n" not in text:
+        raise DataError(
+            f"{budget.name} is a single line of over {_MOST_OF_TABLE:,} bytes.",
+            'Write one object on each line, in pandas by to_json(path, orient="records", lines=True).',
+        )
+    rows: Iterable[Any] | None = None
+    with suppress(ValueError, RecursionError):
+        rows = _rows_of(json.loads(text))
     if rows is None:
         file.seek(0)
         yield from _in_lines(file, budget)
-        return
-    budget.unpack(len(raw))
-    budget.notes += look.notes
-    for number, row in enumerate(rows, start=1):
-        yield f"Row {number} of {budget.name}", len(text), row
+    else:
+        budget.unpack(len(raw))
+        budget.notes = look.notes
+        yield from ((f"Row {number} of {budget.name}", len(text), row) for number, row in enumerate(rows, start=1))
 
 
 def _rows_of(table: Mapping[str, Any]) -> Iterable[Any] | None:
     """Return the rows of an object that pandas writes, or of a dictionary of columns; None if it is neither.
 
-    Columns and rows are told apart by their names: pandas numbers rows.
+    Their names tell columns from rows, as pandas numbers rows.
     """
     parts = [*table.values()]
     if {*table} == {"schema", "data"} and isinstance(table["data"], list):
@@ -276,9 +272,8 @@ def _rows_of(table: Mapping[str, Any]) -> Iterable[Any] | None:
         return (dict(zip(table, row, strict=True)) for row in zip(*parts, strict=True))
     if not all(isinstance(part, dict) and part.keys() == parts[0].keys() for part in parts):
         return None
-    if all(map(str.isdecimal, table)) and not all(map(str.isdecimal, parts[0])):
-        return parts
-    return ({name: column[row] for name, column in table.items()} for row in parts[0])
+    of_rows = all(map(str.isdecimal, table)) and not all(map(str.isdecimal, parts[0]))
+    return parts if of_rows else ({name: column[row] for name, column in table.items()} for row in parts[0])
 
 
 def _not_json(place: str, error: Exception) -> DataError:

@@ -42,7 +42,13 @@ def own_modes(gradients: bool = True) -> Iterator[None]:
             changed.enter_context(torch.device("cpu"))
         if torch.get_default_dtype() != torch.float32:
             changed.enter_context(_float32_by_default())
-        changed.enter_context(_no_saved_tensors_hooks())
+        forbidden = _autograd._saved_tensors_hooks_get_disabled_error_message()
+        if forbidden is not None:
+            _autograd._saved_tensors_hooks_enable()
+            changed.callback(_autograd._saved_tensors_hooks_disable, forbidden)
+        while pair := _autograd._top_saved_tensors_default_hooks(True):
+            _autograd._pop_saved_tensors_default_hooks()
+            changed.callback(_autograd._push_saved_tensors_default_hooks, *pair)
         yield
 
 
@@ -55,24 +61,6 @@ def _float32_by_default() -> Iterator[None]:
             yield
         finally:
             torch.set_default_dtype(usual)
-
-
-@contextmanager
-def _no_saved_tensors_hooks() -> Iterator[None]:
-    """Set the program's hooks for saved tensors aside, or allow hooks where the program has forbidden them."""
-    forbidden, hooks = _autograd._saved_tensors_hooks_get_disabled_error_message(), []
-    if forbidden is not None:
-        _autograd._saved_tensors_hooks_enable()
-    while pair := _autograd._top_saved_tensors_default_hooks(True):
-        hooks.append(pair)
-        _autograd._pop_saved_tensors_default_hooks()
-    try:
-        yield
-    finally:
-        for pair in reversed(hooks):
-            _autograd._push_saved_tensors_default_hooks(*pair)
-        if forbidden is not None:
-            _autograd._saved_tensors_hooks_disable(forbidden)
 
 
 def rounding(device: torch.device) -> str:
