@@ -89,12 +89,14 @@ def read_dataset(
     reader: Reader = ANYBODY,
     seed: int | None = None,
     marks: Collection[str] = (),
+    needs_label: bool = True,
 ) -> Dataset:
     """Read the data set at ``path``: a file, or an id that :func:`explainlab.data.sources.locate` knows.
 
     ``labels`` are the model's class names in order: every row then needs a label, and it becomes the name that
     :class:`explainlab.data.labels.Classes` finds. Without ``labels`` the label column may be missing or empty, and
-    labels stay as written. ``limit`` ends the reading after that number of good rows; with a ``seed`` the whole source
+    labels stay as written. Unless the question ``needs_label``, no label makes a row bad: one that is no class for
+    certain is None. ``limit`` ends the reading after that number of good rows; with a ``seed`` the whole source
     is read, and this number of good rows is drawn at random (see :class:`explainlab.data.rows.Sample`). ``skip_bad``
     collects bad rows in ``Dataset.skipped`` instead of raising. ``columns`` maps roles (see ``ROLES``) to the file's
     column names. ``classes`` maps labels as the file writes them to classes, or to :data:`LEFT_OUT`: rows with such a
@@ -115,7 +117,7 @@ def read_dataset(
     remedy = ""
     sample = None if seed is None or limit is None else Sample(limit, seed)
     doubts, notes = Doubts(source, columns or {}, labels, marks), list[str]()
-    for number, record, row in stream_rows(path, labels, columns, classes, reader, marks, notes):
+    for number, record, row in stream_rows(path, labels, columns, classes, reader, marks, notes, needs_label):
         if isinstance(row, Row):
             doubts.see(record, row)
             (rows.append if sample is None else sample.see)(row)
@@ -140,6 +142,7 @@ def stream_rows(
     reader: Reader = ANYBODY,
     marks: Collection[str] = (),
     notes: list[str] | None = None,
+    needs_label: bool = True,
 ) -> Iterator[tuple[int, Record, Row | DataError]]:
     """Yield for each row its number, its cells by column, and the row or the reason why it cannot be used.
 
@@ -153,7 +156,8 @@ def stream_rows(
     are_judged = cache(partial(_are_judged, str(path), tuple(named.values()), reader))
     for number, record in enumerate(source.records(reader, named.values(), notes), start=1):
         if number == 1:
-            _check_columns(source, record, named, labels is not None or leaves_out(classes or {}), (), reader)
+            requires_label = (needs_label and labels is not None) or leaves_out(classes or {})
+            _check_columns(source, record, named, requires_label, (), reader)
         if number > reader.limits.max_rows:
             problem = f"{source.name} has more than {reader.limits.max_rows:,} rows."
             raise DataError(problem, "Split it, or take only its first rows.")
@@ -162,7 +166,7 @@ def stream_rows(
         try:
             if names["label"] != _ANSWER and record.get(_ANSWER) in _NOT_ACCEPTED and are_judged():
                 raise LeftOut(f"Its {_ANSWER} is {record[_ANSWER]}: the annotator did not accept its label.")
-            yield number, record, _row(number, record, label, names, known, reader.limits, marks)
+            yield number, record, _row(number, record, label, names, known, reader.limits, marks, needs_label)
         except DataError as error:
             heads = {} if number > 1 or isinstance(error, LeftOut) else headings(record, named, known)
             options = " ".join(f"--column {shlex.quote(f'{role}={name}')}" for role, name in heads.items())
@@ -352,6 +356,7 @@ def _row(
     classes: Classes,
     limits: Limits,
     marks: Collection[str],
+    needs_label: bool,
 ) -> Row:
     """Return a record, whose :func:`label_cell` is ``label``, as a checked row.
 
@@ -361,13 +366,13 @@ def _row(
     classes.require_kept(label)
     text = _text(cell["text"], columns["text"], limits)
     pair = None if _is_empty(cell["text_b"]) else _text(cell["text_b"], columns["text_b"], limits)
-    if isinstance(label, list) and len(label) > 1:
+    if needs_label and isinstance(label, list) and len(label) > 1:
         raise DataError(f"The {columns['label']} has {len(label)} labels.", "Give every row a single label.")
     return Row(
         number=number,
         text=text,
         text_pair=pair,
-        label=classes.match(label),
+        label=classes.match(label) if needs_label else classes.find(label),
         rationale=_rationale(cell["rationale"], columns["rationale"], text, marks),
         rationale_pair=_rationale(cell["rationale_b"], columns["rationale_b"], pair or "", marks),
         paraphrases=tuple(_paraphrases(cell["paraphrase"], columns["paraphrase"], limits)),
