@@ -250,7 +250,7 @@ def evaluate(
         if not skip_bad:
             card = describe(model)
             labels = card.labels if card else None
-            require_rows(data, labels, parameters, limit, reader=reader_for(LOCAL.id), **read)
+            require_rows(data, labels, parameters, limit, target, reader=reader_for(LOCAL.id), **read)
         return _ask(device, fleet, question="evaluation", model=model, data=data, parameters=parameters, **common)
 
     if len(models) * len(sources) > 1:

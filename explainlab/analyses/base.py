@@ -26,7 +26,7 @@ from explainlab.models.classifier import Classifier
 from explainlab.models.context import PassCount, RunContext
 from explainlab.models.modes import rounding
 from explainlab.reader import Reader
-from explainlab.request import RECORD_VERSION, CompleteRequest, Kind, Output, Request, digest, result_key
+from explainlab.request import GOLD, RECORD_VERSION, CompleteRequest, Kind, Output, Request, digest, result_key
 from explainlab.result import PART, Result, StoredPart
 from explainlab.training import ARCHITECTURES
 
@@ -223,6 +223,7 @@ class Requirements:
         files: The files that it reads beside its data set.
         versions: The versions of anything else that decides its numbers.
         labelled: The rows of a data set need labels that are classes of the model.
+        uses_labels: It uses such labels where there are some; they are needed where a request says how to read them.
         extra_columns: Roles of :data:`explainlab.data.files.OPTIONAL_COLUMNS` that a data set must have.
         output: The output that it explains where a request names none.
         count_passes: Returns the most passes for a text, from its extent and the layers of the model. Default: those
@@ -241,6 +242,7 @@ class Requirements:
     files: Sequence[str] = ()
     versions: Sequence[str] = ()
     labelled: bool = False
+    uses_labels: bool = False
     extra_columns: Sequence[str] = ()
     output: Output = "probability"
     count_passes: Callable[[TextSize, int], PassCount] | None = None
@@ -250,6 +252,11 @@ class Requirements:
     explains_subset: bool = False
     guesses_lengths: bool = False
     table: Callable[[Sequence[str], int], Any] | None = None
+
+    def needs_labels(self, target: str, columns: Mapping[str, str], classes: Mapping[str, str]) -> bool:
+        """Tell if a request with this ``target`` and reading needs the labels of its data set."""
+        named = "label" in columns or bool(classes)
+        return self.labelled or target == GOLD or (self.uses_labels and named)
 
     def passes(self, text: TextSize, depth: int) -> PassCount:
         """Return the most passes for a text of this extent in a model of ``depth`` layers."""

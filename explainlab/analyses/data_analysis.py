@@ -15,7 +15,7 @@ from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
 from explainlab.models.reading_warnings import model_warnings
 from explainlab.reader import Reader
-from explainlab.request import GOLD, CompleteRequest
+from explainlab.request import CompleteRequest
 from explainlab.result import Cost
 
 D = TypeVar("D", bound=Record)
@@ -98,9 +98,10 @@ def dataset_of(
     """
     assert request.data is not None
     drawn, needs = request.parameters.get("sample", "first"), analysis.requirements(analysis.parameters(request))
+    needs_label = needs.needs_labels(request.target, request.columns, request.classes)
     data = read_dataset(
         request.data,
-        classifier.labels if needs.labelled or request.target == GOLD else None,
+        classifier.labels if needs_label or needs.uses_labels else None,
         limit=None if drawn == "all" else request.parameters["rows"],
         skip_bad=True,
         columns=request.columns,
@@ -108,6 +109,7 @@ def dataset_of(
         reader=reader,
         seed=request.seed if drawn == "random" else None,
         marks=needs.extra_columns,
+        needs_label=needs_label,
     )
     return data, Sampled(drawn=drawn, rows=len(data.rows), total=data.total, seed=request.seed)
 

@@ -24,7 +24,7 @@ from explainlab.limits import Limits
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import Body, Cache, RunContext, sharded
 from explainlab.reader import ANYBODY, Reader
-from explainlab.request import GOLD, CompleteRequest, Kind, Request, digest, validated
+from explainlab.request import CompleteRequest, Kind, Request, digest, validated
 from explainlab.result import Result
 
 _SETS = "sets"
@@ -215,11 +215,6 @@ def read_result(record: Mapping[str, Any]) -> Result:
     return result
 
 
-def evaluations(request: Request) -> int:
-    """Estimate the number of gradients that one text of ``request`` costs, before anything has run."""
-    return requirements(request).gradients
-
-
 def requirements(request: Request) -> Requirements:
     """Return the needs of the answer to ``request``."""
     analysis = get_analysis(request.question)
@@ -247,7 +242,9 @@ def require_columns(request: CompleteRequest, reader: Reader) -> None:
     """Raise :class:`DataError` if the data set of ``request`` lacks a column; no more than its beginning is read."""
     if request.data is not None:
         needs = requirements(request)
-        labelled = needs.labelled or request.target == GOLD or data.leaves_out(request.classes)
+        labelled = needs.needs_labels(request.target, request.columns, request.classes) or data.leaves_out(
+            request.classes
+        )
         data.require_columns(request.data, request.columns, labelled, needs.extra_columns, reader)
 
 

@@ -22,6 +22,7 @@ from explainlab.declared import parse
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext, sharded
 from explainlab.models.devices import choose_device
+from explainlab.reader import Reader
 from explainlab.request import Request
 from explainlab.result import Result
 
@@ -166,8 +167,16 @@ def evaluate_one(
     with _as_files(attributions) as files:
         parameters = evaluation_parameters(methods, metrics, limit, sample, settings or {}, files)
         if not skip_bad:
-            read = {"columns": columns, "classes": classes}
-            require_rows(data, classifier.labels, parameters, limit, reader=context.reader, **read)
+            require_rows(
+                data,
+                classifier.labels,
+                parameters,
+                limit,
+                common.get("target", "predicted"),
+                columns=columns or {},
+                classes=classes or {},
+                reader=context.reader,
+            )
         return study_one(
             classifier,
             Evaluation.id,
@@ -198,15 +207,32 @@ def _as_files(attributions: Attributions) -> Iterator[list[str]]:
 
 
 def require_rows(
-    data: str, labels: Sequence[str] | None, parameters: Mapping[str, Any], limit: int | None, **read: Any
+    data: str,
+    labels: Sequence[str] | None,
+    parameters: Mapping[str, Any],
+    limit: int | None,
+    target: Any,
+    *,
+    columns: Mapping[str, str],
+    classes: Mapping[str, str],
+    reader: Reader,
 ) -> None:
     """Raise :class:`DataError` for a row that the study behind :func:`evaluate` with these ``parameters`` cannot use.
 
     Of the first rows only ``limit`` are read. The rest is as for :func:`explainlab.data.read_dataset`.
     """
     study = get_study(Evaluation.id)
-    first = limit if parameters["sample"] == "first" else None
-    read_dataset(data, labels, first, marks=study.requirements(parse(study, parameters)).extra_columns, **read)
+    needs = study.requirements(parse(study, parameters))
+    read_dataset(
+        data,
+        labels,
+        limit if parameters["sample"] == "first" else None,
+        columns=columns,
+        classes=classes,
+        reader=reader,
+        marks=needs.extra_columns,
+        needs_label=needs.needs_labels(str(target), columns, classes),
+    )
 
 
 def evaluation_parameters(

@@ -52,14 +52,20 @@ class _Filled(NamedTuple):
         return f"{self.problem} {cure}"
 
 
-def draw_mapping(question: Question, classes: Classes, roles: Mapping[str, str] = ROLES, name: str = "") -> None:
+def draw_mapping(
+    question: Question,
+    classes: Classes,
+    roles: Mapping[str, str] = ROLES,
+    name: str = "",
+    needs_label: bool = True,
+) -> None:
     """Upload a file, pick its columns and match its labels with ``classes``; folded, unless a name does not fit.
 
-    Without ``classes`` labels are only left out.
-    ``roles`` are the columns that can be picked, with what readers call them. A further file has a ``name``, and is
-    there already.
+    Without ``classes`` labels are only left out. Unless the page ``needs_label``, it asks for labels only where a
+    class is likely for all of them. ``roles`` are the columns that can be picked, with what readers call them. A
+    further file has a ``name``, and is there already.
     """
-    words = _checked(question, classes)
+    words = _checked(question, classes, needs_label)
     label = f"{plain(name)}: columns and labels" if name else "File, columns and labels"
     folded = st.expander(label, icon=":material/dataset:", key=_key(question), on_change="rerun")
     if not folded.open:
@@ -81,15 +87,16 @@ def draw_mapping(question: Question, classes: Classes, roles: Mapping[str, str] 
 def draw_cure(question: Question, classes: Classes, answer: Answer) -> None:
     """Draw a button that opens the labels, if the ``answer`` lacks rows, or is missing, for a label without a class."""
     failed = answer.job.progress.error if answer.job else ""
-    reasons = [answer.problem, failed] if answer.result is None else [reason for _, reason in answer.result.skipped]
-    if classes is not None and any(NO_CLASS in reason for reason in reasons):
+    result = answer.result
+    told = [answer.problem, failed] if result is None else [*result.warnings, *(reason for _, reason in result.skipped)]
+    if classes is not None and any(NO_CLASS in reason for reason in told):
         st.button("Match the labels", icon=":material/rule:", on_click=_match, args=(question, classes))
 
 
 # ---- names that do not fit
 
 
-def _checked(question: Question, classes: Classes) -> str:
+def _checked(question: Question, classes: Classes, needs_label: bool) -> str:
     """Return the misfit in words; once for a file and a model, fill in the nearest names."""
     source = question.now("data")
     if not source or source.startswith(HUB):  # a preview would fetch it
@@ -99,7 +106,7 @@ def _checked(question: Question, classes: Classes) -> str:
         file_tasks.preview(source, session.user())  # before its labels, which take longer
         _match_surveyed(question, classes)
         reading = question.reading()
-        task = file_tasks.misfit(source, classes, reading["columns"], reading["classes"], session.user())
+        task = file_tasks.misfit(source, classes, reading["columns"], reading["classes"], session.user(), needs_label)
         misfit = next(iter(draw_answer(task)), None)
         filled = _filled(question)
         if misfit and (filled is None or (filled.source, filled.classes) != (source, classes)):

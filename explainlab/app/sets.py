@@ -67,8 +67,11 @@ def draw_further(
     roles: Mapping[str, str] = ROLES,
     known: Known = _USUAL,
     draw_more: Callable[[str], None] | None = None,
+    needs_label: bool = True,
 ) -> None:
-    """Draw any number of models and data sets beside the first ones; ``classes`` and ``roles`` as for the first.
+    """Draw any number of models and data sets beside the first ones.
+
+    ``classes``, ``roles`` and ``needs_label`` are as for the first.
 
     ``draw_more`` draws further controls of a further data set.
     """
@@ -91,7 +94,7 @@ def draw_further(
         draw_upload(Question(question.key("further")), add, "Upload a further file")
         for source in sources:
             if source not in known.sources and not source.startswith(HUB):
-                draw_mapping(further(question, source), classes, roles, _name(source))
+                draw_mapping(further(question, source), classes, roles, _name(source), needs_label)
             if draw_more is not None:
                 draw_more(source)
 

@@ -20,13 +20,12 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache, partial
-from itertools import chain, islice, pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 from reprlib import repr as quote
 from typing import Any
 
-import regex
-
+from explainlab.data.doubts import Doubts
 from explainlab.data.formats import Record
 from explainlab.data.labels import LEFT_OUT, LONGEST_LABEL, Classes, LeftOut, Unclear, label_of
 from explainlab.data.rows import Row, Rows, Sample, Span
@@ -103,92 +102,6 @@ def _marks_words(column: str) -> DataError:
     )
 
 
-_LABELS = 1_000
-"""Number of first labels that are compared with the name of their column."""
-_LEAST_SPANS = 3
-_EDGE_OF_WORD = regex.compile(r"(?w)\b|\A|\Z|(?<=\s)|(?=\s)")
-"""Places where a word may begin or end (Unicode Standard Annex 29), or a blank."""
-
-_TWO_UNITS = regex.compile("[\U00010000-\U0010ffff]")
-"""A character that is two units in UTF-16, as most emoji are."""
-
-
-class Doubts:
-    """A collector of doubts, as ``notes`` for readers, which looks at every row of a ``source`` and its record.
-
-    ``columns`` are the named ones, ``labels`` the classes of the model (None: any), and ``marks`` the roles that a
-    question needs beside text and label.
-    """
-
-    def __init__(
-        self, source: Source, columns: Mapping[str, str], labels: Sequence[str] | None, marks: Collection[str]
-    ) -> None:
-        self._source, self._columns = source, columns
-        self._classes = {label.casefold() for label in labels or ()}
-        self._compares = "rationale" in marks
-        self._names: list[str] = []
-        self._written: list[str] = []
-        self._spans = self._odd = 0
-        self._far = self._far_odd = 0
-
-    def see(self, record: Record, row: Row) -> None:
-        """Look at the next ``row``, made of the ``record``."""
-        if len(self._written) < _LABELS and "label" in self._columns:
-            self._names = self._names or [*record]
-            self._written.append(str(record.get(self._columns["label"], "")).strip())
-        if self._compares:
-            for text, spans in ((row.text, row.rationale), (row.text_pair or "", row.rationale_pair)):
-                self._see_spans(text, spans or ())
-
-    def _see_spans(self, text: str, spans: Sequence[Span]) -> None:
-        """Count the ``spans`` that mark no words, and those behind a character of two units in UTF-16."""
-        emoji = _TWO_UNITS.search(text) if spans else None
-        far = emoji.start() if emoji else len(text)
-        for start, end in spans:
-            whole = text[start:end].strip() and all(_EDGE_OF_WORD.match(text, edge) for edge in (start, end))
-            self._spans += 1
-            self._odd += not whole
-            self._far += start > far
-            self._far_odd += not whole and start > far
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Return each doubt in words, with its remedy."""
-        return tuple(chain(self._of_header(), self._of_spans()))
-
-    def _of_header(self) -> list[str]:
-        name = self._columns.get("label", "")
-        numbered = self._names in ([str(i + start) for i in range(len(self._names))] for start in (0, 1))
-        if not self._written or numbered or self._has_names or not self._is_label(name):
-            return []
-        return [
-            f"The first line of {self._source.name} may be a row: the column of its labels is called {quote(name)}. "
-            "If so, name columns by their numbers, as in text=1 and label=2."
-        ]
-
-    @property
-    def _has_names(self) -> bool:
-        """Tell if the file surely names its columns: its format does, or one is called text or label."""
-        return not self._source.is_separated or not {"text", "label"}.isdisjoint(self._names)
-
-    def _is_label(self, name: str) -> bool:
-        """Tell whether ``name`` is like the labels in the column that it names."""
-        if name in self._written:
-            return True
-        first = self._written[0]
-        return (name.isdecimal() and first.isdecimal()) or {name.casefold(), first.casefold()} <= self._classes
-
-    def _of_spans(self) -> list[str]:
-        odd = "begin or end within a word, or mark a blank"
-        if self._spans >= _LEAST_SPANS and 2 * self._odd > self._spans:
-            told = f"Of {self._spans:,} marked spans {self._odd:,} {odd}"
-            return [f"{told}. They must count characters of the text from 0; these may count words, or bytes."]
-        if self._far >= _LEAST_SPANS and 2 * self._far_odd > self._far:
-            told = f"Of {self._far:,} marked spans behind an emoji {self._far_odd:,} {odd}"
-            return [f"{told}. An emoji must count as one character; here it may count as two, as in JavaScript."]
-        return []
-
-
 ROLES = ("text", "label", "text_b", "rationale", "rationale_b", "paraphrase")
 
 OPTIONAL_COLUMNS: Mapping[str, str] = {
@@ -214,7 +127,7 @@ class Dataset:
     """The rows read from a source, and the bad or excluded ones as ``(row number, reason)``.
 
     ``total``: the number of usable rows of the source; None if its end was not reached. ``notes``: the
-    :class:`explainlab.data.files.Doubts` about them, and the encoding of a file that is not UTF-8.
+    :class:`explainlab.data.doubts.Doubts` about them, and the encoding of a file that is not UTF-8.
     """
 
     name: str
@@ -243,12 +156,14 @@ def read_dataset(
     reader: Reader = ANYBODY,
     seed: int | None = None,
     marks: Collection[str] = (),
+    needs_label: bool = True,
 ) -> Dataset:
     """Read the data set at ``path``: a file, or an id that :func:`explainlab.data.sources.locate` knows.
 
     ``labels`` are the model's class names in order: every row then needs a label, and it becomes the name that
     :class:`explainlab.data.labels.Classes` finds. Without ``labels`` the label column may be missing or empty, and
-    labels stay as written. ``limit`` ends the reading after that number of good rows; with a ``seed`` the whole source
+    labels stay as written. Unless the question ``needs_label``, no label makes a row bad: one that is no class for
+    certain is None. ``limit`` ends the reading after that number of good rows; with a ``seed`` the whole source
     is read, and this number of good rows is drawn at random (see :class:`explainlab.data.rows.Sample`). ``skip_bad``
     collects bad rows in ``Dataset.skipped`` instead of raising. ``columns`` maps roles (see ``ROLES``) to the file's
     column names. ``classes`` maps labels as the file writes them to classes, or to :data:`LEFT_OUT`: rows with such a
@@ -269,7 +184,7 @@ def read_dataset(
     remedy = ""
     sample = None if seed is None or limit is None else Sample(limit, seed)
     doubts, notes = Doubts(source, columns or {}, labels, marks), list[str]()
-    for number, record, row in stream_rows(path, labels, columns, classes, reader, marks, notes):
+    for number, record, row in stream_rows(path, labels, columns, classes, reader, marks, notes, needs_label):
         if isinstance(row, Row):
             doubts.see(record, row)
             (rows.append if sample is None else sample.see)(row)
@@ -294,6 +209,7 @@ def stream_rows(
     reader: Reader = ANYBODY,
     marks: Collection[str] = (),
     notes: list[str] | None = None,
+    needs_label: bool = True,
 ) -> Iterator[tuple[int, Record, Row | DataError]]:
     """Yield for each row its number, its cells by column, and the row or the reason why it cannot be used.
 
@@ -307,7 +223,8 @@ def stream_rows(
     are_judged = cache(partial(_are_judged, str(path), tuple(named.values()), reader))
     for number, record in enumerate(source.records(reader, named.values(), notes), start=1):
         if number == 1:
-            _check_columns(source, record, named, labels is not None or leaves_out(classes or {}), (), reader)
+            requires_label = (needs_label and labels is not None) or leaves_out(classes or {})
+            _check_columns(source, record, named, requires_label, (), reader)
         if number > reader.limits.max_rows:
             problem = f"{source.name} has more than {reader.limits.max_rows:,} rows."
             raise DataError(problem, "Split it, or take only its first rows.")
@@ -316,7 +233,7 @@ def stream_rows(
         try:
             if names["label"] != _ANSWER and record.get(_ANSWER) in _NOT_ACCEPTED and are_judged():
                 raise LeftOut(f"Its {_ANSWER} is {record[_ANSWER]}: the annotator did not accept its label.")
-            yield number, record, _row(number, record, label, names, known, reader.limits, marks)
+            yield number, record, _row(number, record, label, names, known, reader.limits, marks, needs_label)
         except DataError as error:
             heads = {} if number > 1 or isinstance(error, LeftOut) else headings(record, named, known)
             options = " ".join(f"--column {shlex.quote(f'{role}={name}')}" for role, name in heads.items())
@@ -506,6 +423,7 @@ def _row(
     classes: Classes,
     limits: Limits,
     marks: Collection[str],
+    needs_label: bool,
 ) -> Row:
     """Return a record, whose :func:`label_cell` is ``label``, as a checked row.
 
@@ -515,13 +433,13 @@ def _row(
     classes.require_kept(label)
     text = _text(cell["text"], columns["text"], limits)
     pair = None if _is_empty(cell["text_b"]) else _text(cell["text_b"], columns["text_b"], limits)
-    if isinstance(label, list) and len(label) > 1:
+    if needs_label and isinstance(label, list) and len(label) > 1:
         raise DataError(f"The {columns['label']} has {len(label)} labels.", "Give every row a single label.")
     return Row(
         number=number,
         text=text,
         text_pair=pair,
-        label=classes.match(label),
+        label=classes.match(label) if needs_label else classes.find(label),
         rationale=_rationale(cell["rationale"], columns["rationale"], text, marks),
         rationale_pair=_rationale(cell["rationale_b"], columns["rationale_b"], pair or "", marks),
         paraphrases=tuple(_paraphrases(cell["paraphrase"], columns["paraphrase"], limits)),

@@ -9,8 +9,8 @@ import json
 import os
 import re
 import zlib
-from collections.abc import Callable, Collection, Iterator
-from contextlib import nullcontext
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import nullcontext, suppress
 from copy import copy
 from functools import partial
 from itertools import chain
@@ -29,11 +29,15 @@ Stream = io.BufferedReader
 SEPARATED = (".csv", ".tsv")
 """Endings of files whose columns may have no names."""
 _CHUNK = 2**20
+_MOST_OF_TABLE = 2**24
+"""Most bytes of a JSON file that is one object with all rows: it is read whole."""
 _MOST_DIALECTS = 64
 _dialects: dict[tuple[str, int, int, int, int], Dialect] = {}
 """Dialects by the state of their files, for the last files."""
 _START = re.compile(r"\s*(\[)?")
 """The beginning of a JSON file, with the bracket that opens a list."""
+_TABLE = re.compile(r'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*[{\[]')
+"""The beginning of a JSON file that may be one object with all rows: its first value is no text and no number."""
 _NEXT, _END = re.compile(r"\s*([\[,])\s*(?=[^\s\]])"), re.compile(r"\s*(\[\s*)?\]\s*")
 """Characters of a JSON list before a value, and after the last one or in an empty list."""
 _TOO_LONG, _LINE_END = "field larger than field limit", "new-line character seen in unquoted field"
@@ -170,10 +174,12 @@ def _separated(file: Stream, budget: Budget, named: Collection[str], usual: str)
 
 
 def _json(file: Stream, budget: Budget, named: Collection[str]) -> Iterator[Record]:
-    """Yield the records of a JSON file: objects, one a line or in a list."""
-    start = _START.match(file.read(_CHUNK).decode("utf-8-sig", "replace"))
+    """Yield the records of a JSON file: objects, one a line or in a list, or an object that has all rows."""
+    beginning = file.read(_CHUNK).decode("utf-8-sig", "replace")
     file.seek(0)
-    for place, size, record in (_in_list if start and start[1] else _in_lines)(file, budget):
+    start = _START.match(beginning)
+    of_file = _in_list if start and start[1] else _in_table if _TABLE.match(beginning) else _in_lines
+    for place, size, record in of_file(file, budget):
         if not isinstance(record, dict):
             raise DataError(f"{place} is not a JSON object.", 'Write {"text": ..., "label": ...}.')
         if size > MAX_CELL_CHARACTERS and any(_is_long(cell) for cell in record.values()):
@@ -222,6 +228,52 @@ def _in_list(file: Stream, budget: Budget) -> Iterator[tuple[str, int, Any]]:
             if end_of_list is not None and (end_of_list[1] is not None) == (number == 1):
                 return
             raise problem or _not_json(place, ValueError())
+
+
+def _in_table(file: Stream, budget: Budget) -> Iterator[tuple[str, int, Any]]:
+    """Yield the place, the characters and the record of each row of a JSON file that is one object with all rows.
+
+    Of any other file, yield what :func:`_in_lines` does.
+    """
+    look = copy(budget)
+    look.notes = [*budget.notes]
+    raw = file.read(_MOST_OF_TABLE + 1)
+    text = Decoder(look).decode(raw, is_last=len(raw) <= _MOST_OF_TABLE).strip()
+    if len(raw) > _MOST_OF_TABLE and "\n" not in text:
+        raise DataError(
+            f"{budget.name} is a single line of over {_MOST_OF_TABLE:,} bytes.",
+            'Write one object on each line, in pandas by to_json(path, orient="records", lines=True).',
+        )
+    rows: Iterable[Any] | None = None
+    with suppress(ValueError, RecursionError):
+        rows = _rows_of(json.loads(text))
+    if rows is None:
+        file.seek(0)
+        yield from _in_lines(file, budget)
+    else:
+        budget.unpack(len(raw))
+        budget.notes = look.notes
+        yield from ((f"Row {number} of {budget.name}", len(text), row) for number, row in enumerate(rows, start=1))
+
+
+def _rows_of(table: Mapping[str, Any]) -> Iterable[Any] | None:
+    """Return the rows of an object that pandas writes, or of a dictionary of columns; None if it is neither.
+
+    Their names tell columns from rows, as pandas numbers rows.
+    """
+    parts = [*table.values()]
+    if {*table} == {"schema", "data"} and isinstance(table["data"], list):
+        return table["data"]
+    if {*table} == {"columns", "index", "data"} and all(isinstance(part, list) for part in parts):
+        names, rows = [str(name) for name in table["columns"]], table["data"]
+        whole = len({*names}) == len(names) and all(isinstance(row, list) and len(row) == len(names) for row in rows)
+        return (dict(zip(names, row, strict=True)) for row in rows) if whole else None
+    if all(isinstance(part, list) and len(part) == len(parts[0]) for part in parts):
+        return (dict(zip(table, row, strict=True)) for row in zip(*parts, strict=True))
+    if not all(isinstance(part, dict) and part.keys() == parts[0].keys() for part in parts):
+        return None
+    of_rows = all(map(str.isdecimal, table)) and not all(map(str.isdecimal, parts[0]))
+    return parts if of_rows else ({name: column[row] for name, column in table.items()} for row in parts[0])
 
 
 def _not_json(place: str, error: Exception) -> DataError:

@@ -12,7 +12,7 @@ from typing import Any
 
 from explainlab.data.files import LOOKED_AT, column_names, headings, label_cell, missing_columns, stream_rows
 from explainlab.data.formats import Record
-from explainlab.data.labels import LONGEST_LABEL, Classes, label_of, nearest
+from explainlab.data.labels import LONGEST_LABEL, Classes, label_of, nearest, proposed
 from explainlab.data.rows import Row
 from explainlab.data.sources import Source, locate
 from explainlab.errors import DataError
@@ -140,10 +140,12 @@ def misfit(
     columns: Mapping[str, str] | None = None,
     classes: Mapping[str, str] | None = None,
     reader: Reader = ANYBODY,
+    needs_label: bool = True,
 ) -> Misfit | None:
     """Return missing columns, and labels of the first 1,000 records that are no class; None if all fits.
 
-    The arguments and errors are those of :func:`explainlab.data.files.read_dataset`. An empty file fits.
+    The arguments and errors are those of :func:`explainlab.data.files.read_dataset`. An empty file fits. If the
+    question does not ``needs_label``, labels are a misfit only where a class is likely for all of them.
     """
     source, named = locate(path, reader), dict(columns or {})
     found, written, first = _labelled(source, named, reader)
@@ -153,16 +155,22 @@ def misfit(
         taken = {*named.values(), *near.values()}
         name = nearest(column, [other for other in found if other not in taken])
         near |= {role: name} if name else {}
-    problems = [f"{source.name} has no column {_quoted(missing.values())}."] if missing else []
     if "label" in near:
         _, written, _ = _labelled(source, named | near, reader)
     known = Classes(labels, classes or {}, lambda: written)
+    unread = [label for label in written if label and label not in known.left_out and known.find(label) is None]
+    needed = needs_label or "label" in named or bool(classes)
+    likely = any(written) and all(map(proposed(unread, labels or ()).get, unread))
+    if not (needed or likely):
+        unread = []
+        missing, near = ({role: name for role, name in own.items() if role != "label"} for own in (missing, near))
+    problems = [f"{source.name} has no column {_quoted(missing.values())}."] if missing else []
     heads = headings(first, named, known)
     if heads:
         problems.append(f"The first line of {source.name} has the names of its columns.")
         near, written = heads, [label for label in written if label != label_of(first[named["label"]])]
         known = Classes(labels, classes or {}, lambda: written)
-    strange = [label for label in written if label and label not in known.left_out and known.find(label) is None]
+    strange = [label for label in unread if label in written and known.find(label) is None]
     doubts = {label: doubt for label in strange if (doubt := known.doubt(label))}
     if len(doubts) < len(strange):
         problems.append(

@@ -7,7 +7,7 @@ from functools import cache
 
 import transformers
 
-from explainlab.declared import installed
+from explainlab.declared import installed, skip
 from explainlab.errors import ModelError
 from explainlab.models import anatomy
 from explainlab.models.anatomy import Anatomy
@@ -70,20 +70,34 @@ MODEL_TYPES: dict[str, ModelType] = {
 }
 
 
+@cache
+def model_types() -> dict[str, ModelType]:
+    """Return the row of every model type: ours, then those of packages that are installed beside this one.
+
+    Other objects, and rows for types that have one, are left out with a warning: see
+    :func:`explainlab.declared.installed`.
+    """
+    rows = dict(MODEL_TYPES)
+    for name, row in installed("models").items():
+        if isinstance(row, ModelType) and name not in rows:
+            rows[name] = row
+        else:
+            skip("models", name, "there is one with its name" if name in rows else "it is no ModelType")
+    return rows
+
+
 def model_type_of(config: transformers.PreTrainedConfig, is_generative: bool = False) -> ModelType:
     """Return the row for a configuration, with its pooling and quantisation; ``is_generative``: it classifies by a
     prompt.
 
-    A package that is installed beside this one may have rows for other types: see
-    :func:`explainlab.declared.installed`.
-
     Raises :class:`ModelError` for a model type that has no row.
     """
-    row = MODEL_TYPES.get(config.model_type) or installed("models").get(config.model_type)
-    if not isinstance(row, ModelType):
+    rows = model_types()
+    row = rows.get(config.model_type)
+    if row is None:
         raise ModelError(
             f"Models of type '{config.model_type}' are not supported.",
-            f"Supported types: {', '.join(sorted(MODEL_TYPES))}.",
+            f"Supported types: {', '.join(sorted(rows))}.",
         )
     architecture = replace(row.architecture, is_generative=is_generative)
     if getattr(config, "classifier_pooling", "cls") == "mean":

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 import torch
+from torch._C import _autograd  # torch names no public way to set hooks aside
 
 BUILDING = threading.RLock()
 """Held while a network is made or read: transformers changes its own classes and torch's default dtype meanwhile.
@@ -26,8 +27,9 @@ _ROUNDING = ("tf32", "bf16")
 def own_modes(gradients: bool = True) -> Iterator[None]:
     """Run the block in torch's default modes, and restore the program's modes afterwards.
 
-    Inference mode and autocast are off, and tensors without dtype and device are float32 on the CPU. Without
-    ``gradients`` none are recorded, as in ``torch.no_grad``.
+    Inference mode and autocast are off, tensors without dtype and device are float32 on the CPU, and no hook of the
+    program touches the tensors that a pass saves for its gradients. Without ``gradients`` none are recorded, as in
+    ``torch.no_grad``.
     """
     with ExitStack() as changed:
         changed.enter_context(torch.inference_mode(False))  # this also records gradients
@@ -40,6 +42,13 @@ def own_modes(gradients: bool = True) -> Iterator[None]:
             changed.enter_context(torch.device("cpu"))
         if torch.get_default_dtype() != torch.float32:
             changed.enter_context(_float32_by_default())
+        forbidden = _autograd._saved_tensors_hooks_get_disabled_error_message()
+        if forbidden is not None:
+            _autograd._saved_tensors_hooks_enable()
+            changed.callback(_autograd._saved_tensors_hooks_disable, forbidden)
+        while pair := _autograd._top_saved_tensors_default_hooks(True):
+            _autograd._pop_saved_tensors_default_hooks()
+            changed.callback(_autograd._push_saved_tensors_default_hooks, *pair)
         yield
 
 

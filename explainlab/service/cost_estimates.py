@@ -180,15 +180,22 @@ class _Sample:
         columns, classes = request.columns, request.classes
         wanted = None if request.parameters.get("sample") == "all" else request.parameters["rows"]
         most = _READ if wanted is None else min(wanted, _READ)
+        needs_label = needs.needs_labels(request.target, columns, classes)
         rows = read_dataset(
-            request.data, limit=most, skip_bad=True, columns=columns, classes=classes, reader=reader
+            request.data,
+            limit=most,
+            skip_bad=True,
+            columns=columns,
+            classes=classes,
+            reader=reader,
+            needs_label=needs_label,
         ).rows
         pairs = list(_encoded(classifier, rows[:_ENCODED]))
         total = len(rows)
         if texts is not None:
             total = texts
         elif total == most != wanted:
-            there = _count(request, reader)
+            there = _count(request, needs_label, reader)
             total = there if wanted is None else min(wanted, there)
         expects = [tokens_of(row) if needs.guesses_lengths else len(encoding) for row, encoding in pairs]
         others = request.parameters.get("sample") == "random" or total > len(rows[:_ENCODED])
@@ -201,11 +208,11 @@ def _encoded(classifier: Classifier, rows: Sequence[Row]) -> Iterator[tuple[Row,
             yield row, classifier.encode(row.text, row.text_pair)
 
 
-def _count(request: CompleteRequest, reader: Reader) -> int:
+def _count(request: CompleteRequest, needs_label: bool, reader: Reader) -> int:
     """Count the usable rows of the data set."""
     assert request.data is not None
-    rows = stream_rows(request.data, None, request.columns, request.classes, reader)
-    return sum(isinstance(row, Row) for _, _, row in rows)
+    rows = stream_rows(request.data, None, request.columns, request.classes, reader, needs_label=needs_label)
+    return sum(isinstance(row, Row) for *_, row in rows)
 
 
 def _cost_of_training(request: CompleteRequest, reader: Reader) -> CostEstimate | None:

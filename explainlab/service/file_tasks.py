@@ -158,11 +158,18 @@ def survey(source: str, classes: Sequence[str] | None, columns: Mapping[str, str
 
 
 def misfit(
-    source: str, classes: Sequence[str] | None, columns: Mapping[str, str], meant: Mapping[str, str], user: User
+    source: str,
+    classes: Sequence[str] | None,
+    columns: Mapping[str, str],
+    meant: Mapping[str, str],
+    user: User,
+    needs_label: bool = True,
 ) -> FileTask[data.Misfit | None]:
     """See :func:`explainlab.data.misfit`; raises as :func:`preview`."""
-    inputs = (None if classes is None else tuple(classes), _pairs(columns), _pairs(meant))
-    return _look("misfit", source, user, inputs, lambda reader: data.misfit(source, classes, columns, meant, reader))
+    inputs = (None if classes is None else tuple(classes), _pairs(columns), _pairs(meant), needs_label)
+    return _look(
+        "misfit", source, user, inputs, lambda reader: data.misfit(source, classes, columns, meant, reader, needs_label)
+    )
 
 
 def planted(

@@ -22,7 +22,7 @@ SENTIMENT, NEWS = "embedded:sentiment", "embedded:news"
 
 def test_models_come_first_then_data_and_what_does_not_fit_is_refused() -> None:
     bert = explainlab.load_model(BERT, device="cpu")
-    asked = {"methods": ["occlusion"], "metrics": ["log_odds"], "limit": 3, "sample": "first"}
+    asked = {"methods": ["occlusion"], "metrics": ["log_odds"], "limit": 3, "sample": "first", "target": "gold"}
     grid = explainlab.evaluate([bert, GPT2, "embedded:none"], [SENTIMENT, NEWS], **asked)
     assert [(cell.model, cell.data) for cell in grid] == [
         (model, data) for model in (BERT, GPT2, "embedded:none") for data in (SENTIMENT, NEWS)
@@ -63,7 +63,7 @@ def test_the_command_line_prints_cells_that_are_kept_under_their_own_keys(
     home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     arguments = ["evaluate", "--model", BERT, "--model", GPT2, "--data", SENTIMENT, "--limit", "3"]
-    arguments += ["--methods", "random,gradient:norm=signed_sum", "--metrics", "log_odds"]
+    arguments += ["--methods", "random,gradient:norm=signed_sum", "--metrics", "log_odds", "--target", "gold"]
 
     def printed(*more: str) -> str:
         monkeypatch.setattr(sys, "argv", ["explainlab", *arguments, *more])

@@ -288,6 +288,46 @@ def test_a_list_that_is_none_is_refused(file, content):
     assert "Record 1 of" in problem(file("a.json", content)) or "Record 2 of" in problem(file("a.json", content))
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        '{"text": {"0": "a", "1": "b"}, "label": {"0": 1, "1": 0}}',
+        '\ufeff {\n"label": {"7": 1, "3": 0},\n"text": {"7": "a", "3": "b"}}\n\n',
+        '{"0": {"text": "a", "label": 1}, "1": {"text": "b", "label": 0}}',
+        '{"columns": ["text", "label"], "index": [0, 1], "data": [["a", 1], ["b", 0]]}',
+        '{"schema": {"fields": []}, "data": [{"index": 0, "text": "a", "label": 1}, {"text": "b", "label": 0}]}',
+        '{"text": ["a", "b"], "label": [1, 0]}',
+        '{"meta": {"by": "me"}, "text": "a", "label": 1}\n{"text": "b", "label": 0}',
+        '{"label": [1], "text": "a"}\n{"text": "b", "label": 0}',
+    ],
+)
+@pytest.mark.parametrize("name", ["data.json", "data.jsonl.gz"])
+def test_one_object_with_all_rows_is_read_as_pandas_writes_it(file, name, content):
+    raw = content.encode()
+    dataset = read_dataset(file(name, gzip.compress(raw) if name.endswith("gz") else raw), LABELS)
+    assert [(row.text, row.label) for row in dataset.rows] == [("a", "positive"), ("b", "negative")]
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ('{"text": {"0": "a", "1": "b"}, "label": {"0": 1}}', "not a string but dict"),
+        ('{"text": ["a", "b"], "label": [1]}', "not a string but list"),
+        ('{"columns": ["text", "text"], "index": [0], "data": [["a", "b"]]}', "has no column 'text'"),
+        ('{"columns": ["text"], "index": [0], "data": [["a", 1]]}', "has no column 'text'"),
+        ('{"schema": {}, "data": [3]}', "Row 1 of data.json is not a JSON object"),
+        ('{"text": {"0": "a"', "Line 1 of data.json is not JSON"),
+        ('{"text": {"0": "a"}} {"text": "b"}', "Line 1 of data.json is not JSON"),
+        ('{"text": {"0": ' + "[" * 100_000, "Line 1 of data.json is not JSON"),
+        ('{"text": {"0": "' + "a" * 2**20 + '"}}', "a cell of over 1,000,000 characters"),
+        ('{"text": {"0": ' + '"a",' * 5_000_000, 'to_json(path, orient="records", lines=True)'),
+    ],
+    ids=lambda value: value[:24],
+)
+def test_one_object_that_holds_no_rows_is_refused(file, content, told):
+    assert told in problem(file("data.json", content))
+
+
 def test_a_list_without_objects_has_no_rows_and_other_bytes_are_told(file):
     for content in ("[]", " [ \n] "):
         assert "no data rows" in problem(file("data.json", content))

@@ -64,6 +64,10 @@ SHAPES: dict[str, tuple[list[Any], dict[str, str]]] = {
 """By name what a file writes for each class, and what the reader says that it means."""
 
 
+ORIENTS = ("columns", "index", "split", "table", "records")
+"""Forms in which pandas writes a table as JSON, with the names of its columns."""
+
+
 class Content(NamedTuple):
     """The rows of a file: ``records`` with the columns in their order, and how a reader names them."""
 
@@ -161,6 +165,17 @@ def json_list(rng: Random, found: Content) -> tuple[str, str]:
     return rng.choice(["json", "jsonl"]), json.dumps(found.records, ensure_ascii=rng.random() < 0.5, indent=indent)
 
 
+def pandas_json(rng: Random, found: Content) -> tuple[str, str]:
+    """Pandas' ``to_json`` in every form that names its columns, and its dictionary of columns."""
+    frame, indent = pd.DataFrame(found.records), rng.choice([None, 0, 2])
+    if rng.random() < 0.2:
+        return "json", json.dumps(frame.to_dict("list"), indent=indent)
+    if rng.random() < 0.3:
+        frame.index = pd.Index([f"r{number}" for number in frame.index])
+    orient: Any = rng.choice(ORIENTS)
+    return rng.choice(["json", "jsonl"]), frame.to_json(orient=orient, indent=indent, force_ascii=rng.random() < 0.5)
+
+
 def doccano(rng: Random, found: Content) -> tuple[str, str]:
     names = {role: found.columns.get(role, role) for role in ("text", "label")}
     lines = []
@@ -210,6 +225,7 @@ WRITERS: Sequence[Writer] = (
     polars_separated,
     json_lines,
     json_list,
+    pandas_json,
     doccano,
     label_studio,
     without_names,
@@ -262,14 +278,16 @@ def test_a_file_is_read_as_it_was_written_or_refused(
     path.unlink()
 
 
-@pytest.mark.parametrize("ending", ["parquet", "json", "jsonl"])
+@pytest.mark.parametrize("kind", ["parquet", "lines", *ORIENTS, "list"])
 @pytest.mark.parametrize("shape", sorted(SHAPES))
-def test_typed_files_keep_the_labels_of_every_shape(tmp_path: Path, shape: str, ending: str) -> None:
+def test_typed_files_keep_the_labels_of_every_shape(tmp_path: Path, shape: str, kind: str) -> None:
     found = content(Random(shape), shape)
-    path, frame = tmp_path / f"rows.{ending}", pd.DataFrame(found.records)
-    if ending == "parquet":
+    path, frame = tmp_path / f"rows.{kind if kind == 'parquet' else 'json'}", pd.DataFrame(found.records)
+    if kind == "parquet":
         frame.to_parquet(path)
+    elif kind == "list":
+        path.write_text(json.dumps(frame.to_dict("list")))
     else:
-        frame.to_json(path, orient="records", lines=ending == "jsonl")
+        frame.to_json(path, orient="records" if kind == "lines" else kind, lines=kind == "lines")
     data = read_dataset(path, CLASSES, columns=found.columns, classes=found.meant)
     assert [(row.text, row.label) for row in data.rows] == found.expected

@@ -139,6 +139,27 @@ def test_other_units_are_told(tmp_path: Path, unit: Any, told: str) -> None:
     assert read_dataset(path).notes == (), "no question needs them"
 
 
+@pytest.mark.parametrize("words", [["lovely"], ["truly", "lovely"]])
+@pytest.mark.parametrize(
+    ("unit", "told"), [(in_characters, False), (in_words, True), (in_utf16, True), (in_utf8, True)]
+)
+def test_one_or_two_spans_of_other_units_are_told(tmp_path: Path, unit: Any, told: bool, words: list[str]) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text(json.dumps({"text": TEXTS[0], "rationale": [unit(TEXTS[0], word) for word in words]}))
+    notes = read_dataset(path, marks=["rationale"]).notes
+    assert [note.split(" begin")[0] for note in notes] == [f"All marked spans ({len(words)})"] * told
+
+
+@pytest.mark.parametrize("spans", [[[13, 16]], [[4, 8], [12, 16]], [[22, 26], [24, 28]], [[37, 40]]])
+def test_one_or_two_spans_inside_words_are_no_doubt_where_no_other_unit_fits(
+    tmp_path: Path, spans: list[list[int]]
+) -> None:
+    """People mark parts of words as well, and one span is no pattern."""
+    path = tmp_path / "rows.jsonl"
+    path.write_text(json.dumps({"text": TEXTS[1], "rationale": spans}))
+    assert read_dataset(path, marks=["rationale"]).notes == ()
+
+
 @pytest.mark.parametrize(
     ("text", "spans"),
     [

@@ -129,6 +129,34 @@ def test_no_column_is_the_nearest_for_two_roles(file) -> None:
     assert [*found.columns.values()].count("text label") == 1
 
 
+@pytest.mark.parametrize(
+    ("record", "found"),
+    [
+        ({"text": "fine"}, None),
+        ({"text": "fine", "level": "high"}, None),
+        ({"text": "fine", "label": "economy"}, None),
+        ({"text": "fine", "label": 7}, None),
+        ({"text": "fine", "label": ""}, None),
+        ({"text": "fine", "Labels": ""}, None),
+        ({"text": "fine", "label": "positive"}, None),
+        (
+            {"text": "fine", "Labels": "Positive"},
+            Misfit("data.jsonl has no column 'label'.", {"label": "Labels"}, False),
+        ),
+        ({"text": "fine", "label": "pos"}, Misfit("No class of the model is called 'pos'.", {}, True)),
+        ({"Texts": "fine", "level": "high"}, Misfit("data.jsonl has no column 'text'.", {"text": "Texts"}, False)),
+    ],
+)
+def test_a_page_that_needs_no_label_asks_only_for_likely_ones(record, found, file) -> None:
+    assert misfit(file([record]), LABELS, needs_label=False) == found
+
+
+def test_labels_that_a_reader_names_are_needed(file) -> None:
+    path = file([{"text": "fine", "level": "high"}])
+    assert misfit(path, LABELS, {"label": "level"}, needs_label=False) is not None
+    assert misfit(path, LABELS, {}, {"other": "positive"}, needs_label=False) is not None
+
+
 def test_labels_that_are_no_class_are_told(file) -> None:
     records = [{"text": "fine", "Label": label} for label in ("pos", "neg", "1", "", None, "positive")]
     found = misfit(file(records), LABELS)

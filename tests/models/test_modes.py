@@ -6,12 +6,15 @@ import copy
 import pickle
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from torch._C import _autograd
+from torch.autograd import graph
+from torch.utils.checkpoint import checkpoint
 
 from explainlab import explain, load_model, study
 from explainlab.errors import RequestError
@@ -54,6 +57,10 @@ def rounded_to(precision: str) -> Iterator[None]:
         torch.set_float32_matmul_precision("highest")
 
 
+def forgotten(tensor: torch.Tensor) -> torch.Tensor:
+    raise AssertionError("a hook of the program saw a tensor of ours")
+
+
 MODES: dict[str, Mode] = {
     "no_grad": torch.no_grad,
     "inference_mode": torch.inference_mode,
@@ -63,13 +70,30 @@ MODES: dict[str, Mode] = {
     "bfloat16 by default": lambda: by_default(torch.bfloat16),
     "meta by default": lambda: on_by_default("meta"),
     "inside a device": lambda: torch.device("meta"),
+    "hooks for saved tensors": lambda: graph.saved_tensors_hooks(forgotten, forgotten),
+    "saved on the CPU": graph.save_on_cpu,
+    "saved and changed": graph.allow_mutation_on_saved_tensors,
+    "without hooks for saved tensors": lambda: graph.disable_saved_tensors_hooks("forbidden"),
 }
 
 
 def modes() -> list[Any]:
     """All that a program can have changed."""
     now = [torch.is_grad_enabled(), torch.is_inference_mode_enabled(), torch.is_autocast_enabled("cpu")]
-    return [*now, torch.get_autocast_dtype("cpu"), torch.get_default_dtype(), torch.get_default_device()]
+    hooks = [_autograd._saved_tensors_hooks_get_disabled_error_message(), *saved_tensors_hooks()]
+    return [*now, torch.get_autocast_dtype("cpu"), torch.get_default_dtype(), torch.get_default_device(), *hooks]
+
+
+def saved_tensors_hooks() -> list[Any]:
+    """Return the pairs of hooks that the program has set, the innermost first."""
+    pair = _autograd._top_saved_tensors_default_hooks(True)
+    if not pair:
+        return []
+    _autograd._pop_saved_tensors_default_hooks()
+    try:
+        return [pair, *saved_tensors_hooks()]
+    finally:
+        _autograd._push_saved_tensors_default_hooks(*pair)
 
 
 def scores(classifier: Classifier) -> list[np.ndarray]:
@@ -111,6 +135,32 @@ def test_a_pass_records_gradients_where_its_caller_does(zoo: Zoo) -> None:
             inside = classifier.logits(inputs, embeddings)
         assert not inside.requires_grad
         assert torch.equal(inside, logits)
+
+
+@pytest.mark.parametrize("hooks", [[], [(torch.clone, torch.clone)], [(abs, abs), (torch.neg, torch.neg)]], ids=len)
+def test_hooks_for_saved_tensors_are_set_aside_in_our_modes_and_stand_in_their_order_again(hooks: list[Any]) -> None:
+    with ExitStack() as program:
+        for pair in hooks:
+            program.enter_context(graph.saved_tensors_hooks(*pair))
+        with own_modes(), own_modes(gradients=False):
+            assert saved_tensors_hooks() == []
+        with pytest.raises(ZeroDivisionError), own_modes():
+            raise ZeroDivisionError
+        assert saved_tensors_hooks() == hooks[::-1]
+    with graph.disable_saved_tensors_hooks("forbidden"):
+        with own_modes(), graph.saved_tensors_hooks(torch.clone, torch.clone):
+            assert len(saved_tensors_hooks()) == 1
+        assert _autograd._saved_tensors_hooks_get_disabled_error_message() == "forbidden"
+
+
+def test_a_network_may_recompute_its_layers_inside_our_modes_and_a_program_may_forbid_hooks(zoo: Zoo) -> None:
+    """Checkpointing keeps its own hooks within a pass; they are not the program's."""
+    classifier = zoo("bert")
+    embeddings = classifier.embed(classifier.inputs([classifier.encode(TEXT)]).ids).requires_grad_()
+    with graph.disable_saved_tensors_hooks("forbidden"), own_modes():
+        plain = embeddings.tanh().sum()
+        again = checkpoint(lambda x: x.tanh().sum(), embeddings, use_reentrant=False)
+        assert torch.equal(*(torch.autograd.grad(own, embeddings)[0] for own in (plain, again)))
 
 
 def test_a_study_that_was_stopped_inside_autocast_goes_on_with_the_same_numbers(zoo: Zoo) -> None:

@@ -15,6 +15,10 @@ setup(
         ],
         "explainlab.metrics": ["kept = first_words.metric:Kept"],
         "explainlab.analyses": ["word_count = first_words.length.analysis:WordCount"],
-        "explainlab.models": ["ernie = first_words.model:ROW"],
+        "explainlab.models": [
+            "ernie = first_words.model:ROW",
+            "bert = first_words.model:ROW",
+            "ernie_m = first_words.method:FirstWord",
+        ],
     },
 )

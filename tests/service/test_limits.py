@@ -198,8 +198,9 @@ def test_a_file_without_a_column_that_is_needed_is_refused_before_the_queue(serv
     require_answerable(resolve(ask_study("evaluation", data=str(file))).request)
     file.write_text("text\na stirring film\n", encoding="utf-8")
     with pytest.raises(DataError, match=r"no column 'label'; .* 'text'"):
-        require_answerable(resolve(ask_study("evaluation", data=str(file))).request)
-    require_answerable(resolve(ask_study("layer_randomisation", data=str(file))).request)
+        require_answerable(resolve(ask_study("evaluation", data=str(file), target="gold")).request)
+    for study in ("evaluation", "layer_randomisation"):
+        require_answerable(resolve(ask_study(study, data=str(file))).request)
     with pytest.raises(DataError, match="has no column 'label'"):
         require_answerable(resolve(ask_study("layer_randomisation", data=str(file), target="gold")).request)
     file.write_text("", encoding="utf-8")

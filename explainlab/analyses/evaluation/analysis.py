@@ -80,10 +80,10 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
     random attribution.
 
     A data set also has differences to the best method with corrected tests, ranks, agreement between methods, and
-    slices (:mod:`explainlab.analyses.evaluation.statistics`). The best is chosen on the same texts, so that it looks
-    better than it is. A text too short for a metric has no value by it: k% of its features is less than one, and every
-    map would score the same. Where rationales are planted words, the model is checked first
-    (:class:`explainlab.analyses.planted.analysis.Planted`).
+    slices (:mod:`explainlab.analyses.evaluation.statistics`); those by class need labels, and nothing else does. The
+    best is chosen on the same texts, so that it looks better than it is. A text too short for a metric has no value by
+    it: k% of its features is less than one, and every map would score the same. Where rationales are planted words, the
+    model is checked first (:class:`explainlab.analyses.planted.analysis.Planted`).
     """
 
     class Parameters(declared.Parameters):
@@ -134,7 +134,7 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
     label = "Evaluation"
     source = "Methods by metrics; the metrics' definitions name their papers"
     definition = "mean over texts of metric(method(text)), percentile bootstrap"
-    version = 3
+    version = 4
 
     def requirements(self, parameters: Parameters) -> Requirements:
         metrics = [parse_metric(name) for name in parameters.metrics]
@@ -144,7 +144,7 @@ class Evaluation(TextAnalysis[EvaluationText, EvaluationData]):
             metrics=[own.metric for own in metrics],
             files=parameters.attributions,
             versions=[f"{Planted.id} {Planted.version}"] * ("rationale" in columns),
-            labelled=True,
+            uses_labels=True,
             extra_columns=list(columns),
             gradients=EVALUATIONS,
             count_passes=partial(_passes, parameters),

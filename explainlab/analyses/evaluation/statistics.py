@@ -203,10 +203,15 @@ def slices(
     rows: Sequence[Row],
     texts: Facts,
 ) -> list[Slice]:
-    """Return the table over the texts of each gold class, those predicted right and wrong, and thirds by length."""
-    by_label = _grouped(row.label or "" for row in rows)
-    right = (predicted == row.label for row, predicted in zip(rows, texts["predicted"], strict=True))
-    by_prediction = _grouped("right" if each else "wrong" for each in right)
+    """Return the table over the texts of each gold class, those predicted right and wrong, and thirds by length.
+
+    Rows without a label are in the thirds alone.
+    """
+    by_label = _grouped(row.label for row in rows)
+    by_prediction = _grouped(
+        None if row.label is None else "right" if predicted == row.label else "wrong"
+        for row, predicted in zip(rows, texts["predicted"], strict=True)
+    )
     by_length = _thirds(texts["features"])
     cells = [(key, method) for key in [metric.key for metric in metrics] for method in names]
     sliced = []
@@ -226,11 +231,12 @@ def _chosen(values: Columns, places: np.ndarray) -> Iterator[np.ndarray]:
     return (row[places] for column in values.values() for row in column)
 
 
-def _grouped(kinds: Iterable[str]) -> dict[str, np.ndarray]:
-    """Return the places of every kind, the kinds in alphabetical order."""
+def _grouped(kinds: Iterable[str | None]) -> dict[str, np.ndarray]:
+    """Return the places of every kind, the kinds in alphabetical order; None is no kind."""
     groups: dict[str, array[int]] = {}
     for place, kind in enumerate(kinds):
-        groups.setdefault(kind, array("q")).append(place)
+        if kind is not None:
+            groups.setdefault(kind, array("q")).append(place)
     return {kind: np.frombuffer(groups[kind], dtype=np.int64) for kind in sorted(groups)}
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from explainlab import cli, study
-from explainlab.analyses.registry import complete, evaluations, studies
+from explainlab.analyses.registry import complete, requirements, studies
 from explainlab.errors import RequestError, UnsupportedError
 from explainlab.models.classifier import Classifier
 from explainlab.reader import ANYBODY
@@ -24,10 +24,10 @@ CHEAP = {"samples": 4, "steps": 3, "seed": SEED}
 def test_costs_are_told_before() -> None:
     asked = {"question": "rpi_candidates", "model": "any", "text": TEXT}
     few = {"samples": 2, "steps": 5, "metrics": "aopc_sufficiency"}
-    assert evaluations(Request(**asked, parameters=few)) == 2 * (5 + 5)
-    assert evaluations(Request(**asked, parameters={**few, "layers": "2,3"})) == 4 * (5 + 5)
-    assert evaluations(Request(**asked, parameters={**few, "metrics": "log_odds"})) == 2 * (5 + 3)
-    assert evaluations(Request(**asked, parameters={**few, "family": "rpi_sig"})) > 200
+    assert requirements(Request(**asked, parameters=few)).gradients == 2 * (5 + 5)
+    assert requirements(Request(**asked, parameters={**few, "layers": "2,3"})).gradients == 4 * (5 + 5)
+    assert requirements(Request(**asked, parameters={**few, "metrics": "log_odds"})).gradients == 2 * (5 + 3)
+    assert requirements(Request(**asked, parameters={**few, "family": "rpi_sig"})).gradients > 200
 
 
 def test_equal_questions_are_one_and_versions_are_stamped() -> None:

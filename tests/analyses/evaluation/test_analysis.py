@@ -18,6 +18,7 @@ from explainlab.analyses.parameters import MOST_ROWS
 from explainlab.analyses.registry import complete, get_study, read_result
 from explainlab.attribution.registry import get_method
 from explainlab.attribution.subject import Subject
+from explainlab.data import NO_CLASS
 from explainlab.errors import DataError, RequestError
 from explainlab.metrics.evaluate import Case, evaluate
 from explainlab.metrics.registry import parse_metric
@@ -207,7 +208,7 @@ def test_gold_explains_the_label_of_every_row(classifier, tmp_path) -> None:
 
 
 def test_a_bad_row_ends_it_with_its_number_or_is_counted(classifier, tmp_path) -> None:
-    path = write(tmp_path / "bad.csv", [TEXTS[0], ("a fine film", "splendid"), TEXTS[1]])
+    path = write(tmp_path / "bad.csv", [TEXTS[0], (" ", 1), TEXTS[1]])
     with pytest.raises(DataError, match="2"):
         explainlab.evaluate(classifier, path, ["random"], ["comprehensiveness"])
     result = explainlab.evaluate(classifier, path, ["random"], ["comprehensiveness"], skip_bad=True)
@@ -234,6 +235,63 @@ def test_columns_and_classes_say_how_the_file_is_read(classifier, tmp_path) -> N
         ("a fine film", "positive"),
         ("a dull film", "negative"),
     ]
+
+
+UNLABELLED = [{"text": text} for text, _ in TEXTS]
+OF_NO_CLASS = {
+    "no column": [None, None, None],
+    "names of something else": ["evening", "evening", "word"],
+    "numbers of something else": [4, 5, 2],
+    "several in a list": [["positive", "negative"], ["positive"] * 2, []],
+    "empty cells": ["", None, " "],
+    "half of a class": ["positive", "splendid", "nonsense"],
+}
+
+
+@pytest.mark.parametrize("labels", OF_NO_CLASS.values(), ids=OF_NO_CLASS)
+def test_no_label_matters_where_the_predicted_class_is_explained(classifier, labels) -> None:
+    asked = {"methods": ["gradient"], "metrics": METRICS}
+    expected = explainlab.evaluate(classifier, UNLABELLED, **asked)
+    records = [{"text": text, "label": label} for (text, _), label in zip(TEXTS, labels, strict=True)]
+    found = explainlab.evaluate(classifier, UNLABELLED if labels[0] is None else records, **asked)
+    assert (found.body.n, found.body.rows, found.skipped) == (3, expected.body.rows, ())
+    known = [label if label == "positive" else "" for label in labels]
+    assert [text.label for text in found.body.texts] == known
+    by = {part.by for part in found.body.slices}
+    assert by == ({"label", "prediction", "length"} if any(known) else {"length"})
+    assert all(part.n == 1 for part in found.body.slices if part.by != "length")
+    named = sum(bool(str(label or "").strip(" []")) for label in labels) - sum(map(bool, known))
+    words = [line for line in found.warnings if NO_CLASS in line]
+    assert [line.partition(", as")[0] for line in words] == [f"Rows without a label: {named}"] * bool(named)
+    assert list(expected.warnings) == [line for line in found.warnings if line not in words]
+
+
+@pytest.mark.parametrize(
+    "read",
+    [{"target": "gold"}, {"classes": {"splendid": "positive"}}, {"columns": {"label": "label"}}],
+    ids=lambda read: next(iter(read)),
+)
+def test_labels_that_the_question_names_must_be_there_and_be_classes(classifier, read) -> None:
+    asked = {"methods": ["random"], "metrics": ["log_odds:k=50"], **read}
+    with pytest.raises(DataError, match="no column 'label'"):
+        explainlab.evaluate(classifier, UNLABELLED, **asked)
+    other = [{**record, "label": label} for record, label in zip(UNLABELLED, (1, "dull", 1), strict=True)]
+    with pytest.raises(DataError, match=r"Row 2 .*'dull' is not a class"):
+        explainlab.evaluate(classifier, other, **asked)
+    assert [number for number, _ in explainlab.evaluate(classifier, other, **asked, skip_bad=True).skipped] == [2]
+
+
+def test_the_command_line_asks_for_labels_only_where_they_are_needed(home, tmp_path, capsys, monkeypatch) -> None:
+    path = tmp_path / "unlabelled.csv"
+    path.write_text("text\n" + "".join(f'"{text}"\n' for text, _ in TEXTS))
+    model = ["--model", "embedded:bert-mini-sst2", "--data", str(path)]
+    arguments = ["explainlab", "evaluate", *model, "--methods", "random", "--metrics", "log_odds:k=50"]
+    for more, code, told in ([], None, "n = 3"), (["--target", "gold"], 2, "no column 'label'"):
+        monkeypatch.setattr("sys.argv", [*arguments, *more])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        assert (ended.value.code or None) == code
+        assert told in "".join(capsys.readouterr())
 
 
 def test_warnings_of_methods_reach_the_reader_with_their_names(classifier, tmp_path) -> None:

@@ -12,7 +12,7 @@ import torch
 from explainlab import explain, study
 from explainlab.analyses.integration.result import IntegrationErrorText
 from explainlab.analyses.records import Interval
-from explainlab.analyses.registry import evaluations
+from explainlab.analyses.registry import requirements
 from explainlab.analyses.summary import interval
 from explainlab.attribution.path import nodes
 from explainlab.errors import Cancelled, DataError, RequestError
@@ -107,9 +107,9 @@ def test_the_doubling_schedule_counts_every_gradient_of_every_count(encoder: Cla
 
 def test_the_cost_is_known_before(encoder: Classifier) -> None:
     asked = {"question": "integration_error", "model": encoder.id, "text": TEXT}
-    assert evaluations(Request(**asked, parameters={"rules": "right", "steps": "2,4,8"})) == 8
-    assert evaluations(Request(**asked, parameters={"rules": "right,left", "steps": [10]})) == 11
-    assert evaluations(Request(**asked, parameters={"rules": "right", "steps": "10:1000:10"})) > 10_000
+    assert requirements(Request(**asked, parameters={"rules": "right", "steps": "2,4,8"})).gradients == 8
+    assert requirements(Request(**asked, parameters={"rules": "right,left", "steps": [10]})).gradients == 11
+    assert requirements(Request(**asked, parameters={"rules": "right", "steps": "10:1000:10"})).gradients > 10_000
 
 
 # Data sets -----------------------------------------------------------------------------------------------------------

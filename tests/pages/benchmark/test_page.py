@@ -189,6 +189,25 @@ def test_a_file_without_rationales_says_what_is_missing(source: str) -> None:
     assert charts(app), "the answer stays"
 
 
+@pytest.mark.parametrize("label", [None, "economy"], ids=["no column", "other names"])
+def test_a_file_without_labels_is_answered_and_they_are_asked_for_where_a_label_is_explained(
+    tmp_path: Path, label: str | None
+) -> None:
+    path = tmp_path / "unlabelled.jsonl"
+    rows = [{"text": text} if label is None else {"text": text, "label": label} for text, _ in TEXTS]
+    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    app = cheap(str(path))
+    assert not app.error
+    assert "no column" not in words(app.warning)
+    assert body_of(app).n == len(TEXTS)
+    assert ("is not a class of the model" in words(app.warning)) == (label is not None)
+    assert ("Match the labels" in [button.label for button in app.button]) == (label is not None)
+    assert charts(app)
+    cheap(str(path), app, target="gold")
+    told = words([*app.error, *app.warning])
+    assert ("has no column 'label'" if label is None else "is not a class") in told
+
+
 def test_what_cannot_be_asked_is_said(source: str) -> None:
     app = cheap(source, methods=("nothing",))
     assert "nothing" in words(app.error)

@@ -82,7 +82,7 @@ def test_a_set_that_ends_while_its_page_is_drawn_is_shown_whole(sst2: str, monke
 
 
 def test_further_models_are_added_in_the_controls(sst2: str) -> None:
-    app = linked("benchmark", first_view(), **CELLS, source=sst2)
+    app = linked("benchmark", first_view(), **CELLS, source=sst2, target="gold")
     app.multiselect(key="benchmark_sources").set_value([f"{sst2}.gone", "embedded:news"]).run()
     assert "There is no data file" in words(app.error), "asked all the same, it is a cell without a result"
     press(app, "Compare")

@@ -43,6 +43,7 @@ from explainlab.app.sets import draw_further
 from explainlab.app.text import plain
 from explainlab.figures.chart import Chart, percent
 from explainlab.models.loading import ModelCard
+from explainlab.request import GOLD
 from explainlab.service import file_tasks
 from explainlab.service.jobs import Job
 from explainlab.service.service import Service
@@ -60,8 +61,9 @@ def draw() -> None:
     name = file_tasks.source_name(PAGE.view.source, session.user())
     with PAGE.place_of_controls(" · ".join(filter(None, (PAGE.view.line(), name)))):
         card = form.draw_question(partial(PAGE.ask_text, service), PAGE.button)
-    draw_mapping(form.question, card.labels if card else None, WITH_MARKS)
-    draw_further(form.question, card.labels if card else None, WITH_MARKS)
+    labels, needs_label = card.labels if card else None, form.question.now("target") == GOLD
+    draw_mapping(form.question, labels, WITH_MARKS, needs_label=needs_label)
+    draw_further(form.question, labels, WITH_MARKS, needs_label=needs_label)
     view = PAGE.settle(service)
     form.draw_missing_marks(view)
     answers = form.find(service, view)

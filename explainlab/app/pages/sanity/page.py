@@ -61,8 +61,8 @@ def draw() -> None:
     with PAGE.place_of_controls(" · ".join(filter(None, (PAGE.view.line(), name)))):
         card = form.draw_question(partial(PAGE.ask_text, service), PAGE.button)
     labels = card.labels if card else None
-    draw_mapping(form.question, labels)
-    draw_further(form.question, labels)
+    draw_mapping(form.question, labels, needs_label=False)
+    draw_further(form.question, labels, needs_label=False)
     view = PAGE.settle(service)
 
     st.divider()
