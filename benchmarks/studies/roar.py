@@ -14,9 +14,8 @@ from benchmarks.batched import BATCHES, TRIAL
 from benchmarks.runner import Row, fastest, peak_memory_mb, quickest
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.registry import answer_alone, complete, new_request
-from explainlab.analyses.roar.asking import setting_of
-from explainlab.analyses.roar.measures.masks import Masks
-from explainlab.analyses.roar.measures.selection import Selection
+from explainlab.analyses.roar.data import setting_of
+from explainlab.analyses.roar.measures import Masks, Selection
 from explainlab.analyses.roar.models import Models
 from explainlab.analyses.roar.nodes import Setting
 from explainlab.analyses.roar.parameters import RoarParameters

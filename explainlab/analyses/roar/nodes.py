@@ -18,14 +18,12 @@ from explainlab.analyses.base import method_passes
 from explainlab.analyses.parameters import RANDOM
 from explainlab.analyses.roar.data import GridData
 from explainlab.analyses.roar.grid import Grid, GridCell
-from explainlab.analyses.roar.measures.importance import Measure
-from explainlab.analyses.roar.measures.masks import Masks, count, most_important
-from explainlab.analyses.roar.measures.selection import Selected, Selection
+from explainlab.analyses.roar.measures import Masks, Measure, Selected, Selection, count, most_important
 from explainlab.analyses.roar.models import Models
 from explainlab.analyses.roar.parameters import WHOLE
 from explainlab.analyses.roar.result import NodeStatus
 from explainlab.analyses.roar.texts import SPLITS, SplitName
-from explainlab.analyses.training.alone import alone, is_held
+from explainlab.analyses.training.analysis import alone, is_held
 from explainlab.attribution.baselines import data_digest
 from explainlab.attribution.method import USUAL_LAYERS, USUAL_TEXT
 from explainlab.attribution.registry import get_method, member_versions

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from explainlab.analyses.roar.measures.masks import Masks
+from explainlab.analyses.roar.measures import Masks
 from explainlab.errors import DataError, TextError
 from explainlab.limits import Limits
 from explainlab.models.context import RunContext

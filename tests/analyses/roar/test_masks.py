@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from explainlab.analyses.roar.grid import Grid, GridCell
-from explainlab.analyses.roar.measures.importance import concentration
-from explainlab.analyses.roar.measures.masks import Masks, count, most_important, packed, unpacked
+from explainlab.analyses.roar.measures import Masks, concentration, count, most_important, packed, unpacked
 from explainlab.analyses.roar.parameters import RoarParameters
 
 
