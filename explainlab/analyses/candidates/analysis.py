@@ -13,8 +13,8 @@ from pydantic_core import PydanticCustomError
 
 from explainlab.analyses.base import AnalysisResult, Report, Requirements
 from explainlab.analyses.candidates.choice import means, selection
-from explainlab.analyses.candidates.figures import Table
 from explainlab.analyses.candidates.result import CandidatesData, CandidatesText
+from explainlab.analyses.candidates.table import Table
 from explainlab.analyses.candidates.verdict import data_verdict, text_verdict
 from explainlab.analyses.parameters import PerturbingMetrics, Rows, Sample
 from explainlab.analyses.records import MetricFacts, text_fields

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import Field
 
 from explainlab.analyses.base import AnalysisResult, Report
-from explainlab.analyses.roar.data import GridQuestion, sample_of, setting_of
+from explainlab.analyses.roar.asking import GridQuestion, sample_of, setting_of
 from explainlab.analyses.roar.grid import Grid
 from explainlab.analyses.roar.parameters import WHOLE, RoarParameters
 from explainlab.analyses.roar.timing import Timing, grid_seconds, timing

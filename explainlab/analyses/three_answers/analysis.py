@@ -15,7 +15,7 @@ from explainlab.analyses.data_analysis import Clock
 from explainlab.analyses.parameters import RANDOM
 from explainlab.analyses.records import Interval, as_interval
 from explainlab.analyses.roar.analysis import Roar
-from explainlab.analyses.roar.data import GridQuestion, sample_of, setting_of
+from explainlab.analyses.roar.asking import GridQuestion, sample_of, setting_of
 from explainlab.analyses.roar.judging import FEWEST_SEEDS, estimated
 from explainlab.analyses.roar.nodes import Setting
 from explainlab.analyses.roar.parameters import RoarParameters

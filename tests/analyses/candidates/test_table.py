@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from explainlab.analyses.candidates.figures import expected_best
+from explainlab.analyses.candidates.table import expected_best
 
 
 def test_many_draws_keep_their_digits() -> None:

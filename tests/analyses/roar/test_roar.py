@@ -12,7 +12,7 @@ import pytest
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.registry import complete, read_result
 from explainlab.analyses.roar.analysis import Roar
-from explainlab.analyses.roar.data import setting_of
+from explainlab.analyses.roar.asking import setting_of
 from explainlab.analyses.roar.grid import GridCell
 from explainlab.analyses.roar.nodes import SeedRun
 from explainlab.analyses.roar.result import CurvePoint, NodeFacts, RoarData
