@@ -76,7 +76,7 @@ def print_body(body: dict[str, Any], as_json: bool, lines: list[str]) -> None:
 def print_cells(models: list[str], data: list[str] | None, answer: Any, as_json: bool, text: Any = None) -> None:
     """Print the ``answer`` for each model and data set: see :func:`explainlab.analyses.cells.cells`."""
     from explainlab.analyses.cells import cells, require_data
-    from explainlab.analyses.evaluation.sets.shares import share_lines, share_rows
+    from explainlab.analyses.evaluation.sets import share_lines, share_rows
     from explainlab.service.uploads import reader_for
     from explainlab.service.users import LOCAL
 

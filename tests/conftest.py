@@ -26,7 +26,7 @@ from explainlab.attribution.registry import methods
 from explainlab.models.classifier import Classifier
 from explainlab.models.loading import load_model
 from explainlab.models.model_types import MODEL_TYPES
-from explainlab.models.prompting.templates import Template, save_template
+from explainlab.models.prompting import Template, save_template
 from explainlab.service import service as service_module
 from explainlab.service.service import Service
 from explainlab.settings import ROOT, settings

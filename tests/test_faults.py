@@ -10,7 +10,7 @@ import pytest
 from tests.faults import choose, faults, spread
 
 FILES = {
-    "engine": ["explainlab/text/units.py", "explainlab/metrics/summary.py", "explainlab/attribution/path.py"],
+    "engine": ["explainlab/text/units.py", "explainlab/metrics/comparison.py", "explainlab/attribution/path.py"],
     "pages": ["pages/explain.py", "pages/status.py", "pages/runs.py"],
 }
 

@@ -149,7 +149,7 @@ def test_no_module_imports_itself_through_others() -> None:
     TopologicalSorter(graph).prepare()
 
 
-FIND_FOLDERS = ("models/templates.py", "models/places.py")
+FIND_FOLDERS = ("models/prompting.py", "models/places.py")
 """The files of the engine that still ask the settings: for the folders of saved templates and of made models."""
 
 

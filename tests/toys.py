@@ -8,10 +8,9 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedTokenizerFast
 
-from explainlab.models.architectures import Architecture
 from explainlab.models.classifier import Classifier
 from explainlab.models.inputs import Inputs, Prefix
-from explainlab.models.model import Model
+from explainlab.models.model import Architecture, Model
 from tests.zoo import MAX_TOKENS
 
 WIDTH = 6

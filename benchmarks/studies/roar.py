@@ -15,13 +15,11 @@ from benchmarks.runner import Row, fastest, peak_memory_mb, quickest
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.registry import answer_alone, complete, new_request
 from explainlab.analyses.roar.asking import setting_of
-from explainlab.analyses.roar.measures.masks import Masks
-from explainlab.analyses.roar.measures.selection import Selection
 from explainlab.analyses.roar.models import Models
-from explainlab.analyses.roar.nodes import Setting
+from explainlab.analyses.roar.nodes import Selection, Setting
 from explainlab.analyses.roar.parameters import RoarParameters
 from explainlab.analyses.roar.result import RoarData
-from explainlab.analyses.roar.texts import SplitName
+from explainlab.analyses.roar.texts import Masks, SplitName
 from explainlab.analyses.roar_estimate.result import RoarEstimate
 from explainlab.attribution.explain import attribute
 from explainlab.attribution.registry import complete as attribution_complete

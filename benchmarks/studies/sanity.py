@@ -33,8 +33,8 @@ from explainlab.attribution.subject import Subject
 from explainlab.data import read_dataset
 from explainlab.models import anatomy
 from explainlab.models.anatomy import Unit
-from explainlab.models.architectures import Architecture
 from explainlab.models.classifier import Classifier
+from explainlab.models.model import Architecture
 from explainlab.models.networks.randomised import Draw
 from explainlab.models.transformer import TransformerModel
 from explainlab.text.encoding import Encoding

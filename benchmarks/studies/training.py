@@ -16,9 +16,8 @@ from explainlab.models.anatomy import SCORE
 from explainlab.models.devices import choose_device
 from explainlab.settings import ROOT
 from explainlab.training import ARCHITECTURES, Examples, TrainingSettings, settings_for
-from explainlab.training.batches import Tokens, shuffled_batches, tokenized
 from explainlab.training.fit import OwnRandom, Training
-from explainlab.training.passes import Timed
+from explainlab.training.passes import Timed, Tokens, shuffled_batches, tokenized
 from explainlab.training.start import Start, starting_point
 
 TEXTS = 640

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from explainlab.analyses.records import Directed, Interval, Quartiles
-from explainlab.metrics.summary import bootstrap
+from explainlab.metrics.comparison import bootstrap
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Number:
 
 
 def interval(values: Sequence[float]) -> Interval:
-    """Return the mean with its interval by :func:`explainlab.metrics.summary.bootstrap`."""
+    """Return the mean with its interval by :func:`explainlab.metrics.comparison.bootstrap`."""
     mean, low, high = bootstrap(list(values))
     return Interval(mean=mean, low=low, high=high)
 

@@ -11,7 +11,7 @@ from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.figures import figures_of
 from explainlab.analyses.intermediate_predictions.analysis import IntermediatePredictions
 from explainlab.analyses.masked_distribution.analysis import check_of
-from explainlab.analyses.masked_distribution.verdict import line
+from explainlab.analyses.masked_distribution.result import line
 from explainlab.analyses.registry import complete
 from explainlab.app import links, session
 from explainlab.app.cost_estimates import draw_cost_estimate

@@ -12,8 +12,7 @@ from explainlab.app import session
 from explainlab.app.text import plain
 from explainlab.errors import ExplainLabError, ModelError, RequestError
 from explainlab.models.loading import answer_pieces
-from explainlab.models.prompting.completion import PREFIX
-from explainlab.models.prompting.templates import Example, Template, read_template, template_parts
+from explainlab.models.prompting import PREFIX, Example, Template, read_template, template_parts
 from explainlab.request import digest, validated
 from explainlab.service import templates
 from explainlab.service.limits import require_model

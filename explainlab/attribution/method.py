@@ -18,9 +18,9 @@ from explainlab.attribution.subject import Subject
 from explainlab.declared import AtMost, InPlainWords, Parameters, ParameterSpec, specs
 from explainlab.errors import RequestError, UnsupportedError, first_refused
 from explainlab.limits import Limits
-from explainlab.models.architectures import Architecture
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import PassCount
+from explainlab.models.model import Architecture
 from explainlab.request import Output, Unit
 from explainlab.text.encoding import Encoding
 from explainlab.text.units import group

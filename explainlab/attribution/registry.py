@@ -16,7 +16,7 @@ from explainlab.attribution.baselines import data_digest
 from explainlab.attribution.method import Method
 from explainlab.declared import Parameters, discovered, lookup, parse, parse_options
 from explainlab.errors import RequestError
-from explainlab.models.architectures import Architecture
+from explainlab.models.model import Architecture
 from explainlab.reader import Reader
 from explainlab.request import CompleteRequest, Request, digest
 

@@ -12,7 +12,7 @@ import numpy as np
 from explainlab import declared
 from explainlab.errors import UnsupportedError
 from explainlab.metrics.presets import Filler, Preset, Removal
-from explainlab.models.architectures import Architecture
+from explainlab.models.model import Architecture
 from explainlab.text.encoding import Encoding
 from explainlab.text.units import Units
 

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 SCORE = "score"
-"""The head of a decoder; :mod:`explainlab.models.prompting.completion` makes one of the rows of the label words."""
+"""The head of a decoder; :mod:`explainlab.models.prompting` makes one of the rows of the label words."""
 POOLER = "pooler"
 """The layer between an encoder's body and its head; pretraining may leave it without weights."""
 _FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {"tanh": torch.tanh, "relu": torch.relu}

@@ -18,9 +18,8 @@ from torch import Tensor
 
 from explainlab.errors import ModelError, UnsupportedError
 from explainlab.limits import DEFAULT_LIMITS, Limits
-from explainlab.models.architectures import Architecture
 from explainlab.models.inputs import Cache, Inputs, Prefix, Tokens
-from explainlab.models.model import Model
+from explainlab.models.model import Architecture, Model
 from explainlab.models.modes import own_modes, rounding
 from explainlab.models.stored.weights import is_quantised
 from explainlab.text.encoding import Encoding, panics_told

@@ -16,9 +16,9 @@ from transformers import AutoModelForSequenceClassification, PreTrainedModel, Pr
 from explainlab.errors import ModelError, RequestError
 from explainlab.limits import Limits
 from explainlab.models.anatomy import PostNorm
-from explainlab.models.architectures import Architecture
 from explainlab.models.classifier import Classifier
 from explainlab.models.inputs import Unpadded
+from explainlab.models.model import Architecture
 from explainlab.models.model_types import model_type_of
 from explainlab.models.modes import BUILDING
 from explainlab.models.stored.directory import doubled_in

@@ -18,15 +18,14 @@ from transformers.utils import logging as transformers_logging
 
 from explainlab.errors import ExplainLabError, MemoryShortage, ModelError, RequestError, UnsupportedError
 from explainlab.limits import DEFAULT_LIMITS, Limits
-from explainlab.models.architectures import Architecture
 from explainlab.models.classifier import Classifier
 from explainlab.models.devices import choose_device, is_out_of_memory
 from explainlab.models.in_memory import SOURCE, classifier_of, require_as_called, require_usable
+from explainlab.models.model import Architecture
 from explainlab.models.model_types import model_type_of
 from explainlab.models.modes import own_modes
-from explainlab.models.prompting.completion import PREFIX as COMPLETION
-from explainlab.models.prompting.completion import answer_tokens, split_id, take_head
-from explainlab.models.prompting.templates import Template, template_parts
+from explainlab.models.prompting import PREFIX as COMPLETION
+from explainlab.models.prompting import Template, answer_tokens, split_id, take_head, template_parts
 from explainlab.models.stored.directory import (
     OF_PAIRS,
     activation_in,

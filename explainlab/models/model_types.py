@@ -11,7 +11,7 @@ from explainlab.declared import installed, skip
 from explainlab.errors import ModelError
 from explainlab.models import anatomy
 from explainlab.models.anatomy import Anatomy
-from explainlab.models.architectures import Architecture
+from explainlab.models.model import Architecture
 from explainlab.models.transformer import (
     DecoderModel,
     EncoderDecoderModel,

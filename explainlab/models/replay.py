@@ -17,10 +17,10 @@ import torch
 from torch import Tensor, nn
 
 from explainlab.errors import UnsupportedError
-from explainlab.models.architectures import Architecture
 from explainlab.models.attention import Tap
 from explainlab.models.classifier import Classifier
 from explainlab.models.inputs import Inputs, Tokens
+from explainlab.models.model import Architecture
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,13 +26,12 @@ from explainlab.models.anatomy import (
     post_norm_head,
     units_of,
 )
-from explainlab.models.architectures import Architecture
 from explainlab.models.attention import Tap, tapped
 from explainlab.models.devices import CPU_BATCH_TOKENS
 from explainlab.models.inputs import Cache, Inputs, Prefix, embeds_segments
-from explainlab.models.model import Model
+from explainlab.models.model import Architecture, Model
 from explainlab.models.modes import BUILDING
-from explainlab.models.prompting.completion import answers_of, take_head
+from explainlab.models.prompting import answers_of, take_head
 
 Replace = Callable[[nn.Module, Any, Tensor], Tensor]
 

@@ -13,9 +13,9 @@ from queue import SimpleQueue
 from typing import Any, Generic, TypeVar
 
 from explainlab import data
-from explainlab.data.examples import PREFIX as EMBEDDED
 from explainlab.data.hub import PREFIX as HUB
 from explainlab.data.plant import Planting
+from explainlab.data.sources import PREFIX as EMBEDDED
 from explainlab.data.uploads import PREFIX as UPLOAD
 from explainlab.data.uploads import upload_name
 from explainlab.errors import Cancelled, ExplainLabError, ResourceError

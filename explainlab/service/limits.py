@@ -13,11 +13,11 @@ from typing import Any
 from explainlab.analyses import registry
 from explainlab.analyses.base import TrainsModels
 from explainlab.attribution.registry import MEMBERS, parse_members, parse_spec
-from explainlab.data.examples import PREFIX as EMBEDDED
+from explainlab.data.sources import PREFIX as EMBEDDED
 from explainlab.data.uploads import PREFIX as UPLOADED
 from explainlab.errors import DataError, ModelError, RequestError, TextError
 from explainlab.models.loading import changed_model
-from explainlab.models.prompting.completion import PREFIX as COMPLETION
+from explainlab.models.prompting import PREFIX as COMPLETION
 from explainlab.models.stored.places import MADE, resolved_id
 from explainlab.request import CompleteRequest, Request
 from explainlab.service.store.made import is_training, require_own, require_room, require_training

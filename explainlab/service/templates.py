@@ -9,7 +9,7 @@ from pathlib import Path
 from explainlab.declared import lookup
 from explainlab.errors import ModelError, RequestError, ResourceError
 from explainlab.limits import MAX_TEMPLATE_KB, MAX_TEMPLATES
-from explainlab.models.prompting.templates import (
+from explainlab.models.prompting import (
     Template,
     save_template,
     template_folder,
@@ -47,7 +47,7 @@ def require_template(each: str, user_id: str) -> None:
 def save_own(template: Template, user: User) -> str:
     """Save a template of ``user``, in place of one of the same name; returns its id.
 
-    Raises as :func:`explainlab.models.prompting.templates.save_template`, and :class:`RequestError` for one that is too
+    Raises as :func:`explainlab.models.prompting.save_template`, and :class:`RequestError` for one that is too
     large or one too many.
     """
     each = own_id(template.name, user)

@@ -13,9 +13,8 @@ from torch.optim import Adam, AdamW
 
 from explainlab.errors import ModelError
 from explainlab.text.encoding import markers
-from explainlab.training.batches import Tokens, masked, position_weights, shuffled_batches
 from explainlab.training.checkpoint import Checkpoints, Epoch
-from explainlab.training.passes import Timed, head_logits, parts
+from explainlab.training.passes import Timed, Tokens, head_logits, masked, parts, position_weights, shuffled_batches
 from explainlab.training.settings import TrainingSettings
 from explainlab.training.start import Start
 

@@ -29,11 +29,20 @@ from explainlab.reader import ANYBODY, Reader
 from explainlab.request import digest
 from explainlab.text.encoding import markers
 from explainlab.training.architectures import ARCHITECTURES, vectors_digest
-from explainlab.training.batches import Masked, Tokens, tokenized
 from explainlab.training.checkpoint import Checkpoints, Epoch, cannot_write, clear
 from explainlab.training.examples import Examples, read_examples
 from explainlab.training.fit import Diverged, OwnRandom, Training
-from explainlab.training.passes import Report, Timed, measured_accuracy, predictions, score, teacher_logits
+from explainlab.training.passes import (
+    Masked,
+    Report,
+    Timed,
+    Tokens,
+    measured_accuracy,
+    predictions,
+    score,
+    teacher_logits,
+    tokenized,
+)
 from explainlab.training.settings import TrainingSettings
 from explainlab.training.start import Start, class_names, note_masks, note_pairs, settings_for, starting_point
 

@@ -17,29 +17,28 @@ from explainlab.analyses.ablation.analysis import Ablation
 from explainlab.analyses.ablation.result import AblationData, AblationRow, MethodChoices
 from explainlab.analyses.ablation.result import Summary as AblationSummary
 from explainlab.analyses.activation.result import ActivationData, MethodMeans, TextAreas
-from explainlab.analyses.activation.verdict import data_verdict as activation_verdict
+from explainlab.analyses.activation.result import data_verdict as activation_verdict
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.candidates.choice import mean_selection
 from explainlab.analyses.candidates.result import CandidatesData, Selection, Summary, TextWinners
 from explainlab.analyses.candidates.verdict import data_verdict as candidates_verdict
 from explainlab.analyses.errors.analysis import accuracy_of
 from explainlab.analyses.errors.result import Calibration, PredictionsData
-from explainlab.analyses.errors.verdict import verdict as errors_verdict
+from explainlab.analyses.errors.result import verdict as errors_verdict
 from explainlab.analyses.evaluation import statistics
 from explainlab.analyses.evaluation.result import EvaluationData
-from explainlab.analyses.evaluation.sets.records import EvaluatedSet
-from explainlab.analyses.evaluation.sets.verdict import set_overview
+from explainlab.analyses.evaluation.sets import EvaluatedSet, set_overview
 from explainlab.analyses.evaluation.statistics import Facts, facts_dtype
 from explainlab.analyses.evaluation.verdict import overview
 from explainlab.analyses.mistake_drivers.analysis import CLEAR_ROWS, WordAttribution, ranked
 from explainlab.analyses.mistake_drivers.result import DrivingWord, MistakeDriversData
-from explainlab.analyses.mistake_drivers.verdict import verdict as drivers_verdict
+from explainlab.analyses.mistake_drivers.result import verdict as drivers_verdict
 from explainlab.analyses.records import KnownInterval, MetricFacts
 from explainlab.analyses.sets.records import SetCell, SetModel, StudySet
 from explainlab.analyses.sets.verdict import overview as sets_overview
 from explainlab.analyses.summary import interval
 from explainlab.data import Row
-from explainlab.metrics import summary
+from explainlab.metrics import comparison
 from explainlab.metrics.registry import parse_metric
 from explainlab.request import Request
 from explainlab.result import Cost
@@ -238,7 +237,7 @@ REASON = "2 to 25 s: 200 draws where the first tier has 20"
 @pytest.fixture(autouse=True)
 def few_resamples(monkeypatch: pytest.MonkeyPatch) -> None:
     """Draw fewer resamples, as no headline goes by the ends of an interval alone."""
-    monkeypatch.setattr(summary, "RESAMPLES", 100)
+    monkeypatch.setattr(comparison, "RESAMPLES", 100)
 
 
 @pytest.mark.parametrize("draws", first({20}, MOST, REASON))

@@ -10,7 +10,7 @@ import scipy
 
 from explainlab.analyses.records import Interval
 from explainlab.analyses.significance import Groups, grouped, groups_of, groups_of_intervals
-from explainlab.metrics.summary import bootstrap
+from explainlab.metrics.comparison import bootstrap
 from tests.failures import check_each
 
 

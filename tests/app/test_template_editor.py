@@ -22,7 +22,7 @@ from explainlab.app.template_editor import (
     template,
 )
 from explainlab.errors import RequestError
-from explainlab.models.prompting.templates import Template, read_template, template_ids
+from explainlab.models.prompting import Template, read_template, template_ids
 from explainlab.service.users import LOCAL
 
 MINE = Template(

@@ -8,8 +8,8 @@ from transformers import PreTrainedConfig, PreTrainedTokenizerFast
 from transformers.modeling_outputs import BaseModelOutput, SequenceClassifierOutput
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
-from explainlab.models.architectures import Architecture
 from explainlab.models.classifier import Classifier
+from explainlab.models.model import Architecture
 from explainlab.models.transformer import TransformerModel
 from tests.zoo import MAX_TOKENS
 

@@ -9,7 +9,7 @@ from transformers import GPT2Config, GPT2LMHeadModel
 
 from explainlab.models.classifier import Classifier
 from explainlab.models.loading import load_model
-from explainlab.models.prompting.templates import save_template
+from explainlab.models.prompting import save_template
 from tests.conftest import ASKED
 from tests.zoo import tokenizer_of
 

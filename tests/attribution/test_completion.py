@@ -23,7 +23,7 @@ from explainlab.declared import parse
 from explainlab.models.classifier import Classifier
 from explainlab.models.inputs import Inputs
 from explainlab.models.loading import load_model
-from explainlab.models.prompting.templates import Template, save_template
+from explainlab.models.prompting import Template, save_template
 from explainlab.request import Request
 from explainlab.testing import traces
 from tests.attribution.drawn import candidates

@@ -16,7 +16,7 @@ from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
 from explainlab.models.loading import load_model
-from explainlab.models.prompting.templates import save_template
+from explainlab.models.prompting import save_template
 from explainlab.testing.observation import Recorder, unchanged, watched
 from tests.attribution.speech import saying
 from tests.attribution.test_completion import STORY

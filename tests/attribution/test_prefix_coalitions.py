@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from scipy.optimize import lsq_linear
 
-from explainlab.attribution import prefix_coalitions
+from explainlab.attribution.methods import progressive
 from explainlab.attribution.methods.kernel_shap import constrained
-from explainlab.attribution.prefix_coalitions import (
+from explainlab.attribution.methods.progressive import (
     MIXED,
     RESOLUTION,
     draws,
@@ -158,7 +158,7 @@ def test_optimised_passes_are_read_nearer_to_the_kernel(n: int) -> None:
 
 
 def test_a_coarse_optimum_lies_between(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(prefix_coalitions, "RESOLUTION", 6)
+    monkeypatch.setattr(progressive, "RESOLUTION", 6)
     coarse = distance(optimized_masses.__wrapped__(12))
     assert distance(optimized_masses(12)) < coarse < distance(shapley_masses(12))
 

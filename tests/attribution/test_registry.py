@@ -15,8 +15,8 @@ from explainlab.attribution.registry import complete, describe_methods, get_meth
 from explainlab.declared import ParameterSpec, parse, require_within
 from explainlab.errors import RequestError
 from explainlab.limits import Limits
-from explainlab.models.architectures import Architecture
 from explainlab.models.context import Receivers, RunContext
+from explainlab.models.model import Architecture
 from explainlab.request import Request
 from tests.conftest import loaded
 from tests.failures import check_each

@@ -19,7 +19,7 @@ from explainlab.errors import Cancelled
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
 from explainlab.models.loading import load_model
-from explainlab.models.prompting.templates import save_template
+from explainlab.models.prompting import save_template
 from explainlab.models.reading import read_all
 from explainlab.testing.observation import Recorder, unchanged
 from tests.attribution.test_contract import cheap, supported

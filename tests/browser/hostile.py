@@ -9,7 +9,7 @@ import os
 import runpy
 from pathlib import Path
 
-from explainlab.data.examples import EXAMPLES, PREFIX, ExampleSet
+from explainlab.data.sources import EXAMPLES, PREFIX, ExampleSet
 from explainlab.settings import ROOT
 
 SCRIPTS = (

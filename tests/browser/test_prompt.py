@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, expect
 
-from explainlab.models.prompting.templates import Template
+from explainlab.models.prompting import Template
 from tests.browser.access import has_no_violation
 from tests.browser.conftest import wait_for_run
 from tests.browser.explain_page import NEWS, map_shows, press, view

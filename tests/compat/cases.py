@@ -6,7 +6,7 @@ import csv
 from collections.abc import Iterator
 from pathlib import Path
 
-from explainlab.models.prompting.templates import Template, save_template
+from explainlab.models.prompting import Template, save_template
 from tests.zoo import build
 
 BERT, GPT2 = "embedded:bert-mini-sst2", "embedded:gpt2-mini-ag-news"

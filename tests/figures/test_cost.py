@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from explainlab.figures.cost import pareto_front
+from explainlab.figures.chart import pareto_front
 
 
 @pytest.mark.parametrize(

@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 from scipy.stats import friedmanchisquare, rankdata, wilcoxon
 
-from explainlab.metrics import comparison, summary
+from explainlab.metrics import comparison
 from explainlab.metrics.comparison import (
     CriticalDifference,
+    bootstrap,
     compare,
     critical_differences,
     holm,
     means_of,
     signed_rank_p,
 )
-from explainlab.metrics.summary import bootstrap
 from tests.failures import check_each
 
 
@@ -276,8 +276,8 @@ def test_numbers_are_the_same_however_few_are_in_memory(many: np.ndarray, monkey
         return [first.means.low, first.to_best.high, means.mean, means.low, means.high, means.n, *tests]
 
     whole = numbers()
-    monkeypatch.setattr(summary, "_AT_ONCE", 3_000)
-    monkeypatch.setattr(summary, "_LITTLE", 700)
+    monkeypatch.setattr(comparison, "_RESAMPLES_AT_ONCE", 3_000)
+    monkeypatch.setattr(comparison, "_LITTLE", 700)
     monkeypatch.setattr(comparison, "_RANKED", 7)
     for some, all_ in zip(numbers(), whole, strict=True):
         np.testing.assert_allclose(some, all_, rtol=1e-12)

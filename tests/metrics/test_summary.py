@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from explainlab.metrics.summary import RESAMPLES, bands, bootstrap
+from explainlab.metrics.comparison import RESAMPLES, bands, bootstrap
 
 
 def test_the_interval_is_that_of_a_slow_loop() -> None:

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from explainlab.models.model_types import model_type_of
-from explainlab.models.prompting.completion import take_head
+from explainlab.models.prompting import take_head
 from explainlab.models.transformer import TransformerModel
 from tests.conftest import SPEAKERS, Zoo
 from tests.toys import recurrent

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 from explainlab.errors import ExplainLabError
 from explainlab.models.loading import answer_pieces, changed_model, describe, known_digest, load_model, model_digest
-from explainlab.models.prompting.completion import split_id
+from explainlab.models.prompting import split_id
 from explainlab.settings import settings
 from explainlab.training import Examples, settings_for, starting_point
 from tests.conftest import ASKED

@@ -13,7 +13,7 @@ from explainlab.analyses.run import study as plain_study
 from explainlab.errors import DataError, RequestError
 from explainlab.models.context import MemoryCache, Receivers, RunContext
 from explainlab.notebook import asking
-from explainlab.notebook.keeping import DiskCache
+from explainlab.notebook.asking import DiskCache
 from explainlab.notebook.telling import LONG, ProgressBar
 from explainlab.reporting import Reporter
 from tests.conftest import Zoo

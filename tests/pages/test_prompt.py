@@ -13,7 +13,7 @@ from explainlab.app.pages.activation import form as activation_view
 from explainlab.app.pages.candidates import form as candidates_view
 from explainlab.app.pages.explain import form as explain_view
 from explainlab.app.pages.integration import form as integration_view
-from explainlab.models.prompting.templates import read_template, save_template, template_ids
+from explainlab.models.prompting import read_template, save_template, template_ids
 from explainlab.service.service import service
 from explainlab.service.templates import own_id, readable_templates
 from explainlab.service.users import LOCAL, User

@@ -10,7 +10,7 @@ import pytest
 
 from explainlab.errors import ModelError, RequestError
 from explainlab.limits import MAX_TEMPLATES
-from explainlab.models.prompting.templates import save_template, template_ids
+from explainlab.models.prompting import save_template, template_ids
 from explainlab.request import Request
 from explainlab.service.resolved import resolve
 from explainlab.service.service import Service

@@ -10,7 +10,7 @@ import torch
 
 from explainlab.models.loading import load_model
 from explainlab.training import settings_for, train, training_digest
-from explainlab.training.batches import Tokens, masked
+from explainlab.training.passes import Tokens, masked
 from tests.tiers import first
 from tests.training.test_resume import stopped_in, weights
 from tests.training.test_train import TINY, sentences

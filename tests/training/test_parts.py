@@ -12,9 +12,8 @@ from torch.nn import functional
 from explainlab.errors import Cancelled
 from explainlab.models import batching
 from explainlab.training import settings_for, starting_point
-from explainlab.training.batches import tokenized
 from explainlab.training.fit import OwnRandom, Training
-from explainlab.training.passes import Timed, predictions
+from explainlab.training.passes import Timed, predictions, tokenized
 from explainlab.training.start import Start
 from tests.training.test_train import NAMES, sentences
 

@@ -24,7 +24,7 @@ from explainlab.models.reading import Reading, read_all
 from explainlab.testing.methods import MethodRun, answers, batches, check_method_on_model
 from explainlab.text.prompt import head_prompt
 from explainlab.training import Examples, settings_for, train
-from explainlab.training.batches import tokenized
+from explainlab.training.passes import tokenized
 from tests.attribution.test_contract import cheap
 from tests.conftest import Zoo
 from tests.tiers import first

@@ -15,7 +15,7 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer
 from explainlab.errors import Cancelled, DataError, ModelError, RequestError
 from explainlab.limits import Limits
 from explainlab.training import Examples, Trained, settings_for, train
-from explainlab.training.batches import masked, padded, position_weights, shuffled_batches
+from explainlab.training.passes import masked, padded, position_weights, shuffled_batches
 from tests.models.test_modes import MODES
 from tests.tiers import first
 

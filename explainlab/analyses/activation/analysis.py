@@ -22,8 +22,9 @@ from explainlab.analyses.activation.result import (
     MethodScores,
     Similarity,
     TextAreas,
+    data_verdict,
+    text_verdict,
 )
-from explainlab.analyses.activation.verdict import data_verdict, text_verdict
 from explainlab.analyses.attributions import attributions_of, text_seed
 from explainlab.analyses.base import AnalysisResult, Report, Requirements, passes_of
 from explainlab.analyses.parameters import MethodSpecs, Outputs, Rows, Sample, method_spec
@@ -37,10 +38,10 @@ from explainlab.attribution.selection import evaluate_attributions
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
 from explainlab.metrics.activation import Revealing
+from explainlab.metrics.comparison import bands
 from explainlab.metrics.evaluate import MetricResult
 from explainlab.metrics.presets import Filler
 from explainlab.metrics.registry import evaluation_passes, get_metric, parse_metric
-from explainlab.metrics.summary import bands
 from explainlab.models.context import PassCount
 
 EVALUATIONS = 500
@@ -68,7 +69,7 @@ class Activation(TextAnalysis[ActivationText, ActivationData]):
     paper's tables. With a ``reference``, the cosine of every method's content scores with the reference's.
 
     A data set has the mean of the target's curves, interpolated linearly on :data:`GRID`, and of the areas, with 95%
-    intervals by the percentile bootstrap (:func:`explainlab.metrics.summary.bootstrap`), where the paper takes
+    intervals by the percentile bootstrap (:func:`explainlab.metrics.comparison.bootstrap`), where the paper takes
     ±1.96 s/√n; and every text's own areas.
     """
 

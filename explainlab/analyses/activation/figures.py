@@ -17,16 +17,15 @@ from explainlab.analyses.activation.result import (
     MeanCurve,
     MethodMeans,
     MethodScores,
+    text_verdict,
 )
-from explainlab.analyses.activation.verdict import text_verdict
 from explainlab.analyses.attributions import method_request
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.parameters import RANDOM
 from explainlab.analyses.wording import mean_words
 from explainlab.attribution.records import Attribution
 from explainlab.attribution.registry import methods, parse_spec
-from explainlab.figures.chart import Chart, add_band, layout, shown
-from explainlab.figures.cost import CostPoint, color_symbols, cost_chart
+from explainlab.figures.chart import Chart, CostPoint, add_band, color_symbols, cost_chart, layout, shown
 from explainlab.figures.declared import Map, StudyFigures
 from explainlab.figures.export import component_file, inert, render
 from explainlab.figures.heatmap import FrameToken, Heatmap, Record, heatmap

@@ -13,8 +13,7 @@ from pydantic_core import PydanticCustomError
 from torch import Tensor
 
 from explainlab import declared
-from explainlab.analyses.attack.derivatives import require_differentiable
-from explainlab.analyses.attack.maps import Maps, Method
+from explainlab.analyses.attack.maps import Maps, Method, require_differentiable
 from explainlab.analyses.attack.result import (
     AttackData,
     AttackedText,

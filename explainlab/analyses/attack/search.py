@@ -14,8 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from explainlab.analyses.attack.derivatives import second_derivatives
-from explainlab.analyses.attack.maps import Maps, Reading, memberships
+from explainlab.analyses.attack.maps import Maps, Reading, memberships, second_derivatives
 from explainlab.attribution.batch import Batch, stream
 from explainlab.attribution.subject import Subject
 

@@ -20,10 +20,10 @@ from explainlab.analyses.errors.result import (
     ClassScores,
     ConfidenceBin,
     PredictionsData,
+    verdict,
 )
 from explainlab.analyses.errors.rows import TOGETHER as WRITTEN
 from explainlab.analyses.errors.rows import PredictedRows
-from explainlab.analyses.errors.verdict import verdict
 from explainlab.analyses.parameters import Sample
 from explainlab.analyses.records import Interval, as_interval
 from explainlab.analyses.summary import Measure, Number

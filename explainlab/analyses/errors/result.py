@@ -1,11 +1,14 @@
-"""The result of the analysis ``predictions``: its fields are its JSON."""
+"""A model's predictions for a file: the fields of the result, which are its JSON, and the answer in words."""
 
 from __future__ import annotations
 
 from typing import ClassVar
 
+import scipy
+
 from explainlab.analyses.base import Record
 from explainlab.analyses.errors.rows import PredictedRows
+from explainlab.analyses.wording import counted, joined, quoted
 
 
 class Accuracy(Record):
@@ -64,3 +67,50 @@ class PredictionsData(Record):
     def without_rows(self) -> PredictionsData:
         """Return the result without the rows, which are most of it."""
         return self.model_copy(update={"rows": PredictedRows.of([])})
+
+
+DIFFERENT = 0.05
+"""Two counts of mistakes differ if fair coins would differ as much in fewer cases than this share."""
+
+
+def verdict(body: PredictionsData) -> str:
+    """Say the accuracy with its interval, a comparison with a constant answer, and the most frequent mistake."""
+    accuracy = body.accuracy
+    rows = counted(body.n, "row")
+    between = f"95% interval {100 * accuracy.low:.1f}% to {100 * accuracy.high:.1f}%"
+    words = f"The model is right about {100 * accuracy.mean:.1f}% of {rows} ({between}){_against_one_class(body)}"
+    return f"{words}; {_mistakes(body)}." if accuracy.mean < 1 else f"{words}."
+
+
+def _against_one_class(body: PredictionsData) -> str:
+    counts = [sum(row) for row in body.confusion]
+    most, share = counts.index(max(counts)), max(counts) / body.n
+    if share == 1:
+        return f", all of which are {quoted(body.labels[most])}"
+    if body.accuracy.low > share:
+        return ""
+    clearly = "worse" if body.accuracy.high < share else "not clearly better"
+    return f", {clearly} than saying {quoted(body.labels[most])} always ({100 * share:.1f}%)"
+
+
+def _mistakes(body: PredictionsData) -> str:
+    cells = [(count, i, j) for i, row in enumerate(body.confusion) for j, count in enumerate(row) if i != j and count]
+    ordered = sorted(cells, key=lambda cell: -cell[0])
+    first = ordered[0][0]
+    near = [cell for cell in ordered if _alike(first, cell[0])]
+    if len(ordered) == 1:
+        return f"its only kind of mistake is to take {_told(body, near[0])}"
+    if len(near) == 1:
+        return f"its most frequent mistake is to take {_told(body, near[0])}"
+    if len(near) > 3:
+        return "no kind of mistake is clearly the most frequent"
+    return f"it takes {joined([_told(body, cell) for cell in near])}"
+
+
+def _alike(first: int, second: int) -> bool:
+    return bool(scipy.stats.binomtest(first, first + second).pvalue > DIFFERENT)
+
+
+def _told(body: PredictionsData, cell: tuple[int, int, int]) -> str:
+    count, true, predicted = cell
+    return f"{quoted(body.labels[true])} for {quoted(body.labels[predicted])} ({count:,}×)"

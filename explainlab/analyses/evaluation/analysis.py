@@ -18,14 +18,17 @@ from explainlab.analyses.base import AnalysisResult, Report, Requirements, passe
 from explainlab.analyses.evaluation import statistics
 from explainlab.analyses.evaluation.result import (
     REVERSED,
+    TITLES,
     EvaluationData,
     EvaluationText,
     NoRationales,
+    meaning,
+    shown,
+    withheld,
 )
 from explainlab.analyses.evaluation.statistics import Facts, facts_dtype
 from explainlab.analyses.evaluation.table import kinds_of
 from explainlab.analyses.evaluation.texts import EvaluatedRow, EvaluatedTexts, without_values
-from explainlab.analyses.evaluation.truth import TITLES, meaning, shown, withheld
 from explainlab.analyses.evaluation.verdict import (
     data_verdict,
     headline_numbers,

@@ -16,19 +16,19 @@ from explainlab.analyses.evaluation.latex import latex
 from explainlab.analyses.evaluation.published import published_files
 from explainlab.analyses.evaluation.result import (
     REVERSED,
+    TITLES,
     Agreement,
     EvaluationData,
     EvaluationText,
+    Kind,
     MethodMetric,
     Slice,
     SliceMean,
 )
-from explainlab.analyses.evaluation.sets.records import EvaluatedSet
-from explainlab.analyses.evaluation.sets.shares import set_shares
+from explainlab.analyses.evaluation.result import shown as shown_result
+from explainlab.analyses.evaluation.sets import EvaluatedSet, set_shares
 from explainlab.analyses.evaluation.table import MetricTable, average_rank, kinds_of, metric_row, table_of
 from explainlab.analyses.evaluation.told_apart import critical_diagram, differences
-from explainlab.analyses.evaluation.truth import TITLES, Kind
-from explainlab.analyses.evaluation.truth import shown as shown_result
 from explainlab.analyses.evaluation.verdict import data_verdict, left_out, shown_name, text_verdict
 from explainlab.analyses.parameters import RANDOM
 from explainlab.analyses.planted.figures import accuracies
@@ -43,6 +43,9 @@ from explainlab.figures.chart import (
     NAME,
     SYMBOLS,
     Chart,
+    CostPoint,
+    color_symbols,
+    cost_chart,
     error_bars,
     layout,
     log_steps,
@@ -51,7 +54,6 @@ from explainlab.figures.chart import (
     shortened,
     shown,
 )
-from explainlab.figures.cost import CostPoint, color_symbols, cost_chart
 from explainlab.figures.declared import Map, StudyFigures, keyed
 from explainlab.figures.heatmap import heatmap, number
 from explainlab.figures.matrix import WORSE, Cell, Matrix

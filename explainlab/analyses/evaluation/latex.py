@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from explainlab.analyses.base import AnalysisResult
-from explainlab.analyses.evaluation.result import EvaluationData, MethodMetric
+from explainlab.analyses.evaluation.result import TITLES, EvaluationData, MethodMetric
 from explainlab.analyses.evaluation.table import MetricTable, kinds_of, table_of
-from explainlab.analyses.evaluation.truth import TITLES
 from explainlab.analyses.evaluation.verdict import shown_name
 from explainlab.analyses.wording import counted
 from explainlab.figures.latex import RULE, document, escaped, measured, stacked, table_of_rows

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from explainlab.analyses.evaluation.result import REVERSED, EvaluationData, MethodMetric
-from explainlab.analyses.evaluation.truth import Kind, kind_of
+from explainlab.analyses.evaluation.result import REVERSED, EvaluationData, Kind, MethodMetric, kind_of
 from explainlab.analyses.parameters import RANDOM
 
 

@@ -8,9 +8,8 @@ from collections.abc import Collection, Sequence
 import numpy as np
 
 from explainlab.analyses import too_short
-from explainlab.analyses.evaluation.result import REVERSED, EvaluationData, EvaluationText, MethodMetric
+from explainlab.analyses.evaluation.result import REVERSED, EvaluationData, EvaluationText, MethodMetric, said_by
 from explainlab.analyses.evaluation.table import metric_row
-from explainlab.analyses.evaluation.truth import said_by
 from explainlab.analyses.parameters import RANDOM
 from explainlab.analyses.significance import Groups, grouped
 from explainlab.analyses.summary import Measure, Number

@@ -28,9 +28,9 @@ from explainlab.analyses.layer_randomisation.result import (
     RandomMap,
     Rhos,
     Survival,
+    verdict,
 )
 from explainlab.analyses.layer_randomisation.states import MODES, Found, Original, Plan, compare, controls
-from explainlab.analyses.layer_randomisation.verdict import verdict
 from explainlab.analyses.parameters import JoinedMethods, Names, Outputs, Rows, Sample, listed
 from explainlab.analyses.records import text_fields
 from explainlab.analyses.registry import request_key

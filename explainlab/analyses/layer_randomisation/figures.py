@@ -16,14 +16,13 @@ from explainlab.analyses.layer_randomisation.result import (
     RandomisationData,
     RandomisationText,
     Survival,
+    verdict,
 )
 from explainlab.analyses.layer_randomisation.states import MODES
-from explainlab.analyses.layer_randomisation.verdict import verdict
 from explainlab.analyses.parameters import RANDOM
 from explainlab.attribution.records import Attribution
 from explainlab.attribution.registry import methods, parse_spec
-from explainlab.figures.chart import GREY, Chart, add_band, layout, shown
-from explainlab.figures.cost import color_symbols
+from explainlab.figures.chart import GREY, Chart, add_band, color_symbols, layout, shown
 from explainlab.figures.declared import Map, StudyFigures
 from explainlab.figures.export import component_file, inert, render
 from explainlab.figures.heatmap import FrameToken, Heatmap, Record, heatmap, number

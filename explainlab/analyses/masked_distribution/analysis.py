@@ -18,14 +18,16 @@ from explainlab.analyses.base import AnalysisResult, Record, Report, Requirement
 from explainlab.analyses.data_analysis import DataAnalysis, DataSubject
 from explainlab.analyses.errors.analysis import accuracy_of
 from explainlab.analyses.masked_distribution.result import (
+    LEVEL,
+    NAMES,
     Baseline,
     MaskedDistributionData,
     Masks,
     OfBaseline,
     Rejected,
     RejectedAt,
+    verdict,
 )
-from explainlab.analyses.masked_distribution.verdict import LEVEL, NAMES, verdict
 from explainlab.analyses.masked_distribution.versions import (
     HALF,
     PHASE,

@@ -7,8 +7,7 @@ from typing import Any
 import plotly.graph_objects as go
 
 from explainlab.analyses.base import AnalysisResult
-from explainlab.analyses.masked_distribution.result import MaskedDistributionData
-from explainlab.analyses.masked_distribution.verdict import LEVEL, NAMES, verdict
+from explainlab.analyses.masked_distribution.result import LEVEL, NAMES, MaskedDistributionData, verdict
 from explainlab.figures.chart import COLORS, GREY, SYMBOLS, Chart, error_bars, layout
 from explainlab.figures.declared import StudyFigures
 

@@ -17,7 +17,7 @@ from explainlab.models.inputs import Unpadded
 from explainlab.models.states import head_states
 from explainlab.text.encoding import Encoding
 from explainlab.training import TrainingSettings, noted_masks
-from explainlab.training.batches import masked, padded
+from explainlab.training.passes import masked, padded
 
 WHOLE = TrainingSettings(mask_share=0.0, heavy_mask=0.0)
 HALF = TrainingSettings(mask_share=0.0, heavy_mask=0.0, masking=True)

@@ -25,8 +25,8 @@ from explainlab.analyses.mistake_drivers.result import (
     DrivingWord,
     Interaction,
     MistakeDriversData,
+    verdict,
 )
-from explainlab.analyses.mistake_drivers.verdict import verdict
 from explainlab.analyses.parameters import Sample, method_spec
 from explainlab.analyses.summary import interval
 from explainlab.analyses.wording import mean_words
@@ -34,8 +34,7 @@ from explainlab.attribution.passes import masked
 from explainlab.attribution.registry import MethodSpec, get_method, parse_spec
 from explainlab.attribution.subject import Subject
 from explainlab.data import Row
-from explainlab.metrics.comparison import LEVEL, holm, signed_rank_p
-from explainlab.metrics.summary import bootstrap
+from explainlab.metrics.comparison import LEVEL, bootstrap, holm, signed_rank_p
 from explainlab.models.batching import HALVED, Batcher
 from explainlab.models.context import FORWARD
 

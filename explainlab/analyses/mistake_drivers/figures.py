@@ -8,8 +8,7 @@ from typing import Any, Literal
 import plotly.graph_objects as go
 
 from explainlab.analyses.base import AnalysisResult
-from explainlab.analyses.mistake_drivers.result import Driver, MistakeDriversData
-from explainlab.analyses.mistake_drivers.verdict import folded
+from explainlab.analyses.mistake_drivers.result import Driver, MistakeDriversData, folded
 from explainlab.analyses.records import Interval
 from explainlab.figures.chart import BLUE, GREY, RED, Chart, error_bars, layout, shortened, shown
 from explainlab.figures.declared import StudyFigures

@@ -17,8 +17,9 @@ from explainlab.analyses.path_gradients.result import (
     SampledPath,
     ShareSummary,
     TextShares,
+    mean_verdict,
+    verdict,
 )
-from explainlab.analyses.path_gradients.verdict import mean_verdict, verdict
 from explainlab.analyses.records import text_fields
 from explainlab.analyses.summary import interval, table
 from explainlab.analyses.text_analysis import TextAnalysis

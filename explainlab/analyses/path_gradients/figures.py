@@ -11,8 +11,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from explainlab.analyses.base import AnalysisResult
-from explainlab.analyses.path_gradients.result import PathGradientsData, PathGradientsText
-from explainlab.analyses.path_gradients.verdict import mean_verdict
+from explainlab.analyses.path_gradients.result import PathGradientsData, PathGradientsText, mean_verdict
 from explainlab.attribution.path import nodes
 from explainlab.attribution.records import Attribution
 from explainlab.figures.chart import BLUE, GREY, RED, STYLES, Chart, error_bars, layout, percent, shortened, shown

@@ -1,10 +1,14 @@
-"""The composition of the gradients along the path, for a text and for a data set."""
+"""The composition of the gradients along the path, for a text and for a data set, and the answer in words."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from explainlab.analyses.base import Record
 from explainlab.analyses.integration.result import IntegralBody
 from explainlab.analyses.records import Interval
+from explainlab.analyses.significance import groups_of_intervals
+from explainlab.analyses.wording import counted, whole_percent
 from explainlab.attribution.path import Rule
 
 
@@ -54,3 +58,20 @@ class PathGradientsData(Record):
 
     texts: list[TextShares]
     summary: ShareSummary
+
+
+def mean_verdict(summary: ShareSummary) -> str:
+    """Answer for a data set, by the finest of its step counts."""
+    shares = list(summary.share.values())[-1]
+    groups = groups_of_intervals({str(i): (share, summary.n) for i, share in enumerate(shares)})
+    if summary.n > 1 and not groups.winner:
+        most = whole_percent(max(share.mean or 0.0 for share in shares))
+        return f"No part of the path clearly holds more of the gradient than the others: the largest has {most}."
+    return verdict([share.mean or 0.0 for share in shares], f"of {counted(summary.n, 'text')}")
+
+
+def verdict(shares: Sequence[float], whose: str = "of this text") -> str:
+    """Return the largest of ``shares`` of the gradient, one for each of the equal parts of the path."""
+    bins, largest = len(shares), max(range(len(shares)), key=shares.__getitem__)
+    part = f"from α = {largest / bins:g} to {(largest + 1) / bins:g}"
+    return f"The largest part of the gradient {whose} lies {part}: {whole_percent(shares[largest])} of it."

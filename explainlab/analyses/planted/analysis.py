@@ -14,8 +14,7 @@ from explainlab.analyses.data_analysis import DataAnalysis, DataSubject
 from explainlab.analyses.errors.analysis import MOST_ROWS, TOGETHER, accuracy_of, predicted, reading_work
 from explainlab.analyses.errors.result import Accuracy
 from explainlab.analyses.parameters import Sample
-from explainlab.analyses.planted.result import PlantedData
-from explainlab.analyses.planted.verdict import failures, reasons, verdict
+from explainlab.analyses.planted.result import PlantedData, failures, reasons, verdict
 from explainlab.analyses.wording import capital
 from explainlab.data import Row, is_planted
 from explainlab.data.plant import best_accuracy

@@ -6,10 +6,9 @@ from itertools import chain
 from typing import Any
 
 from explainlab.analyses.base import AnalysisResult, Pauses, Report
-from explainlab.analyses.roar.answer import Answer
+from explainlab.analyses.roar.answer import Answer, keep, recalled
 from explainlab.analyses.roar.asking import GridQuestion, require_folder, sample_of, setting_of
-from explainlab.analyses.roar.kept import keep, recalled
-from explainlab.analyses.roar.measures.reference import CUT, TOLD
+from explainlab.analyses.roar.measures import CUT, TOLD
 from explainlab.analyses.roar.nodes import SeedRun, Setting
 from explainlab.analyses.roar.published import beside_paper
 from explainlab.analyses.roar.result import RoarData

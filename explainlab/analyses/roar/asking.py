@@ -9,7 +9,7 @@ from typing import TypeVar
 from explainlab.analyses.base import Record, Requirements, Sampled, TrainsModels
 from explainlab.analyses.roar.data import files_of, grid_data
 from explainlab.analyses.roar.grid import Grid
-from explainlab.analyses.roar.measures.importance import Measure
+from explainlab.analyses.roar.measures import Measure
 from explainlab.analyses.roar.nodes import Setting
 from explainlab.analyses.roar.parameters import RoarParameters
 from explainlab.attribution.methods.paths import IntegratedGradients

@@ -14,11 +14,11 @@ from explainlab.analyses.roar.texts import Split, SplitName, Tokenizing, without
 from explainlab.analyses.wording import counted, left_out
 from explainlab.attribution.registry import get_method
 from explainlab.errors import DataError, RequestError, UnsupportedError
-from explainlab.models.architectures import Architecture
 from explainlab.models.classifier import filler_id
 from explainlab.models.context import RunContext
 from explainlab.models.devices import choose_device
 from explainlab.models.loading import changed_model
+from explainlab.models.model import Architecture
 from explainlab.models.model_types import model_type_of
 from explainlab.models.stored.places import EMBEDDED
 from explainlab.reader import Reader

@@ -34,6 +34,7 @@ from explainlab.figures.chart import (
     Chart,
     add_band,
     add_cells,
+    color_symbols,
     error_bars,
     layout,
     name_rows,
@@ -41,7 +42,6 @@ from explainlab.figures.chart import (
     shown,
     wrapped,
 )
-from explainlab.figures.cost import color_symbols
 from explainlab.figures.declared import StudyFigures, keyed
 from explainlab.figures.export import component_file, inert, render
 from explainlab.figures.heatmap import Record

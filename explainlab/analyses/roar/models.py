@@ -9,8 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from explainlab.analyses.data_analysis import Clock
-from explainlab.analyses.roar.measures.masks import Masks
-from explainlab.analyses.roar.texts import Split, SplitName
+from explainlab.analyses.roar.texts import Masks, Split, SplitName
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
 from explainlab.models.loading import load_model

@@ -10,11 +10,10 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from explainlab.analyses.roar.grid import Grid
-from explainlab.analyses.roar.measures.importance import scores_of
-from explainlab.analyses.roar.measures.masks import Masks
+from explainlab.analyses.roar.measures import scores_of
 from explainlab.analyses.roar.models import Models
 from explainlab.analyses.roar.nodes import Setting
-from explainlab.analyses.roar.texts import SPLITS, SplitName
+from explainlab.analyses.roar.texts import SPLITS, Masks, SplitName
 from explainlab.analyses.wording import duration
 from explainlab.errors import RequestError
 from explainlab.models.batching import Batcher

@@ -11,8 +11,7 @@ import plotly.graph_objects as go
 from explainlab.analyses.parameters import RANDOM
 from explainlab.analyses.sets.records import Group, Mean, StudySet
 from explainlab.analyses.wording import joined
-from explainlab.figures.chart import NAME, Chart, add_band, error_bars, layout, shortened, shown, wrapped
-from explainlab.figures.cost import color_symbols
+from explainlab.figures.chart import NAME, Chart, add_band, color_symbols, error_bars, layout, shortened, shown, wrapped
 from explainlab.figures.declared import keyed
 
 _DECADES = [m * 10**e for e in range(3, 12) for m in (1, 2, 5)]

@@ -32,9 +32,10 @@ from explainlab.analyses.substitution.result import (
     SubstitutionRow,
     SubstitutionText,
     WordMeasures,
+    data_verdict,
+    text_verdict,
 )
 from explainlab.analyses.substitution.search import MOST_EXPLAINED, SCREEN, Run, Search
-from explainlab.analyses.substitution.verdict import data_verdict, text_verdict
 from explainlab.analyses.summary import Number
 from explainlab.analyses.text_analysis import TextAnalysis
 from explainlab.attribution.method import TextSize

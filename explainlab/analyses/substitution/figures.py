@@ -17,8 +17,9 @@ from explainlab.analyses.substitution.result import (
     SubstitutedText,
     SubstitutionData,
     SubstitutionText,
+    data_verdict,
+    text_verdict,
 )
-from explainlab.analyses.substitution.verdict import data_verdict, text_verdict
 from explainlab.analyses.wording import joined
 from explainlab.attribution.records import Attribution
 from explainlab.attribution.registry import parse_spec

@@ -10,13 +10,12 @@ import torch
 
 from explainlab.analyses.base import method_passes
 from explainlab.analyses.parameters import RANDOM
-from explainlab.analyses.roar.measures.importance import Measure, scores_of
-from explainlab.analyses.roar.measures.masks import Masks
+from explainlab.analyses.roar.measures import Measure, scores_of
 from explainlab.analyses.roar.models import Models
 from explainlab.analyses.roar.nodes import SeedRun, Setting
 from explainlab.analyses.roar.parameters import RoarParameters
-from explainlab.analyses.roar.texts import TOGETHER
-from explainlab.analyses.training.alone import alone
+from explainlab.analyses.roar.texts import TOGETHER, Masks
+from explainlab.analyses.training.analysis import alone
 from explainlab.attribution.method import USUAL_LAYERS, USUAL_TEXT
 from explainlab.attribution.registry import parse_spec
 from explainlab.metrics.evaluate import Case, evaluate

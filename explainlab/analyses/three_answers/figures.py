@@ -12,8 +12,7 @@ from explainlab.analyses.summary import spelled
 from explainlab.analyses.three_answers.result import ANSWERS, Placed, ThreeAnswersData
 from explainlab.analyses.three_answers.verdict import NAMES, SHORT, judged, pair_name, rank_words, tau_words
 from explainlab.analyses.wording import capital
-from explainlab.figures.chart import BLUE, GREY, Chart, error_bars, layout, name_rows, shown, wrapped
-from explainlab.figures.cost import color_symbols
+from explainlab.figures.chart import BLUE, GREY, Chart, color_symbols, error_bars, layout, name_rows, shown, wrapped
 from explainlab.figures.declared import StudyFigures
 
 _NARROW = 10

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cached_property, partial
 from pathlib import Path
 from socket import gethostname
 from typing import Annotated, Any, Literal
 
+from filelock import FileLock, Timeout
 from pydantic import BeforeValidator, Field
 
 from explainlab import declared
 from explainlab.analyses.base import AnalysisResult, Report, Requirements, Sampled, TrainingCost, TrainsModels
 from explainlab.analyses.errors.analysis import accuracy_of
-from explainlab.analyses.training.alone import LOCK, alone
 from explainlab.analyses.training.result import Made, MadeModel, TrainedEpoch, TrainingData
 from explainlab.analyses.training.verdict import masked_words, overview, sentence, validated
 from explainlab.analyses.wording import left_out
@@ -38,6 +40,46 @@ from explainlab.training import (
     train,
     training_digest,
 )
+from explainlab.training.checkpoint import cannot_write
+
+LOCK = "lock"
+_WAIT_SECONDS = 0.1
+
+
+@contextmanager
+def alone(folder: Path, context: RunContext) -> Iterator[None]:
+    """Hold ``folder``, made if missing, so that no other job of this server or of another one works in it.
+
+    Waiting can be cancelled by ``context``. Raises :class:`explainlab.errors.ResourceError` where nothing can be
+    written.
+    """
+    lock = FileLock(folder / LOCK)
+    while not lock.is_locked:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            lock.acquire(blocking=False)
+        except OSError as error:
+            if not isinstance(error, Timeout):
+                raise cannot_write(folder, error) from error
+            context.progress.report(0, 0, "waiting for another job that makes the same model")
+            context.check_cancelled()
+            time.sleep(_WAIT_SECONDS)
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def is_held(folder: Path) -> bool:
+    """Return whether a job works in ``folder``, of this server or of another one on this machine."""
+    if not folder.is_dir():
+        return False
+    try:
+        with FileLock(folder / LOCK).acquire(blocking=False):
+            return False
+    except Timeout:
+        return True
+
 
 _CHECKPOINTS = "checkpoints"
 CHARACTERS = 4.5

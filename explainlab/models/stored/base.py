@@ -13,7 +13,7 @@ from explainlab.errors import ModelError
 from explainlab.models.anatomy import POOLER
 from explainlab.models.model_types import model_type_of
 from explainlab.models.modes import BUILDING
-from explainlab.models.prompting.completion import PREFIX as COMPLETION
+from explainlab.models.prompting import PREFIX as COMPLETION
 from explainlab.models.stored.directory import config_of, labels_in
 from explainlab.models.stored.places import files_of
 from explainlab.models.stored.tokenizer import most_tokens, read_tokenizer

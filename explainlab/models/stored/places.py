@@ -17,7 +17,7 @@ from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntry
 
 from explainlab.errors import ModelError
 from explainlab.guard import Exceeded, guarded
-from explainlab.models.prompting.completion import split_id
+from explainlab.models.prompting import split_id
 from explainlab.models.stored.directory import FILES, require_files
 from explainlab.models.stored.trial import try_files
 from explainlab.models.stored.weights import ADAPTER, Files, adapted_model, first_line

@@ -16,9 +16,9 @@ from explainlab.analyses.figures import figures_of
 from explainlab.analyses.registry import studies
 from explainlab.attribution.subject import Subject
 from explainlab.errors import RequestError
+from explainlab.metrics.comparison import bootstrap
 from explainlab.metrics.evaluate import Case, evaluate
 from explainlab.metrics.registry import parse_metric
-from explainlab.metrics.summary import bootstrap
 from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext

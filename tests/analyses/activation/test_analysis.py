@@ -20,7 +20,7 @@ from explainlab.analyses.evaluation.result import EvaluationText
 from explainlab.analyses.registry import complete, read_result, request_key
 from explainlab.attribution.subject import Subject
 from explainlab.errors import Cancelled, RequestError, UnsupportedError
-from explainlab.metrics.summary import bootstrap
+from explainlab.metrics.comparison import bootstrap
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import MemoryCache
 from explainlab.models.loading import load_model

@@ -16,8 +16,9 @@ from explainlab.analyses.activation.result import (
     MethodMeans,
     MethodScores,
     TextAreas,
+    data_verdict,
+    text_verdict,
 )
-from explainlab.analyses.activation.verdict import data_verdict, text_verdict
 from explainlab.analyses.records import KnownInterval
 from tests.analyses.bodies import features
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch.nn.functional import relu, scaled_dot_product_attention, softplus
 
-from explainlab.analyses.attack.derivatives import Smooth, require_differentiable, second_derivatives, written_out
+from explainlab.analyses.attack.maps import Smooth, require_differentiable, second_derivatives, written_out
 from explainlab.errors import UnsupportedError
 from explainlab.models.classifier import Classifier
 from tests.toys import with_network

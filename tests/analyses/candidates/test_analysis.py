@@ -18,9 +18,9 @@ from explainlab.analyses.registry import studies
 from explainlab.attribution.methods.randomized import Rpi
 from explainlab.attribution.subject import Subject
 from explainlab.declared import parse
+from explainlab.metrics.comparison import bootstrap
 from explainlab.metrics.evaluate import Case, MetricResult, evaluate
 from explainlab.metrics.registry import parse_metric
-from explainlab.metrics.summary import bootstrap
 from explainlab.models import batching
 from explainlab.models.batching import Batcher
 from explainlab.models.classifier import Classifier

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from explainlab import study
-from explainlab.analyses.candidates.drawn import PORTION
+from explainlab.analyses.candidates.analysis import PORTION
 from explainlab.errors import Cancelled
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext

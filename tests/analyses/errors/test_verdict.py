@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from explainlab.analyses.errors.analysis import accuracy_of
-from explainlab.analyses.errors.result import Calibration, PredictionsData
-from explainlab.analyses.errors.verdict import verdict
+from explainlab.analyses.errors.result import Calibration, PredictionsData, verdict
 
 LABELS = ["negative", "neutral", "positive"]
 

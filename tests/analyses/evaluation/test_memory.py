@@ -27,7 +27,7 @@ from explainlab.app.pages.benchmark import texts as listing
 from explainlab.app.pages.benchmark.texts import cell_records
 from explainlab.data import Row
 from explainlab.data.rows import Rows
-from explainlab.metrics import comparison, summary
+from explainlab.metrics import comparison
 from explainlab.metrics.registry import parse_metric
 from explainlab.models.context import Receivers, RunContext, sharded
 from explainlab.result import Cost, written
@@ -46,7 +46,7 @@ def _little_at_once() -> None:
     """Shrink every limit of rows in memory at a time, and begin to trace (in a process of its own)."""
     text_analysis.MOST_TOGETHER = 8
     listing.MOST_LISTED = comparison._RANKED = base.PART = 100
-    summary._AT_ONCE, summary.RESAMPLES = 2_000, 20
+    comparison._RESAMPLES_AT_ONCE, comparison.RESAMPLES = 2_000, 20
     disk_backed.FEW, disk_backed.LITTLE, disk_backed._BLOCK = 10, 1, 1_000
     gc.collect()
     gc.freeze()
@@ -132,7 +132,7 @@ def test_memory_of_a_result_does_not_grow_with_its_texts(tmp_path: Path) -> None
 
 def _growth_of_statistics() -> dict[str, float]:
     """Return how many bytes the peak grows with each text, for every kind of statistics."""
-    summary._AT_ONCE, summary.RESAMPLES, comparison._RANKED = 50_000, 200, 500
+    comparison._RESAMPLES_AT_ONCE, comparison.RESAMPLES, comparison._RANKED = 50_000, 200, 500
     names = [f"method {i}" for i in range(12)]
     table = [*names, *(f"reversed:{name}" for name in names)]
     metrics = [parse_metric("comprehensiveness"), parse_metric("log_odds")]

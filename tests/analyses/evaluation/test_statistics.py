@@ -12,8 +12,7 @@ from scipy.stats import friedmanchisquare, kendalltau, rankdata, wilcoxon
 
 from explainlab import evaluate, load_model, study
 from explainlab.analyses.evaluation.result import EvaluationData, EvaluationText
-from explainlab.metrics.comparison import holm
-from explainlab.metrics.summary import bootstrap
+from explainlab.metrics.comparison import bootstrap, holm
 from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
 

@@ -9,11 +9,10 @@ import pytest
 from explainlab.analyses.errors.result import Accuracy
 from explainlab.analyses.evaluation.figures import FIGURES, heat_table, overlap_by_share
 from explainlab.analyses.evaluation.latex import latex
+from explainlab.analyses.evaluation.result import meaning, shown, withheld
 from explainlab.analyses.evaluation.table import kinds_of
-from explainlab.analyses.evaluation.truth import meaning, shown, withheld
 from explainlab.analyses.evaluation.verdict import paragraphs
-from explainlab.analyses.planted.result import PlantedData
-from explainlab.analyses.planted.verdict import failures
+from explainlab.analyses.planted.result import PlantedData, failures
 from explainlab.analyses.registry import get_study
 from explainlab.metrics.registry import parse_metric
 from tests.analyses.evaluation.conftest import HOSTILE

@@ -22,8 +22,7 @@ from explainlab.analyses.registry import get_study
 from explainlab.attribution.registry import parse_spec
 from explainlab.attribution.subject import Subject
 from explainlab.errors import RequestError, UnsupportedError
-from explainlab.metrics.comparison import spearman
-from explainlab.metrics.summary import bootstrap
+from explainlab.metrics.comparison import bootstrap, spearman
 from explainlab.models.classifier import Classifier
 from explainlab.models.networks.randomised import draw_seed
 from explainlab.testing.observation import watched

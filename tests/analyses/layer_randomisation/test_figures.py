@@ -11,8 +11,7 @@ from explainlab import study
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.figures import figures_of
 from explainlab.analyses.layer_randomisation.figures import rho_by_unit
-from explainlab.analyses.layer_randomisation.result import RandomisationData
-from explainlab.analyses.layer_randomisation.verdict import verdict
+from explainlab.analyses.layer_randomisation.result import RandomisationData, verdict
 from explainlab.analyses.records import Interval
 from explainlab.models.classifier import Classifier
 

@@ -13,8 +13,7 @@ import torch
 from explainlab import load_model, study
 from explainlab.analyses.masked_distribution.analysis import MaskedDistribution, check_of
 from explainlab.analyses.masked_distribution.figures import told_apart
-from explainlab.analyses.masked_distribution.result import Baseline, MaskedDistributionData
-from explainlab.analyses.masked_distribution.verdict import line, reach, short_answer
+from explainlab.analyses.masked_distribution.result import Baseline, MaskedDistributionData, line, reach, short_answer
 from explainlab.analyses.masked_distribution.versions import (
     HALF,
     WHOLE,

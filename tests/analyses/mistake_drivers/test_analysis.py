@@ -13,7 +13,7 @@ from explainlab import explain, study
 from explainlab.analyses.mistake_drivers.analysis import TESTED_PAIRS, TESTED_ROWS
 from explainlab.attribution.subject import Subject
 from explainlab.errors import Cancelled, RequestError
-from explainlab.metrics.summary import bootstrap
+from explainlab.metrics.comparison import bootstrap
 from explainlab.models.context import MemoryCache, Receivers, RunContext
 from tests.analyses.mistake_drivers.conftest import ASKED, DATA
 

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from explainlab.analyses.mistake_drivers.result import DrivingWord, MistakeDriversData
-from explainlab.analyses.mistake_drivers.verdict import FUNCTION_WORDS, folded, is_function, verdict
+from explainlab.analyses.mistake_drivers.result import (
+    FUNCTION_WORDS,
+    DrivingWord,
+    MistakeDriversData,
+    folded,
+    is_function,
+    verdict,
+)
 
 
 def word(text: str, rows: int = 9, clear: bool = True) -> DrivingWord:

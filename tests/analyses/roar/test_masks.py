@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from explainlab.analyses.roar.grid import Grid, GridCell
-from explainlab.analyses.roar.measures.importance import concentration
-from explainlab.analyses.roar.measures.masks import Masks, count, most_important, packed, unpacked
+from explainlab.analyses.roar.measures import concentration
 from explainlab.analyses.roar.parameters import RoarParameters
+from explainlab.analyses.roar.texts import Masks, count, most_important, packed, unpacked
 
 
 def slow_choice(scores: list[float], masked: list[bool], number: int) -> list[bool]:

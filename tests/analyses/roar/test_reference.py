@@ -9,8 +9,7 @@ import pytest
 import torch
 
 from explainlab.analyses.registry import complete, new_request, request_key
-from explainlab.analyses.roar.measures.importance import Measure
-from explainlab.analyses.roar.measures.reference import CUT, TOLD
+from explainlab.analyses.roar.measures import CUT, TOLD, Measure
 from explainlab.app.pages.roar.form import RoarView, shows
 from explainlab.attribution.explain import outcomes_of
 from explainlab.attribution.registry import parse_spec

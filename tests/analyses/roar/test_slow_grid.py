@@ -14,7 +14,7 @@ from explainlab.limits import DEFAULT_LIMITS
 from explainlab.models.context import RunContext
 from explainlab.reader import Reader
 from explainlab.training import OwnRandom, settings_for, starting_point
-from explainlab.training.batches import shuffled_batches
+from explainlab.training.passes import shuffled_batches
 from tests.analyses.roar.grids import SETTINGS, written
 from tests.training.test_train import NAMES, sentences
 

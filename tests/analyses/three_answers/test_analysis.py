@@ -12,7 +12,7 @@ import pytest
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.figures import figures_of
 from explainlab.analyses.registry import answer_alone, complete, get_study, new_request, read_result
-from explainlab.analyses.three_answers import comparing
+from explainlab.analyses.three_answers import analysis
 from explainlab.analyses.three_answers.analysis import about_grid, grid_of
 from explainlab.analyses.three_answers.result import ThreeAnswersData
 from explainlab.errors import Cancelled, RequestError, UnsupportedError
@@ -86,7 +86,7 @@ class Run:
 @pytest.fixture(scope="module")
 def run(files: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Run:
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(comparing, "RESAMPLES", 100)
+        patched.setattr(analysis, "RESAMPLES", 100)
         return Run(files, tmp_path_factory.mktemp("made"))
 
 

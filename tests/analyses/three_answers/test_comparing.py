@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 from scipy.stats import kendalltau, rankdata
 
-from explainlab.analyses.three_answers import comparing
-from explainlab.analyses.three_answers.comparing import Compared, compared
+from explainlab.analyses.three_answers import analysis
+from explainlab.analyses.three_answers.analysis import Compared, compared
 
 ONE, TWO = (1.0, 2.0, 3.0, 4.0, 5.0), (2.0, 1.0, 3.0, 5.0, 4.0)
 
 
 @pytest.fixture(autouse=True)
 def few_resamples(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(comparing, "RESAMPLES", 150)
+    monkeypatch.setattr(analysis, "RESAMPLES", 150)
 
 
 def alone(plain: tuple[float, ...], masked: tuple[float, ...], faithful: tuple[float, ...], higher=True) -> Compared:

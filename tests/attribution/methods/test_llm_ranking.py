@@ -17,7 +17,7 @@ from explainlab.errors import RequestError, UnsupportedError
 from explainlab.limits import Limits
 from explainlab.models.classifier import Classifier
 from explainlab.models.loading import load_model
-from explainlab.models.prompting.templates import Template, save_template
+from explainlab.models.prompting import Template, save_template
 from explainlab.testing import check_method
 from explainlab.testing.methods import MethodRun, stores, together
 from explainlab.testing.observation import watched

@@ -17,7 +17,7 @@ from transformers.modeling_outputs import BaseModelOutput
 
 from explainlab import Attribution, explain
 from explainlab.attribution.explain import attribute
-from explainlab.attribution.prefix_coalitions import (
+from explainlab.attribution.methods.progressive import (
     RESOLUTION,
     draws,
     optimized_masses,
@@ -28,8 +28,8 @@ from explainlab.attribution.registry import complete, get_method
 from explainlab.attribution.subject import Subject
 from explainlab.declared import parse
 from explainlab.errors import ModelError, UnsupportedError
-from explainlab.models.architectures import Architecture
 from explainlab.models.classifier import Classifier
+from explainlab.models.model import Architecture
 from explainlab.models.transformer import DecoderModel
 from explainlab.request import Request
 from explainlab.text.prompt import Prompt

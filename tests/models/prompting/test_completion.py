@@ -18,8 +18,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel
 
 from explainlab.errors import ModelError, TextError
 from explainlab.models.loading import answer_pieces, describe, known_digest, load_model, model_digest
-from explainlab.models.prompting.completion import answer_tokens
-from explainlab.models.prompting.templates import Template, read_template, save_template
+from explainlab.models.prompting import Template, answer_tokens, read_template, save_template
 from explainlab.models.replay import Replay
 from explainlab.models.stored.places import locate
 from explainlab.testing import traces

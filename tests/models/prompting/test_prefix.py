@@ -17,7 +17,7 @@ from explainlab.models.classifier import Classifier
 from explainlab.models.context import RunContext
 from explainlab.models.inputs import LEAST_PREFIX
 from explainlab.models.loading import load_model
-from explainlab.models.prompting.templates import save_template
+from explainlab.models.prompting import save_template
 from tests.attribution.plain import close
 from tests.conftest import ASKED, SPEAKERS
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from explainlab.errors import RequestError
-from explainlab.models.prompting.templates import PRESETS, Template, read_template, save_template, template_ids
+from explainlab.models.prompting import PRESETS, Template, read_template, save_template, template_ids
 from explainlab.settings import settings
 
 FIELDS: dict[str, Any] = {

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from explainlab.analyses.masked_distribution.verdict import line
+from explainlab.analyses.masked_distribution.result import line
 from explainlab.analyses.registry import complete, get_analysis
 from explainlab.app.entries import page_of
 from explainlab.app.pages.benchmark.form import BenchmarkView, first_view, shows

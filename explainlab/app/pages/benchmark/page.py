@@ -14,8 +14,7 @@ from explainlab.analyses.evaluation.figures import heat_cells, heat_table
 from explainlab.analyses.evaluation.result import EvaluationData
 from explainlab.analyses.evaluation.table import kinds_of
 from explainlab.analyses.masked_distribution.analysis import MaskedDistribution
-from explainlab.analyses.masked_distribution.result import MaskedDistributionData, Rejected
-from explainlab.analyses.masked_distribution.verdict import NAMES, short_answer
+from explainlab.analyses.masked_distribution.result import NAMES, MaskedDistributionData, Rejected, short_answer
 from explainlab.analyses.precision.result import PrecisionData, PrecisionRow
 from explainlab.analyses.wording import capital
 from explainlab.app import links, session

@@ -29,13 +29,17 @@ from explainlab.analyses.evaluation.published import (
     published_latex,
     published_rows,
 )
-from explainlab.analyses.evaluation.result import REVERSED, EvaluationData
-from explainlab.analyses.evaluation.sets.records import EvaluatedSet, set_rows
-from explainlab.analyses.evaluation.sets.shares import set_shares, share_tables
-from explainlab.analyses.evaluation.sets.verdict import set_overview, set_paragraphs
+from explainlab.analyses.evaluation.result import REVERSED, TITLES, EvaluationData, Kind, meaning, shown, withheld
+from explainlab.analyses.evaluation.sets import (
+    EvaluatedSet,
+    set_overview,
+    set_paragraphs,
+    set_rows,
+    set_shares,
+    share_tables,
+)
 from explainlab.analyses.evaluation.table import MetricTable, kinds_of, table_of
 from explainlab.analyses.evaluation.told_apart import critical_diagram, differences
-from explainlab.analyses.evaluation.truth import TITLES, Kind, meaning, shown, withheld
 from explainlab.analyses.evaluation.verdict import overview, paragraphs, shown_name
 from explainlab.analyses.registry import get_analysis
 from explainlab.analyses.sets.records import SetCell
@@ -284,7 +288,7 @@ _SECTION = SetSection(PAGE, question, open_alone)
 
 
 def result_of(answer: Answer) -> AnalysisResult[EvaluationData] | None:
-    """Return the result for readers: see :func:`explainlab.analyses.evaluation.truth.shown`."""
+    """Return the result for readers: see :func:`explainlab.analyses.evaluation.result.shown`."""
     return None if answer.result is None else cached_for(answer.result, shown, answer.result)
 
 

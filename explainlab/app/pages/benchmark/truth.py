@@ -16,8 +16,7 @@ from explainlab.analyses.evaluation.figures import overlap_by_share
 from explainlab.analyses.evaluation.result import EvaluationData
 from explainlab.analyses.parameters import metric_requests
 from explainlab.analyses.planted.analysis import checks_of
-from explainlab.analyses.planted.result import PlantedData
-from explainlab.analyses.planted.verdict import reasons, verdict
+from explainlab.analyses.planted.result import PlantedData, reasons, verdict
 from explainlab.analyses.training.result import MadeModel, TrainingData
 from explainlab.analyses.wording import counted
 from explainlab.app import links, session

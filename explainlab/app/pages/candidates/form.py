@@ -25,8 +25,8 @@ from explainlab.attribution.registry import get_method
 from explainlab.attribution.selection import Search
 from explainlab.figures.palette import DEFAULT, PaletteName, Scale
 from explainlab.metrics.registry import metric_ids, parse_metric
-from explainlab.models.architectures import Architecture
 from explainlab.models.loading import ModelCard
+from explainlab.models.model import Architecture
 from explainlab.request import Dtype, Output, Request, Unit, validated
 from explainlab.service.service import Service
 

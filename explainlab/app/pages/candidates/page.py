@@ -46,7 +46,7 @@ from explainlab.app.text import plain
 from explainlab.figures.export import ReportMap, report_maps, to_html
 from explainlab.figures.heatmap import number, spelled
 from explainlab.metrics.registry import get_metric
-from explainlab.models.architectures import Architecture
+from explainlab.models.model import Architecture
 from explainlab.request import Request
 from explainlab.result import with_verdict
 from explainlab.service.service import Service

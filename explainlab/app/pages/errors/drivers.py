@@ -12,8 +12,7 @@ import streamlit as st
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.mistake_drivers.analysis import CLEAR_ROWS, MistakeDrivers
 from explainlab.analyses.mistake_drivers.figures import Kind, drivers, drivers_of, places
-from explainlab.analyses.mistake_drivers.result import Driver, DrivingPair, MistakeDriversData
-from explainlab.analyses.mistake_drivers.verdict import folded
+from explainlab.analyses.mistake_drivers.result import Driver, DrivingPair, MistakeDriversData, folded
 from explainlab.analyses.wording import counted, interval_words, joined, quoted
 from explainlab.app.cached import cached_for
 from explainlab.app.chart import draw_chart

@@ -29,7 +29,7 @@ from explainlab.app.text import plain
 from explainlab.attribution.records import Attribution
 from explainlab.figures.heatmap import number, spelled
 from explainlab.metrics.evaluate import RANDOM_MAPS
-from explainlab.models.prompting.completion import PREFIX as COMPLETION
+from explainlab.models.prompting import PREFIX as COMPLETION
 from explainlab.request import Request, Unit
 from explainlab.service.service import Service
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from explainlab.analyses.base import AnalysisResult
-from explainlab.analyses.evaluation.sets.records import EvaluatedSet
+from explainlab.analyses.evaluation.sets import EvaluatedSet
 from explainlab.analyses.sets.records import SetCell, SetModel
 
 C, S, OVERLAP = "comprehensiveness:preset=rpi", "sufficiency:preset=rpi", "ground_truth_overlap"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from explainlab.analyses.evaluation.sets.records import set_rows
+from explainlab.analyses.evaluation.sets import set_rows
 from tests.analyses.evaluation.sets.conftest import LARGE, SMALL, C, MakeSet, S
 
 FIRST = {"lime": 0.5, "random": 0.1, "reversed:lime": 0.0}

@@ -14,9 +14,8 @@ import pytest
 
 from explainlab.analyses import cells
 from explainlab.analyses.evaluation.figures import share_charts
-from explainlab.analyses.evaluation.sets.records import EvaluatedSet
-from explainlab.analyses.evaluation.sets.shares import set_shares, share_lines, share_rows
-from explainlab.analyses.evaluation.truth import shown
+from explainlab.analyses.evaluation.result import shown
+from explainlab.analyses.evaluation.sets import EvaluatedSet, set_shares, share_lines, share_rows
 from explainlab.app.pages.benchmark.results import _files
 from explainlab.cli import main
 from explainlab.metrics.registry import parse_metric

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from explainlab.analyses.evaluation.sets.verdict import set_overview, set_paragraphs
+from explainlab.analyses.evaluation.sets import set_overview, set_paragraphs
 from tests.analyses.evaluation.sets.conftest import LARGE, SMALL, MakeSet
 
 LIME, OCCLUSION = {"lime": 0.5, "occlusion": 0.4, "random": 0.3}, {"lime": 0.3, "occlusion": 0.6, "random": 0.5}

@@ -1,1 +1,0 @@
-"""Evaluations of several models and data sets, side by side."""

@@ -1,1 +1,0 @@
-"""Language models that answer in words, as classifiers: their templates, their answers, their shared beginnings."""
