@@ -70,7 +70,7 @@ class Cache(Protocol):
 
 
 class MemoryCache:
-    """A :class:`Cache` that lasts as long as this object; ``under`` answers for the keys that it lacks."""
+    """A :class:`Cache` that lasts as long as this object; ``under`` is asked for the keys that it lacks."""
 
     def __init__(self, under: Cache | None = None) -> None:
         self.bodies: dict[str, Body] = {}
@@ -78,7 +78,8 @@ class MemoryCache:
 
     def get_many(self, keys: Collection[str]) -> dict[str, Body]:
         """See :class:`Cache`."""
-        below = self._under.get_many(keys) if self._under else {}
+        missing = [key for key in keys if key not in self.bodies]
+        below = self._under.get_many(missing) if self._under and missing else {}
         return below | {key: self.bodies[key] for key in keys if key in self.bodies}
 
     def put_many(self, bodies: Mapping[str, Body], renew: bool = False) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import FrozenInstanceError, replace
 from typing import Any
 
 import pytest
 
-from explainlab.models.context import Counted, MemoryCache, NoCache, Receivers, RunContext, ignore, sharded
+from explainlab.models.context import Body, Counted, MemoryCache, NoCache, Receivers, RunContext, ignore, sharded
 from explainlab.request import CompleteRequest
 from explainlab.testing.observation import Recorder
 
@@ -38,11 +39,20 @@ def test_a_context_is_exchanged_in_parts_and_never_changed() -> None:
 
 
 def test_an_earlier_body_stays_unless_it_is_renewed() -> None:
-    below = MemoryCache()
+    asked: list[str] = []
+
+    class Below(MemoryCache):
+        def get_many(self, keys: Collection[str]) -> dict[str, Body]:
+            asked.extend(keys)
+            return super().get_many(keys)
+
+    below = Below()
     above = MemoryCache(below)
     below.put_many({"a": {"of": "below"}, "b": {"of": "below"}})
     above.put_many({"a": {"of": "above"}})
     assert above.get_many(["a", "b", "c"]) == {"a": {"of": "above"}, "b": {"of": "below"}}
+    assert above.get_many(["a"]) == {"a": {"of": "above"}}
+    assert asked == ["b", "c"], "the cache below is asked for nothing that is known above"
     above.put_many({"a": {"of": "later"}})
     assert above.get_many(["a"]) == {"a": {"of": "above"}}
     above.put_many({"a": {"of": "later"}}, renew=True)
