@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -31,15 +31,23 @@ _BEGUN_SECONDS, _MOMENT = 60.0, 0.05
 _ANN, _BOB = User("ann", "Ann"), User("bob", "Bob")
 
 
-def rows() -> Iterator[Row]:
-    """Yield a row for each dear request, and one without any: the slowest of a few sentences."""
+ALONE = "nothing"
+DEAR = ("a training", "DIG of 1,000 steps", "KernelSHAP", "RPI", "an attack", "a grid")
+"""The names of the dear requests."""
+
+
+def rows(names: Collection[str] = (ALONE, *DEAR)) -> Iterator[Row]:
+    """Yield a row for each dear request of these ``names``, and one without any: the slowest of a few sentences."""
     classifier = next(sentiment_classifiers())
     workers = processes(1, "cpu")
     with _home() as folder:
         service = Service(Store("sqlite://"), workers=[*workers, here("cpu", spare=True)])
         _answered(service, classifier, "warm up", 0)
-        yield _row(service, classifier, "nothing")
+        if ALONE in names:
+            yield _row(service, classifier, ALONE)
         for name, dear in _dear(classifier, folder).items():
+            if name not in names:
+                continue
             job = service.submit(resolve(dear, _ANN))
             _await_begun(job)
             yield _row(service, classifier, name)
@@ -96,14 +104,15 @@ def _dear(classifier: Classifier, folder: Path) -> dict[str, Request]:
     large = {"validation_share": 0.0, "settings": settings}
     grid = {"measures": "gradient", "ratios": [0, 50, 100], "seeds": 1, "settings": {"epochs": 50}}
     files = {"validation": data, "test": data}
-    return {
-        "a training": new_request(model="bert", data=data, question="training", parameters=large),
-        "DIG of 1,000 steps": of_text("discretized_integrated_gradients", steps=1_000, neighbours=10_000),
-        "KernelSHAP": of_text("kernel_shap", samples="100000"),
-        "RPI": of_text("rpi", samples=6_000),
-        "an attack": of_text("attack", steps=10_000),
-        "a grid": new_request(model="bilstm_attention", data=data, question="roar", parameters=grid | files),
-    }
+    requests = (
+        new_request(model="bert", data=data, question="training", parameters=large),
+        of_text("discretized_integrated_gradients", steps=1_000, neighbours=10_000),
+        of_text("kernel_shap", samples="100000"),
+        of_text("rpi", samples=6_000),
+        of_text("attack", steps=10_000),
+        new_request(model="bilstm_attention", data=data, question="roar", parameters=grid | files),
+    )
+    return dict(zip(DEAR, requests, strict=True))
 
 
 def _written(classifier: Classifier, folder: Path) -> str:

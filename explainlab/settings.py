@@ -48,7 +48,8 @@ class Settings(BaseSettings, Limited):
     workers: int | None = Field(
         None,
         ge=0,
-        description="Processes that compute; empty: one a device; 0: none, it is done in the process of the pages.",
+        description="Processes that compute; empty: one a device; 0: none, the process of the pages computes, for a "
+        "single user.",
     )
     idle_worker_seconds: float = Field(
         900,

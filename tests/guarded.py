@@ -41,6 +41,15 @@ def sleeps(tell: Tell, **_: Any) -> Iterator[int]:
     yield 1
 
 
+def works(tell: Tell, seconds: float) -> Iterator[int]:
+    """Say nothing before it has had the first processor for some ``seconds``."""
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    begun = time.process_time()
+    while time.process_time() - begun < seconds:
+        pass
+    yield 1
+
+
 def grows(tell: Tell, **_: Any) -> Iterator[int]:
     """Take memory without end; tell how much it is."""
     taken = []

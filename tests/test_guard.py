@@ -118,3 +118,18 @@ def test_a_child_ends_with_its_parent() -> None:
         parent.kill()
     gone, _ = psutil.wait_procs(children, timeout=60)
     assert gone == children
+
+
+def test_a_reading_that_waits_for_a_processor_is_not_taken_for_a_slow_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    busy = "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\nwhile True: pass"
+    monkeypatch.setattr(guard, "MAX_GUARDED_SECONDS", 1)
+    others = [subprocess.Popen([sys.executable, "-c", busy]) for _ in range(4)]
+    try:
+        begun = time.monotonic()
+        assert read(readings.works, seconds=0.4) == [1]
+        assert time.monotonic() - begun > 1.1, "it had the processor for itself"
+    finally:
+        for other in others:
+            other.kill()
+            other.wait()
+        guard._close_all()

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from explainlab.settings import ROOT
 
-MOST_STATEMENTS = 40_260
+MOST_STATEMENTS = 40_240
 """Statements without docstrings; the redesign asks for 33,000."""
 MOST_MODULES = 512
 """Modules without the benchmarks; the redesign asks for 370."""

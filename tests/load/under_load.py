@@ -28,20 +28,24 @@ MODEL = "embedded:bert-mini-sst2"
 class Clicks:
     """The record of all sessions.
 
-    ``seconds`` of every click until its page had run, ``errors`` that pages showed, answers that were ``lost``, and
-    whether the worker was ``busy`` to the end.
+    ``seconds`` of every click until its page had run, ``answers``: those from a question to its answer, ``errors`` that
+    pages showed, answers that were ``lost``, and whether the worker was ``busy`` to the end.
     """
 
     seconds: list[float] = field(default_factory=list)
+    answers: list[float] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
     lost: int = 0
     busy: bool = False
 
 
-def under_load(home: Path, sessions: int, seconds: float) -> Clicks:
-    """Serve a data set that keeps its worker busy, and ``sessions`` that each ask and then click; return the record."""
+def under_load(home: Path, sessions: int, seconds: float, question_every: int = 0) -> Clicks:
+    """Serve a data set that keeps its worker busy, and ``sessions`` that each ask and then click; return the record.
+
+    With ``question_every``, each such click of a session is another question.
+    """
     with serving_app(home) as server:
-        return asyncio.run(_all(server.url, server.store, sessions, seconds))
+        return asyncio.run(_all(server.url, server.store, sessions, seconds, question_every))
 
 
 @dataclass(frozen=True)
@@ -65,7 +69,7 @@ def serving_app(
         yield AppServer(server.url, server.process, store)
 
 
-async def _all(url: str, store: Store, sessions: int, seconds: float) -> Clicks:
+async def _all(url: str, store: Store, sessions: int, seconds: float, question_every: int) -> Clicks:
     met = Clicks()
     async with Session(url) as first:  # its first result is stored for all sessions
         await first.answered()
@@ -75,7 +79,8 @@ async def _all(url: str, store: Store, sessions: int, seconds: float) -> Clicks:
     )
     async with Session(url, link_to(store, busy), "activation") as keeper:
         until = time.monotonic() + seconds
-        await asyncio.gather(*(quiet_user(url, store, number, until, met) for number in range(sessions)))
+        users = (quiet_user(url, store, number, until, met, None, question_every) for number in range(sessions))
+        await asyncio.gather(*users)
         await keeper.run()
         met.busy = any(button.label == "Cancel" for button in keeper.shown("button"))
     return met
@@ -88,8 +93,23 @@ def link_to(store: Store, view: AnalysisView) -> str:
     return f"r={view_id}"
 
 
+async def ask(url: str, store: Store, text: str, headers: Mapping[str, str] | None) -> float:
+    """Open the page of a question that is new; the seconds until it shows the answer."""
+    link = link_to(store, View(model=MODEL, text=text, methods=(Choice(method="occlusion"),)))
+    start = time.perf_counter()
+    async with Session(url, link, headers=headers) as session:
+        await session.answered()
+    return time.perf_counter() - start
+
+
 async def quiet_user(
-    url: str, store: Store, number: int, until: float, met: Clicks, headers: Mapping[str, str] | None = None
+    url: str,
+    store: Store,
+    number: int,
+    until: float,
+    met: Clicks,
+    headers: Mapping[str, str] | None = None,
+    question_every: int = 0,
 ) -> None:
     """Ask about a text of one's own, click from page to page, and come back for the answer.
 
@@ -99,11 +119,14 @@ async def quiet_user(
     link, random = link_to(store, asked), Random(number)
     await asyncio.sleep(PAUSE * number / 50)
     async with Session(url, link, headers=headers) as session:
-        for page in islice(cycle(PAGES), number, None):
+        for step, page in enumerate(islice(cycle(PAGES), number, None), start=1):
             await asyncio.sleep(random.uniform(0.5, 1.5) * PAUSE)
             if time.monotonic() > until:
                 break
-            met.seconds.append(await session.visit(page))
+            if question_every and step % question_every == 0:
+                met.answers.append(await ask(url, store, f"A film for number {number} in step {step}.", headers))
+            else:
+                met.seconds.append(await session.visit(page))
         met.errors += session.errors
     async with Session(url, link, headers=headers) as session:
         met.lost += any(button.label == "Cancel" for button in session.shown("button"))
