@@ -21,7 +21,7 @@ from streamlit.web import cli
 
 import explainlab.service.service  # noqa: F401
 from explainlab.settings import ROOT
-from explainlab.workers import process_handle
+from explainlab.workers import process as workers_process
 
 T = TypeVar("T")
 _CONTEXT = get_context("forkserver")
@@ -63,7 +63,7 @@ def _run_streamlit(arguments: list[str], environment: dict[str, str], log: Path)
         os.execve(sys.executable, [sys.executable, "-m", "streamlit", "run", *arguments], environment)
     sys.argv = ["streamlit", "run", *arguments]
     current_process()._config["daemon"] = False  # or it could start no worker
-    process_handle.subprocess = FORKING
+    workers_process.subprocess = FORKING
     cli.main()
 
 

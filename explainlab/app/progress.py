@@ -23,7 +23,7 @@ from explainlab.service.fleet.worker_reports import hands_of
 from explainlab.service.jobs import Job
 from explainlab.service.service import Service
 from explainlab.service.store.made import shown_model
-from explainlab.workers.choice import why_away
+from explainlab.workers.worker import why_away
 
 if TYPE_CHECKING:
     from explainlab.app.place import PageState

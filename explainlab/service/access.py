@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -22,13 +24,41 @@ from explainlab.service.jobs import Job
 from explainlab.service.limits import require_named
 from explainlab.service.memory import StoredMemory
 from explainlab.service.resolved import ResolvedRequest, request_json, subject_key
-from explainlab.service.store.deferred import DeferredWrites
 from explainlab.service.store.made import claim_models
 from explainlab.service.store.retention import delete_about
 from explainlab.service.store.runs import Choices, Filters, Run, RunPage, Visibility
 from explainlab.service.store.store import Store
 from explainlab.service.uploads import touch
 from explainlab.service.users import User
+
+Write = Callable[[], None]
+
+_MOST = 512
+
+
+class DeferredWrites:
+    """Writes that wait for the store; beyond 512 the oldest are lost. Safe to use from any thread."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[Write] = deque(maxlen=_MOST)
+        self._flushing = threading.Lock()
+
+    def write(self, write: Write) -> ResourceError | None:
+        """Make ``write`` now, or with :meth:`flush` where the store fails: as the returned error says."""
+        try:
+            write()
+        except ResourceError as error:
+            self._waiting.append(write)
+            return error
+        return None
+
+    def flush(self) -> None:
+        """Make the writes that wait; one that fails again is the last of the next time, and ends this one."""
+        with self._flushing:
+            for _ in range(len(self._waiting)):
+                if self.write(self._waiting.popleft()):
+                    return
+
 
 _NO_FILTER = Filters()
 

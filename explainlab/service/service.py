@@ -32,9 +32,8 @@ from explainlab.service.store.store import Store
 from explainlab.service.throughput import Paces
 from explainlab.service.users import LOCAL, User, is_administrator
 from explainlab.settings import settings
-from explainlab.workers.choice import eligible_workers, has_larger
 from explainlab.workers.local import at_hand, here
-from explainlab.workers.worker import Elsewhere, Worker
+from explainlab.workers.worker import Elsewhere, Worker, eligible_workers, has_larger
 
 _MOST_UNSTORED = 64
 

@@ -19,8 +19,8 @@ from explainlab.service.service import Service
 from explainlab.service.store.trouble import trouble
 from explainlab.service.users import LOCAL, User, is_administrator
 from explainlab.settings import settings
-from explainlab.workers.condition import Condition
 from explainlab.workers.pool import Loaded
+from explainlab.workers.worker import Condition
 
 SILENT_SECONDS = 600.0
 """Seconds without a sign of life after which a worker is taken for dead."""

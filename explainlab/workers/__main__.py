@@ -9,7 +9,7 @@ import sys
 from explainlab.limits import Limits
 from explainlab.logs import log_as_json
 from explainlab.workers.answering import Answering
-from explainlab.workers.channel import Channel
+from explainlab.workers.protocol import Channel
 from explainlab.workers.serving import Serving
 
 

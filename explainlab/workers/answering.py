@@ -22,10 +22,9 @@ from explainlab.models.devices import choose_device, free_memory, is_out_of_memo
 from explainlab.request import CompleteRequest
 from explainlab.result import Result
 from explainlab.training import Trained
-from explainlab.workers.condition import Condition, Meter, place_of
 from explainlab.workers.pool import Loaded, ModelPool
 from explainlab.workers.training import train_here
-from explainlab.workers.worker import retire_thread
+from explainlab.workers.worker import Condition, Meter, place_of, retire_thread
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")

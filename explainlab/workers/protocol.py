@@ -19,17 +19,84 @@ A training comes as ``training``, arguments of :func:`explainlab.training.train_
 
 from __future__ import annotations
 
+import hashlib
+import json
+import struct
+import threading
 from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from dataclasses import asdict
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from explainlab import errors
 from explainlab.errors import ExplainLabError
 from explainlab.limits import Limits
 from explainlab.reader import Reader
-from explainlab.workers.channel import Message
+
+Message = dict[str, Any]
+_LENGTH = struct.Struct(">Q")
+
+
+class ChannelClosed(Exception):
+    """The other side is gone."""
+
+
+class Channel:
+    """Sends and receives messages over two streams of bytes. Any thread may send; one receives.
+
+    ``sent`` and ``received`` count the bytes of the messages.
+    """
+
+    def __init__(self, read: IO[bytes], write: IO[bytes]) -> None:
+        self.sent = self.received = 0
+        self._read, self._write = read, write
+        self._lock = threading.Lock()
+
+    def send(self, message: Message) -> None:
+        """Send ``message``; raises :class:`ChannelClosed` where nobody receives it, ValueError for what is no JSON."""
+        body = json.dumps(message).encode("ascii")
+        try:
+            with self._lock:
+                self._write.write(_LENGTH.pack(len(body)))
+                self._write.write(body)
+                self._write.flush()
+                self.sent += len(body)
+        except (OSError, ValueError) as error:  # ValueError: the stream is closed
+            raise ChannelClosed from error
+
+    def receive(self) -> Message:
+        """Wait for the next message, and return it. Raises :class:`ChannelClosed` where there will be none."""
+        (length,) = _LENGTH.unpack(self._exactly(_LENGTH.size))
+        message: Message = json.loads(self._exactly(length))
+        self.received += length
+        return message
+
+    def _exactly(self, length: int) -> bytes:
+        try:
+            body = self._read.read(length)
+        except (OSError, ValueError) as error:
+            raise ChannelClosed from error
+        if len(body) < length:
+            raise ChannelClosed
+        return body
+
+
+_PACKAGE = Path(__file__).resolve().parent.parent
+
+
+@cache
+def source_digest() -> str:
+    """Return the SHA-256 of this package's source.
+
+    A server refuses workers of other sources than its own.
+    """
+    whole = hashlib.sha256()
+    for path in sorted(_PACKAGE.rglob("*.py")):
+        whole.update(path.relative_to(_PACKAGE).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    return whole.hexdigest()
+
 
 RECEIVERS = ("report", "expect", "part", "spend", "skip")
 """Receivers of :class:`explainlab.models.context.Receivers` whose values are plain."""

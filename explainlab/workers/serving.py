@@ -25,9 +25,15 @@ from explainlab.models.devices import free_cached
 from explainlab.reader import Reader
 from explainlab.request import CompleteRequest
 from explainlab.workers.answering import Answering
-from explainlab.workers.channel import ChannelClosed, Message
-from explainlab.workers.protocol import error_of, error_record, file_text, reader_of
-from explainlab.workers.version import source_digest
+from explainlab.workers.protocol import (
+    ChannelClosed,
+    Message,
+    error_of,
+    error_record,
+    file_text,
+    reader_of,
+    source_digest,
+)
 
 log = logging.getLogger(__name__)
 
@@ -128,7 +134,7 @@ class RemoteCache:
 
 
 class Talk(Protocol):
-    """A connection to a server: see :class:`explainlab.workers.channel.Channel`."""
+    """A connection to a server: see :class:`explainlab.workers.protocol.Channel`."""
 
     def send(self, message: Message) -> None:
         """Send ``message``."""

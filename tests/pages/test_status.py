@@ -24,7 +24,7 @@ from explainlab.service.uploads import keep_upload
 from explainlab.service.users import LOCAL, User
 from explainlab.settings import ROOT, settings
 from explainlab.workers.answering import Answering
-from explainlab.workers.condition import Condition
+from explainlab.workers.worker import Condition
 from tests.pages.scripted import opened, words
 
 MODEL = "embedded:bert-mini-sst2"

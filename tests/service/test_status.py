@@ -20,8 +20,8 @@ from explainlab.service.store.store import Store
 from explainlab.service.users import User
 from explainlab.settings import settings
 from explainlab.workers.answering import Answering
-from explainlab.workers.condition import Condition
 from explainlab.workers.local import here
+from explainlab.workers.worker import Condition
 
 MODEL = "embedded:bert-mini-sst2"
 ANN, BOB = User("ann", "Ann"), User("bob", "Bob")

@@ -17,7 +17,7 @@ import pytest
 from explainlab.service.service import Service
 from explainlab.service.store.store import Store
 from explainlab.settings import settings
-from explainlab.workers import process_handle
+from explainlab.workers import process as workers_process
 from explainlab.workers.cluster.address import answers
 from explainlab.workers.cluster.workers import cluster, start_head
 from explainlab.workers.local import here, processes
@@ -91,7 +91,7 @@ def fleet(request: pytest.FixtureRequest, _home: object) -> Iterator[Service]:
     if request.param == "ray":
         request.getfixturevalue("head")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(process_handle, "subprocess", forked.FORKING)
+        patch.setattr(workers_process, "subprocess", forked.FORKING)
         there = processes(2, "cpu") if request.param == "processes" else cluster(2)
         service = Service(
             Store("sqlite://"), "cpu", workers=there if request.param == "processes" else [*there, here(spare=True)]

@@ -10,8 +10,15 @@ import pytest
 from explainlab import errors
 from explainlab.errors import Cancelled, ExplainLabError
 from explainlab.reader import Reader
-from explainlab.workers.channel import Channel, ChannelClosed
-from explainlab.workers.protocol import Unexpected, error_of, error_record, reader_of, reader_record
+from explainlab.workers.protocol import (
+    Channel,
+    ChannelClosed,
+    Unexpected,
+    error_of,
+    error_record,
+    reader_of,
+    reader_record,
+)
 
 
 def joined() -> tuple[Channel, Channel]:

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from explainlab.workers.choice import eligible_workers, has_larger
 from explainlab.workers.pool import Loaded
+from explainlab.workers.worker import eligible_workers, has_larger
 
 GB = 2**30
 

@@ -7,13 +7,13 @@ import pytest
 from explainlab import load_model
 from explainlab.attribution.explain import explain
 from explainlab.models.context import Receivers, RunContext
-from explainlab.workers import condition
-from explainlab.workers.condition import Meter
+from explainlab.workers import worker
+from explainlab.workers.worker import Meter
 
 
 def test_the_rate_is_of_the_last_ten_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 100.0
-    monkeypatch.setattr(condition.time, "monotonic", lambda: now)
+    monkeypatch.setattr(worker.time, "monotonic", lambda: now)
     meter = Meter()
     assert meter.rate == 0
     meter.add(8)

@@ -29,7 +29,7 @@ from explainlab.service.service import Service
 from explainlab.service.store.store import Store
 from explainlab.service.users import User
 from explainlab.training import Examples
-from explainlab.workers import remote_task
+from explainlab.workers import process as workers_process
 from explainlab.workers.process import Process
 from explainlab.workers.worker import MOST_TRIES
 from tests.analyses.roar.grids import BASE, SETTINGS, written
@@ -329,7 +329,7 @@ def test_without_its_cluster_single_texts_are_answered_here_and_data_sets_wait(
 
 
 def test_a_worker_with_other_files_than_the_server_is_refused(fleet: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remote_task, "model_digest", lambda _: "0" * 64)
+    monkeypatch.setattr(workers_process, "model_digest", lambda _: "0" * 64)
     with pytest.raises(ModelError, match="other files of embedded:bert-mini-sst2"):
         fleet.workers[0].answer([complete(text("a film"))], RunContext())
 
@@ -359,13 +359,13 @@ def test_closing_it_ends_its_process() -> None:
 
 def test_a_worker_asks_once_for_the_known_maps_of_a_group(fleet: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[tuple[str, ...]] = []
-    do = remote_task.RemoteTask._do
+    do = workers_process.RemoteTask._do
 
-    def noted(task: remote_task.RemoteTask, call: str, args: list[Any]) -> None:
+    def noted(task: workers_process.RemoteTask, call: str, args: list[Any]) -> None:
         calls.append((call, args[0]) if call in ("get", "put") else (call,))
         do(task, call, args)
 
-    monkeypatch.setattr(remote_task.RemoteTask, "_do", noted)
+    monkeypatch.setattr(workers_process.RemoteTask, "_do", noted)
     methods = ["gradient", "input_x_gradient", "occlusion"]
     parameters = {"rows": 4, "sample": "first", "methods": methods, "metrics": ["comprehensiveness"]}
     asked = new_request(model=MODEL, question="evaluation", data="embedded:sentiment", parameters=parameters)

@@ -11,8 +11,7 @@ from explainlab.result import Result
 from explainlab.service.engine import Engine
 from explainlab.service.jobs import Job
 from explainlab.settings import settings
-from explainlab.workers.condition import Condition
-from explainlab.workers.worker import Worker
+from explainlab.workers.worker import Condition, Worker
 
 _MB = 2**20
 

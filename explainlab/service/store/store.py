@@ -21,13 +21,12 @@ from explainlab.request import digest
 from explainlab.result import Result, StoredPart
 from explainlab.service.store import backup
 from explainlab.service.store.database import Database
-from explainlab.service.store.lease import Lease
+from explainlab.service.store.lease import Lease, Unfinished
 from explainlab.service.store.ownership import Ownership
 from explainlab.service.store.parts import Damaged
 from explainlab.service.store.remarks import Remarks, Sheet, all_sheets
 from explainlab.service.store.runs import Runs, Visibility
 from explainlab.service.store.schema import NOTES, REMARKS, RESULTS, RUNS, SIGN_OUTS, UNFINISHED, VIEWS
-from explainlab.service.store.unfinished import Unfinished
 
 _MOST_KEPT = 2**20
 """Longer stored results, in characters, are not kept in memory and are read anew."""

@@ -9,7 +9,7 @@ from queue import Empty, SimpleQueue
 
 import ray
 
-from explainlab.workers.channel import Message
+from explainlab.workers.protocol import Message
 
 
 class _Mailbox:

@@ -16,8 +16,8 @@ import time
 from typing import Any
 
 from explainlab.settings import PACKAGE
-from explainlab.workers.channel import Channel, ChannelClosed, Message
 from explainlab.workers.cluster.address import answers
+from explainlab.workers.protocol import Channel, ChannelClosed, Message
 
 log = logging.getLogger(__name__)
 

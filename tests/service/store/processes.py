@@ -18,8 +18,8 @@ from explainlab.analyses.registry import read_result
 from explainlab.attribution.records import Attribution
 from explainlab.service.store import lease
 from explainlab.service.store.database import Database
+from explainlab.service.store.lease import Unfinished
 from explainlab.service.store.store import Store
-from explainlab.service.store.unfinished import Unfinished
 from tests import forked
 
 SOON = 60

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from explainlab.errors import ResourceError
-from explainlab.service.store.deferred import DeferredWrites
+from explainlab.service.access import DeferredWrites
 from explainlab.service.store.store import Store
 
 
