@@ -16,11 +16,12 @@ from explainlab.analyses.registry import complete, get_study, new_request
 from explainlab.app import links
 from explainlab.app.cached import cached_for
 from explainlab.app.chart import draw_chart
+from explainlab.app.controls import Drawing, Form, Source
 from explainlab.app.data_set import draw_mapping
 from explainlab.app.entries import PageEntry
 from explainlab.app.frame import draw_title
 from explainlab.app.page import AnalysisPage, draw_headline
-from explainlab.app.question import Question, card_of
+from explainlab.app.question import Question
 from explainlab.app.text import plain
 from explainlab.app.view import AnalysisView, SharedInputs
 from explainlab.declared import ParameterSpec, parse, specs
@@ -52,11 +53,9 @@ class RequestView(AnalysisView):
 
 
 @dataclass(frozen=True)
-class _Controls:
+class _Controls(Form[RequestView]):
     """Model, data set and declared parameters of the analysis ``analysis_id`` on the page of ``entry``."""
 
-    question: Question
-    record: type[RequestView]
     entry: PageEntry
     analysis_id: str
 
@@ -86,15 +85,11 @@ class _Controls:
         asked = request.question == self.analysis_id and request.data is not None
         return self._view(request) if asked else None
 
-    def draw(self, run: Callable[[], None]) -> None:
+    def draw_all(self, run: Callable[[], None]) -> None:
         """Draw all controls; ``run`` is called when the button is pressed."""
-
-        def change_model() -> None:
-            self.question.keep_data(card_of(self.question.now("model") or ""))
-
         with st.container(horizontal=True, vertical_alignment="bottom"):
-            card = self.question.draw_model(change_model)
-            self.question.draw_data(card)
+            card = self.question.draw_model_of_data()
+            Source(key="data").draw(Drawing(self.question, card))
         listed = list(self._specs())
         *columns, button = st.columns([*(2 for _ in listed), 1], vertical_alignment="bottom")
         for column, spec in zip(columns, listed, strict=True):
@@ -114,19 +109,19 @@ class _Controls:
         return (spec for spec in declared if isinstance(spec.default, str | int | float | list))
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class DataPage(AnalysisPage):
     """A page made by :func:`data_page`."""
 
-    controls: _Controls
+    form: _Controls
 
     def draw(self) -> None:
         """Draw the page, from the controls to the charts."""
         service = get_service()
         self.open_view(service)
-        draw_title(self.controls.entry, service.notice)
+        draw_title(self.form.entry, service.notice)
         with self.place_of_controls():
-            self.controls.draw(partial(self.ask_text, service))
+            self.form.draw_all(partial(self.ask_text, service))
         view = self.settle(service)
         answer = self.answer(service, view.request)
         link = self.link(service, view)
@@ -159,15 +154,10 @@ def data_page(entry: PageEntry, analysis_id: str) -> DataPage:
     controls = _Controls(question, record, entry, analysis_id)
     return DataPage(
         entry.url,
-        question=question,
-        record=record,
+        form=controls,
         first=controls.first,
-        seed=controls.seed,
-        draft=controls.draft,
         button="Run",
-        drawn=(),
         shows=controls.shows,
-        controls=controls,
     )
 
 

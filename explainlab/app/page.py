@@ -19,6 +19,7 @@ from explainlab.analyses.registry import complete, get_analysis
 from explainlab.analyses.wording import counted
 from explainlab.app import links, session
 from explainlab.app.components import bring_into_view, follow_press, is_narrow, watch_narrow
+from explainlab.app.controls import Form
 from explainlab.app.cost_estimates import draw_cost_estimate
 from explainlab.app.data_set import draw_mapping
 from explainlab.app.entries import PageEntry, analysis_pages, entries
@@ -103,20 +104,39 @@ def draw_open_in(service: Service, text: SharedInputs, here: str) -> None:
 
 @dataclass(frozen=True)
 class AnalysisPage(PageState):
-    """A page: its controls (``seed`` and ``draft``), its view's record, its first view and its button's text.
+    """A page: its form, its first view, and its button's text.
 
-    ``drawn`` are the fields of the record that change no request; ``shows`` gives the view for the answer to a complete
-    request (None: not on this page).
+    ``shows`` gives the view for the answer to a complete request (None: not on this page).
     """
 
-    question: Question
-    record: type[AnalysisView]
+    form: Form[Any]
     first: Callable[[], Any]
-    seed: Callable[..., None]
-    draft: Callable[[], Any]
     button: str
-    drawn: Sequence[str]
     shows: Callable[[Request], AnalysisView | None]
+
+    @property
+    def question(self) -> Question:
+        """The controls of the page."""
+        return self.form.question
+
+    @property
+    def record(self) -> type[AnalysisView]:
+        """The type of its views."""
+        record: type[AnalysisView] = self.form.record
+        return record
+
+    @property
+    def drawn(self) -> Sequence[str]:
+        """The fields of its views that change no request."""
+        return self.form.redrawn
+
+    def seed(self, view: AnalysisView, force: bool = False) -> None:
+        """Set the controls to ``view``; those that already hold a value keep it unless ``force``."""
+        self.form.seed(view, force)
+
+    def draft(self) -> Any:
+        """Return the view that the controls describe now; raises :class:`RequestError` for an invalid one."""
+        return self.form.draft()
 
     def open_view(self, service: Service) -> None:
         """Set the controls to the view of a link just opened, else to the view last shown, else to the first.

@@ -68,7 +68,7 @@ def settle(service: Service) -> ErrorsView:
     if view.subject == before.subject:
         return view
     form.let_through()
-    return _with_controls(view, form.DRAWN)
+    return _with_controls(view, PAGE.drawn)
 
 
 def now(view: ErrorsView) -> ErrorsView:

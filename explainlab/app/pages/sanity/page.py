@@ -32,9 +32,6 @@ from explainlab.app.pages.sanity.form import (
     SUBSTITUTION_SECTION,
     TEXT_SECTION,
     SanityView,
-    draw_attacked,
-    draw_compared,
-    draw_reworded,
     open_row,
     question,
 )
@@ -123,7 +120,7 @@ def _draw_randomisation(result: AnalysisResult[RandomisationData]) -> None:
     """Draw the charts over the units, from the top down and one at a time."""
     body = result.body
     st.header("Random weights", anchor=False, help=_RHO_HELP)
-    draw_compared()
+    form.FORM.draw("compared")
     modes = [mode for mode in MODES if any(row.mode == mode for row in body.rows)]
     absolute = question.now("compared") == "absolute"
     for place, mode in zip(st.columns(len(modes), gap="large"), modes, strict=True):
@@ -225,14 +222,14 @@ _WORDS_HELP = (
 def _draw_attacks(service: Service, view: SanityView, row: Texts) -> None:
     """Draw moved embeddings: the target of the attack, and the answer or the button; below it the texts of ``row``."""
     st.header("Attacks", anchor=False, help=_ATTACK_HELP)
-    draw_attacked(card_of(view.model))
+    form.FORM.columns("attacked", card=card_of(view.model))
     _draw(service, ATTACK_SECTION, "Attack", view.attack_request, lambda: view.row_attack(*row))
 
 
 def _draw_substitution(service: Service, view: SanityView, row: Texts) -> None:
     """Draw the section of replaced words in the same way."""
     st.header("Attacks by words", anchor=False, help=_WORDS_HELP)
-    draw_reworded()
+    form.FORM.draw("reworded")
     _draw(
         service, SUBSTITUTION_SECTION, "Replace words", view.substitution_request, lambda: view.row_substitution(*row)
     )
