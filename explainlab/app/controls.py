@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
 import streamlit as st
@@ -17,14 +17,17 @@ from pydantic import BaseModel, Field
 from streamlit.delta_generator import DeltaGenerator
 
 from explainlab.analyses.parameters import RANDOM
+from explainlab.app import session
 from explainlab.app.glossary import explained
-from explainlab.app.question import Question, further_name, supported_methods
+from explainlab.app.question import Question, chip, further_name, supported_methods
 from explainlab.attribution.registry import MethodSpec, parse_spec
 from explainlab.declared import ParameterSpec, spec_of
 from explainlab.figures.palette import PALETTES, PaletteName
 from explainlab.metrics.registry import MetricSpec
 from explainlab.models.loading import ModelCard
 from explainlab.request import Output, Unit, validated
+from explainlab.service import file_tasks
+from explainlab.settings import settings
 
 
 @dataclass(frozen=True)
@@ -115,6 +118,7 @@ class Control(Held):
         if not self.shown():
             return
         question, key = at.question, self.key
+        question.seed({key: self.spec.written(self.spec.default)})
         options = self.choices(at)
         if options:
             if question.now(key) not in options:
@@ -153,6 +157,15 @@ class Control(Held):
         """The help with its links; by default the description of the field."""
         text = self.help or self.spec.help
         return explained(text, *self.words) if self.words else text or None
+
+
+_WORDS = {"baseline": ("baseline",), "steps": ("integration-rule",)}
+"""Entries of the page of words that explain a parameter."""
+
+
+def control_of(spec: ParameterSpec, key: str, row: str = "", then: Callable[[], None] | None = None) -> Control:
+    """Return the control of one declared parameter; a change calls ``then``."""
+    return Control(key=key, spec=spec, row=row, words=_WORDS.get(spec.name, ()), then=then)
 
 
 @cache
@@ -234,9 +247,10 @@ class Form(Generic[R]):
 
 @dataclass(frozen=True)
 class Several(Control):
-    """A field of several ``options``; also typed ones if it is ``open``."""
+    """A field of several ``options``, and if it is ``open`` of typed ones: methods or metrics that ``parse`` reads."""
 
     open: bool = False
+    parse: Callable[[str], MethodSpec | MetricSpec] | None = None
     placeholder: str = "Choose one or more"
 
     def seeds(self, record: Any) -> dict[str, Any]:
@@ -250,30 +264,9 @@ class Several(Control):
             chosen,
             key=at.question.key(self.key),
             accept_new_options=self.open,
-            format_func=lambda option: options.get(option, option),
+            format_func=partial(chip, self.parse) if self.parse else lambda option: options.get(option, option),
             placeholder=self.placeholder,
             help=self.help_text,
-        )
-
-
-@dataclass(frozen=True)
-class Specs(Control):
-    """A field of methods or metrics, with options after colons, that ``parse`` reads; any can be typed."""
-
-    parse: Callable[[str], MethodSpec | MetricSpec] = parse_spec
-    placeholder: str = "Choose one or more"
-
-    def seeds(self, record: Any) -> dict[str, Any]:
-        return {self.key: list(getattr(record, self.name))}
-
-    def draw(self, at: Drawing) -> None:
-        at.question.draw_specs(
-            self.words_of_label,
-            self.key,
-            list(self.choices(at) or ()),
-            self.parse,
-            self.help_text or "",
-            self.placeholder,
         )
 
 
@@ -307,8 +300,20 @@ class Source(Held):
         return question.now(self.key) or ""
 
     def draw(self, at: Drawing) -> None:
-        known = at.question.keep_data(at.card) if self.known is None else self.known
-        at.question.draw_source(self.label, self.key, known, self.help, self.placeholder)
+        question = at.question
+        known = question.keep_data(at.card) if self.known is None else self.known
+        current = question.now(self.key)
+        options = [*known, *([current] if current and current not in known else [])]
+        st.selectbox(
+            self.label,
+            options,
+            index=options.index(current) if current else None,
+            key=question.key(self.key),
+            accept_new_options=True,
+            format_func=lambda source: file_tasks.source_name(source, session.user()),
+            placeholder=self.placeholder,
+            help=self.help,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -351,12 +356,28 @@ class FurtherReadings(Held):
         }
 
 
+_SAMPLES = {"random": "Random", "first": "First", "all": "All"}
+_SAMPLE_HELP = "Random rows are drawn in proportion to the labels. The first rows of a sorted file are all alike."
+
+
 @dataclass(frozen=True, kw_only=True)
 class Rows(Held):
     """The number of rows of the data set; which ones, is chosen beside it."""
 
     def draw(self, at: Drawing) -> None:
-        at.question.draw_rows()
+        question, (which, number) = at.question, st.columns(2, vertical_alignment="bottom")
+        with which:
+            question.select("Sample", "sample", _SAMPLES, _SAMPLE_HELP)
+        rows = question.now(self.key)
+        number.number_input(
+            "Rows",
+            1,
+            max(settings().max_rows, rows or 1),
+            rows,
+            step=10,
+            key=question.key(self.key),
+            disabled=question.now("sample") == "all",
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -405,7 +426,9 @@ Outputs = Annotated[
 UNIT = Control("Unit", "What gets a score.", words=("feature", "token"), radio=True)
 Scored = Annotated[Unit, UNIT]
 """The unit, which gets a score."""
-Methods = Annotated[tuple[str, ...], Specs("Methods", _SPECS_HELP, row="methods", options=_methods)]
+Methods = Annotated[
+    tuple[str, ...], Several("Methods", _SPECS_HELP, row="methods", options=_methods, open=True, parse=parse_spec)
+]
 """Methods with their options: those that the model supports, or typed ones."""
 SEED = Control("Seed", words=("seed",), least=0, most=2**32 - 1)
 Seed = Annotated[int, Field(ge=0, lt=2**32)]

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any
 
 import streamlit as st
 
 from explainlab.app import session
 from explainlab.app.components import draw_text_area, enter_runs
-from explainlab.app.glossary import explained
 from explainlab.app.template_editor import draw_template_editor
 from explainlab.attribution.method import Method
 from explainlab.attribution.registry import MethodSpec, methods
@@ -22,16 +21,10 @@ from explainlab.metrics.registry import MetricSpec
 from explainlab.models.loading import ModelCard, describe, model_name
 from explainlab.models.stored.places import embedded_models
 from explainlab.request import digest
-from explainlab.service import file_tasks
 from explainlab.service.limits import require_model
 from explainlab.service.store.made import own_names, resolve_model_alias
-from explainlab.settings import settings
 
 _MODEL_WIDTH, _PROMPT_WIDTH = 300, 130  # pixels, less where the window is narrower
-_SAMPLES = {"random": "Random", "first": "First", "all": "All"}
-_SAMPLE_HELP = "Random rows are drawn in proportion to the labels. The first rows of a sorted file are all alike."
-_WORDS = {"baseline": "baseline", "steps": "integration-rule"}
-"""Places where the page of words explains a parameter."""
 
 
 @dataclass(frozen=True)
@@ -82,43 +75,6 @@ class Question:
         enter_runs([self.key("text"), self.key("pair")])
         return card
 
-    def draw_specs(
-        self,
-        label: str,
-        name: str,
-        options: Sequence[str],
-        parse: Callable[[str], MethodSpec | MetricSpec],
-        help_text: str,
-        placeholder: str = "Choose one or more",
-    ) -> None:
-        """Draw the choice of any number of ``options``, or typed ones: methods or metrics that ``parse`` reads."""
-        chosen = self.now(name)
-        st.multiselect(
-            label,
-            list(dict.fromkeys([*options, *chosen])),
-            chosen,
-            key=self.key(name),
-            accept_new_options=True,
-            format_func=partial(chip, parse),
-            placeholder=placeholder,
-            help=help_text,
-        )
-
-    def draw_source(self, label: str, name: str, known: Sequence[str], help_text: str, placeholder: str) -> None:
-        """Draw the choice among the ``known`` data sets, or a file's path."""
-        current = self.now(name)
-        options = [*known, *([current] if current and current not in known else [])]
-        st.selectbox(
-            label,
-            options,
-            index=options.index(current) if current else None,
-            key=self.key(name),
-            accept_new_options=True,
-            format_func=lambda source: file_tasks.source_name(source, session.user()),
-            placeholder=placeholder,
-            help=help_text,
-        )
-
     def keep_data(self, card: ModelCard | None) -> list[str]:
         """Return the examples that fit the model of ``card``; other chosen examples give way to them.
 
@@ -134,22 +90,6 @@ class Question:
         """Return the data set with its ``columns`` and ``classes``; choices for another one do not count."""
         current, source = self.now("reading"), self.now("data") or ""
         return current if current["source"] == source else {"source": source, "columns": {}, "classes": {}}
-
-    def draw_rows(self) -> None:
-        """Draw the selection of rows of the data set, and their number."""
-        which, number = st.columns(2, vertical_alignment="bottom")
-        with which:
-            self.select("Sample", "sample", _SAMPLES, _SAMPLE_HELP)
-        with number:
-            every = self.now("sample") == "all"
-            self.draw_number("Rows", "rows", settings().max_rows, step=10, disabled=every)
-
-    def draw_number(
-        self, label: str, name: str, most: int, help_text: str | None = None, step: int = 1, disabled: bool = False
-    ) -> None:
-        """Draw the input of a whole number from 1 to ``most``, or to that of a link older than this limit."""
-        key, most = self.key(name), max(most, self.now(name) or 1)
-        st.number_input(label, 1, most, self.now(name), step=step, key=key, help=help_text, disabled=disabled)
 
     def choose(
         self,
@@ -225,16 +165,6 @@ class Question:
                 on_change=on_change,
                 help=help_text,
             )
-
-    def draw_parameter(self, name: str, spec: ParameterSpec, on_change: Callable[[], None] | None = None) -> None:
-        """Draw the control of one declared parameter; a change of its choice calls ``on_change``."""
-        st.session_state.setdefault(self.key(name), spec.written(spec.default))
-        label = spec.name.replace("_", " ").capitalize()
-        help_text = explained(spec.help, _WORDS[spec.name]) if spec.name in _WORDS else spec.help
-        if spec.kind == "choice":
-            self.select(label, name, {choice: choice for choice in spec.choices}, help_text, on_change)
-        else:
-            self.draw_value(label, name, spec, help_text)
 
     def draw_model(self, on_change: Callable[[], None]) -> ModelCard | None:
         """Draw the model and its prompt, side by side in a horizontal container.

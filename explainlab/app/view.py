@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache, wraps
 from typing import Annotated, Any, Self, TypedDict, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -130,6 +133,34 @@ class ChosenData(ChosenSets):
         return {"rows": self.rows, "sample": self.sample}
 
 
+@dataclass(frozen=True)
+class _Asked:
+    """The fields of a ``view`` that its requests depend on."""
+
+    record: type[AnalysisView]
+    fields: str
+    view: AnalysisView = field(compare=False)
+
+
+def made_once(make: Callable[[Any], Sequence[Request]]) -> Callable[[Any], list[Request]]:
+    """Return ``make``, which makes the requests of a view's text, so that equal views share them.
+
+    Fields that only redraw, and the section about a data set, do not count.
+    """
+
+    @lru_cache(maxsize=64)
+    def made(asked: _Asked) -> tuple[Request, ...]:
+        return tuple(make(asked.view))
+
+    @wraps(make)
+    def requests(view: AnalysisView) -> list[Request]:
+        unused = {name for name, control in controls_of(type(view)).items() if control.redraw}
+        fields = view.model_dump(exclude=unused | {"data"})
+        return list(made(_Asked(type(view), json.dumps(fields, sort_keys=True, default=str), view)))
+
+    return requests
+
+
 class AnalysisView(BaseModel, ABC):
     """The view of a page; choices of a section about a data set are in a field ``data``."""
 
@@ -253,6 +284,7 @@ class DataView(ChosenData, AnalysisView):
     def request(self) -> Request:
         """Return the request of the first model on the first data set."""
 
+    @made_once
     def text_requests(self) -> list[Request]:
         """Return the requests of all cells."""
         return [self.of_cell(*cell).request() for cell in self.cells]

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from typing import Annotated, Literal
 
 import pytest
 from pydantic import Field
 from streamlit.testing.v1 import AppTest
 
+from explainlab.analyses.base import Analysis
 from explainlab.app.controls import Control, Form, Methods, controls_of
 from explainlab.app.entries import analysis_pages
 from explainlab.app.page import AnalysisPage
 from explainlab.app.question import Question
 from explainlab.app.view import TextView
 from explainlab.errors import RequestError
-from explainlab.request import Request
+from explainlab.request import CompleteRequest, Request
 from explainlab.service.service import service
-from tests.pages.scripted import SECONDS, answered, link_of, press, words
+from tests.pages.scripted import SECONDS, answered, link_of, opened, press, words
 
 
 class Small(TextView):
@@ -127,3 +130,20 @@ def test_a_value_that_the_field_refuses_is_an_error(monkeypatch: pytest.MonkeyPa
 
 def test_every_field_has_one_control() -> None:
     assert [*controls_of(Grown)] == ["model", "text", "text_pair", "target", "methods", "seed", "top"]
+
+
+def test_a_press_over_a_data_set_completes_its_request_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = opened("errors")
+    app.number_input(key="errors_rows").set_value(12).run()
+    counts: Counter[str] = Counter()
+    complete = Analysis.complete
+
+    def counted(self: Analysis, request: Request) -> CompleteRequest:
+        if request.question == "predictions" and request.parameters["rows"] == 13:
+            counts[json.dumps(dict(request), default=str)] += 1
+        return complete(self, request)
+
+    monkeypatch.setattr(Analysis, "complete", counted)
+    app.number_input(key="errors_rows").set_value(13).run()
+    press(app, "Predict")
+    assert [*counts.values()] == [1]

@@ -12,7 +12,7 @@ from explainlab.analyses.activation.analysis import Activation
 from explainlab.app.controls import UNIT, Control, Form, Methods, Outputs, Palette, RowCount, Within
 from explainlab.app.page import AnalysisPage
 from explainlab.app.question import Question, chip
-from explainlab.app.view import ChosenData, TextView, view_of
+from explainlab.app.view import ChosenData, TextView, made_once, view_of
 from explainlab.attribution.registry import get_method, parse_spec
 from explainlab.figures.palette import DEFAULT
 from explainlab.metrics.presets import Filler
@@ -56,11 +56,12 @@ class ActivationView(TextView):
 
     def text_request(self) -> Request:
         """Return the request for both curves of every method, for the text."""
-        return self.asks(Activation.id)
+        return self.text_requests()[0]
 
+    @made_once
     def text_requests(self) -> list[Request]:
         """Return the requests of the section about the text."""
-        return [self.text_request()]
+        return [self.asks(Activation.id)]
 
     def data_request(self) -> Request | None:
         """Return the request for the same of each text of the data set."""
@@ -106,12 +107,6 @@ def draw_text_controls(run: Callable[[], None], label: str) -> ModelCard | None:
         FORM.draw("main", card, run)
         st.button(label, type="primary", icon=":material/play_arrow:", on_click=run, width="content")
     return card
-
-
-def draw_data_controls(card: ModelCard | None, run: Callable[[], None]) -> None:
-    """Draw the question about a data set."""
-    (button,) = FORM.columns("data", 3, card=card, run=run)
-    button.button("Study the data set", icon=":material/dataset:", on_click=run, width="stretch")
 
 
 PAGE = AnalysisPage(NAME, form=FORM, first=first_view, button="Reveal", shows=shows)

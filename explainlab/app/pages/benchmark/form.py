@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import groupby
@@ -18,9 +18,21 @@ from explainlab.analyses.precision.analysis import Precision
 from explainlab.analyses.registry import complete, requirements
 from explainlab.app import session
 from explainlab.app.components import bring_into_view
-from explainlab.app.controls import REDRAW, SEED, TARGET, Drawing, Form, Held, Methods, Outputs, RowCount, Scored, Seed
+from explainlab.app.controls import (
+    REDRAW,
+    SEED,
+    TARGET,
+    Drawing,
+    Form,
+    Held,
+    Methods,
+    Outputs,
+    RowCount,
+    Scored,
+    Seed,
+    Several,
+)
 from explainlab.app.data_set import is_there
-from explainlab.app.glossary import explained
 from explainlab.app.page import AnalysisPage
 from explainlab.app.pages.benchmark.chain import Chain, chain_controls
 from explainlab.app.place import Answer
@@ -32,7 +44,6 @@ from explainlab.data import without_marks
 from explainlab.data.files import column_names
 from explainlab.errors import DataError, ExplainLabError, RequestError
 from explainlab.metrics.registry import get_metric, metrics, parse_metric
-from explainlab.models.loading import ModelCard
 from explainlab.request import GOLD, Dtype, Request, validated
 from explainlab.service import file_tasks
 from explainlab.service.service import Service
@@ -82,13 +93,15 @@ class ChosenMetrics(Held):
         places = [st.container(), *st.columns(len(boxes) - 1)]
         for place, (family, names) in zip(places, boxes.items(), strict=True):
             with place:
-                at.question.draw_specs(
+                Several(
                     f"{family} metrics",
-                    f"metrics_{family}",
-                    [parse_metric(name).name for name in names],
-                    parse_metric,
-                    explained("To set options, type a metric's id and its options: log_odds:k=10.", *names),
-                )
+                    "To set options, type a metric's id and its options: log_odds:k=10.",
+                    key=f"metrics_{family}",
+                    words=tuple(names),
+                    options=dict.fromkeys((parse_metric(name).name for name in names), ""),
+                    open=True,
+                    parse=parse_metric,
+                ).draw(at)
 
 
 class Settings(Held):
@@ -251,22 +264,6 @@ def _shows_precision(request: Request) -> BenchmarkView | None:
 
 
 FORM = Form(question, BenchmarkView)
-
-
-def draw_question(run: Callable[[], None], label: str) -> ModelCard | None:
-    """Draw all controls; a button with this ``label`` calls ``run``.
-
-    Returns the card of the model (None: not known yet).
-    """
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        card = question.draw_model_of_data()
-        FORM.draw("model", card)
-    FORM.columns("data", card=card)
-    FORM.draw("methods", card)
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        FORM.draw("main", card)
-        st.button(label, type="primary", icon=":material/play_arrow:", on_click=run, width="content")
-    return card
 
 
 def open_cell(method: str, metric: str) -> None:

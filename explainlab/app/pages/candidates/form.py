@@ -14,10 +14,10 @@ from explainlab.analyses.candidates.analysis import Family, RpiCandidates
 from explainlab.analyses.candidates.result import CandidatesText
 from explainlab.analyses.judged_map.analysis import EvaluatedAttribution
 from explainlab.app.components import bring_into_view
-from explainlab.app.controls import PALETTE, REDRAW, Control, Form, OneOutput, RowCount, Scored, Seed, Specs, Within
+from explainlab.app.controls import PALETTE, REDRAW, Control, Form, OneOutput, RowCount, Scored, Seed, Several, Within
 from explainlab.app.page import AnalysisPage
 from explainlab.app.question import Question, card_of
-from explainlab.app.view import ChosenData, TextView, view_of
+from explainlab.app.view import ChosenData, TextView, made_once, view_of
 from explainlab.attribution.diffusion import PresetId
 from explainlab.attribution.random_maps import AttentionParameters
 from explainlab.attribution.registry import get_method
@@ -62,13 +62,14 @@ _LAYERS = Control(
     runs=True,
 )
 _SEARCH = Control(help=_HELP["search"], row="budget", options={"random": "Random", "adaptive": "Adaptive"}, radio=True)
-_METRICS = Specs(
+_METRICS = Several(
     "Metrics",
     "To set options, type a metric's id and its options: log_odds:k=10, comprehensiveness:preset=eraser.",
     row="metrics",
     width=9,
     words=METRICS,
     options=dict.fromkeys(METRICS, ""),
+    open=True,
     parse=parse_metric,
     placeholder="Choose one or more metrics",
 )
@@ -110,11 +111,12 @@ class CandidatesView(TextView):
 
     def text_request(self) -> Request:
         """Return the request for all candidates of the text."""
-        return self.asks(RpiCandidates.id, **self._without_layers)
+        return self.text_requests()[0]
 
+    @made_once
     def text_requests(self) -> list[Request]:
         """Return the requests of the text's section."""
-        return [self.text_request()]
+        return [self.asks(RpiCandidates.id, **self._without_layers)]
 
     def data_request(self) -> Request | None:
         """Return the request for the same of each text of the data set."""
@@ -203,12 +205,6 @@ def draw_text_controls(run: Callable[[], None], label: str) -> ModelCard | None:
     (button,) = FORM.columns("metrics", 2, card=card, run=run)
     button.button(label, type="primary", icon=":material/play_arrow:", on_click=run, width="stretch")
     return card
-
-
-def draw_data_controls(card: ModelCard | None, run: Callable[[], None]) -> None:
-    """Draw the question about a data set."""
-    (button,) = FORM.columns("data", 3, card=card, run=run)
-    button.button("Study the data set", icon=":material/dataset:", on_click=run, width="stretch")
 
 
 OPENED = "candidates_opened"

@@ -13,12 +13,24 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from explainlab.analyses.registry import get_study, kind_of
 from explainlab.analyses.trust.analysis import Trust
-from explainlab.app.controls import PALETTE, SEED, Control, Drawing, Form, Held, Outputs, Scored, Seed
+from explainlab.app.controls import (
+    PALETTE,
+    SEED,
+    Control,
+    Drawing,
+    Form,
+    Held,
+    Outputs,
+    Scored,
+    Seed,
+    Several,
+    control_of,
+)
 from explainlab.app.glossary import draw_guide_button, explained
 from explainlab.app.page import AnalysisPage
 from explainlab.app.question import Question
 from explainlab.app.text import plain
-from explainlab.app.view import SharedInputs, TextView
+from explainlab.app.view import SharedInputs, TextView, made_once
 from explainlab.attribution.method import Method
 from explainlab.attribution.registry import (
     complete,
@@ -74,13 +86,10 @@ NAME = "explain"
 BELIEFS = "beliefs"
 """Key of the unfolded section on a decoder's beliefs on the way; a view that compares them with masked texts opens
 so."""
-_METHODS_HELP = (
-    "Each method makes a map of its own. For several settings of one method, type its id with its options: "
-    "integrated_gradients:rule=right:steps=10+20."
-)
 question = Question(NAME)
 _SCALE = Control(
-    help="Choose one for all only where the methods' scores mean the same.",
+    "Scale",
+    "Choose one for all only where the methods' scores mean the same.",
     row="more",
     options={"each": "One for each map", "shared": "One for all"},
     radio=True,
@@ -95,7 +104,7 @@ _TOP = Control(
 _PRECISION = Control("Precision", "Half precision is faster on GPUs and less exact.", row="more", radio=True)
 
 
-class ChosenMethods(Held):
+class ChosenMethods(Several):
     """The methods, of which those without typed options have a control for each parameter."""
 
     def seeds(self, record: View) -> dict[str, Any]:
@@ -110,9 +119,20 @@ class ChosenMethods(Held):
     def read(self, question: Question) -> tuple[Choice, ...]:
         return tuple({choice.spec: choice for choice in _choices()}.values())
 
-    def draw(self, at: Drawing) -> None:
-        help_text = explained(_METHODS_HELP, *_with_controls())
-        at.question.draw_specs("Methods", self.key, list(methods()), parse_spec, help_text)
+    @property
+    def help_text(self) -> str:
+        return explained(self.help, *_with_controls())
+
+
+_METHODS = ChosenMethods(
+    "Methods",
+    "Each method makes a map of its own. For several settings of one method, type its id with its options: "
+    "integrated_gradients:rule=right:steps=10+20.",
+    row="methods",
+    options=lambda at: dict.fromkeys(methods(), ""),
+    open=True,
+    parse=parse_spec,
+)
 
 
 class Masked(Held):
@@ -131,7 +151,7 @@ class View(TextView):
 
     output: Outputs = "own"
     unit: Scored = "token"
-    methods: Annotated[tuple[Choice, ...], ChosenMethods(row="methods")] = ()
+    methods: Annotated[tuple[Choice, ...], _METHODS] = ()
     palette: Annotated[PaletteName, replace(PALETTE, row="more")] = DEFAULT
     scale: Annotated[Scale, _SCALE] = "each"
     top: Annotated[int, _TOP, Field(ge=0, le=MOST_TOP)] = 0
@@ -139,6 +159,7 @@ class View(TextView):
     dtype: Annotated[Dtype, _PRECISION] = "float32"
     masked: Annotated[bool, Masked(redraw=True)] = False
 
+    @made_once
     def text_requests(self) -> list[Request]:
         """Return one complete request a method; raises :class:`explainlab.errors.RequestError`."""
         shared = self.model_dump(exclude={"methods", "output", "palette", "scale", "top", "masked"})
@@ -226,8 +247,8 @@ def _draw_more() -> None:
         if specs:
             st.markdown(f"**{plain(method.label)}**")
         for spec in specs:
-            bring = partial(_bring_what_belongs_to, method, spec)
-            question.draw_parameter(_name(method.id, spec.name), spec, bring)
+            bring = partial(_bring_what_belongs_to, method, spec) if spec.choices else None
+            control_of(spec, _name(method.id, spec.name), then=bring).draw(Drawing(question))
 
 
 def _bring_what_belongs_to(method: Method, spec: ParameterSpec) -> None:

@@ -14,7 +14,7 @@ from explainlab.analyses.path_gradients.analysis import PathGradients
 from explainlab.app.controls import PALETTE, Control, Drawing, Form, Held, OneOutput, Scored, Seed, Several, Within
 from explainlab.app.page import AnalysisPage
 from explainlab.app.question import Question
-from explainlab.app.view import ChosenData, TextView, view_of
+from explainlab.app.view import ChosenData, TextView, made_once, view_of
 from explainlab.attribution.method import BASELINE_HELP, Baseline
 from explainlab.attribution.path import Rule
 from explainlab.attribution.registry import get_method
@@ -49,8 +49,8 @@ _GRID = Control(
 _RULES = Several(
     "Rules",
     "The rules whose errors are compared.",
-    row="rules",
-    width=6,
+    row="more_data",
+    width=9,
     words=("integration-rule",),
     options=_SHORT,
     placeholder="None chosen",
@@ -126,6 +126,7 @@ class IntegrationView(TextView):
         """Return the request for the gradient along the path at the two step counts compared."""
         return self.asks(PathGradients.id, steps=sorted(set(self.compare)))
 
+    @made_once
     def text_requests(self) -> list[Request]:
         """Return the requests of the text's section."""
         return [self.error_request(), self.path_request()]
@@ -173,13 +174,6 @@ def draw_text_controls(run: Callable[[], None], label: str) -> ModelCard | None:
     (button,) = FORM.columns("steps", 3, card=card, run=run)
     button.button(label, type="primary", icon=":material/play_arrow:", on_click=run, width="stretch")
     return card
-
-
-def draw_data_controls(card: ModelCard | None, run: Callable[[], None]) -> None:
-    """Draw the question about a data set."""
-    FORM.columns("data", card=card, run=run)
-    (button,) = FORM.columns("rules", 2, card=card, run=run)
-    button.button("Study the data set", icon=":material/dataset:", on_click=run, width="stretch")
 
 
 PAGE = AnalysisPage(NAME, form=FORM, first=first_view, button="Integrate", shows=shows)

@@ -16,15 +16,14 @@ from explainlab.analyses.training.analysis import ELSEWHERE, Training
 from explainlab.app import session
 from explainlab.app.controls import SEED, Control, Drawing, Form, Held, Seed, Source
 from explainlab.app.page import AnalysisPage, Pressed
-from explainlab.app.place import Answer, Requests
+from explainlab.app.place import Answer, Requests, resolved
 from explainlab.app.question import Question
-from explainlab.app.view import AnalysisView, DataSource, SharedInputs, view_of
+from explainlab.app.view import AnalysisView, DataSource, SharedInputs, made_once, view_of
 from explainlab.data import EXAMPLES, TO_LEARN
 from explainlab.declared import parse
 from explainlab.errors import RequestError
 from explainlab.models.loading import model_name
 from explainlab.request import Request
-from explainlab.service.resolved import resolve
 from explainlab.service.service import Service
 from explainlab.training import ARCHITECTURES, TrainingSettings, settings_for
 
@@ -189,6 +188,7 @@ class ModelsView(DataSource, AnalysisView):
         settings_for(self.base, **{**self.settings, **named})
         return complete(self.asks(Training.id, self, model=self.base))
 
+    @made_once
     def text_requests(self) -> list[Request]:
         """Return the request for the training, alone."""
         return [self.request()]
@@ -311,13 +311,13 @@ TRAINING = Pressed("models.training", PAGE)
 
 def answer(service: Service, view: ModelsView) -> Answer | None:
     """Return the models that ``view`` describes, or the job that makes them; None without either."""
-    return TRAINING.answer_if_requested(service, view.request())
+    return TRAINING.answer_if_requested(service, *view.text_requests())
 
 
 def delete(service: Service, model_id: str) -> None:
     """Delete a model (a callback), and forget the training that is shown if it made it."""
     asked = next(iter(TRAINING.view.requests()), None) if TRAINING.view else None
-    result = asked and service.find(resolve(asked, session.user()))
+    result = asked and service.find(resolved(asked))
     service.delete_made(model_id, session.user())
-    if result and service.find(resolve(result.request, session.user())) is None:
+    if result and service.find(resolved(result.request)) is None:
         TRAINING.ask(service, Requests())

@@ -18,11 +18,11 @@ from explainlab.analyses.roar.parameters import PAPER_MEASURES, RoarParameters
 from explainlab.analyses.roar_estimate.analysis import RoarEstimation
 from explainlab.analyses.three_answers.analysis import ThreeAnswers, about_grid, grid_of
 from explainlab.app import session
-from explainlab.app.controls import REDRAW, SEED, Control, Drawing, Form, Held, Seed, Source, Specs
+from explainlab.app.controls import REDRAW, SEED, Control, Drawing, Form, Held, Seed, Several, Source
 from explainlab.app.page import AnalysisPage
 from explainlab.app.question import Question, card_of, chip, further_name, supported_methods
 from explainlab.app.sets import Known, draw_further
-from explainlab.app.view import AnalysisView, ChosenSets, SharedInputs, view_of
+from explainlab.app.view import AnalysisView, ChosenSets, SharedInputs, made_once, view_of
 from explainlab.attribution.registry import methods, parse_spec
 from explainlab.data import EXAMPLES, TO_LEARN
 from explainlab.declared import parse
@@ -132,7 +132,7 @@ def _test_controls(source: str) -> Question:
     return own
 
 
-_MEASURES = Specs("Measures", _MEASURES_HELP, row="measures", options=_measures)
+_MEASURES = Several("Measures", _MEASURES_HELP, row="measures", options=_measures, open=True, parse=parse_spec)
 _RECURSIVE = Control(
     "Masking",
     _KINDS_HELP,
@@ -143,7 +143,8 @@ _RECURSIVE = Control(
 _RATIOS = Control("Shares masked, %", _HELP["ratios"], row="ratios", width=230, placeholder="0:100:10")
 _COUNTS = Control("Tokens masked", _HELP["counts"], row="counts", width=230, placeholder="1:10")
 _SEEDS = Control(
-    help="Models at each ratio: with three or more there are intervals.",
+    "Seeds",
+    "Models at each ratio: with three or more there are intervals.",
     words=("seed", "interval"),
     width=130,
     least=1,
@@ -170,7 +171,8 @@ _SIGNS = Control(
     radio=True,
 )
 _RECIPE = Control(
-    help=_HELP["recipe"],
+    "Recipe",
+    _HELP["recipe"],
     row="more",
     options={"": "The usual one", **{name: name.capitalize() for name in RECIPES}},
 )
@@ -250,6 +252,7 @@ class RoarView(ChosenSets, AnalysisView):
         steps = {unused: RoarParameters.model_fields[unused].default}
         return complete(self.asks(question, self, model=self.base, **steps, **more))
 
+    @made_once
     def text_requests(self) -> list[Request]:
         """Return the request for the grid of every cell."""
         return [self.of_cell(*cell).request() for cell in self.cells]

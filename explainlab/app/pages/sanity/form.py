@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Annotated, Any, Literal, get_args
 
-import streamlit as st
 from pydantic import Field
 
 from explainlab.analyses.attack.analysis import Attack
@@ -35,7 +33,6 @@ from explainlab.app.question import Question, chip, supported_methods
 from explainlab.app.view import DataView, SharedInputs, view_of
 from explainlab.attribution.registry import get_method, parse_spec
 from explainlab.figures.palette import DEFAULT, PaletteName
-from explainlab.models.loading import ModelCard
 from explainlab.models.networks.randomised import Init
 from explainlab.request import Dtype, Request
 
@@ -101,7 +98,7 @@ class SanityView(DataView):
     methods: Methods
     mode: Annotated[Literal["both", "cascading", "independent"], _MODE] = "both"
     init: Annotated[Init, _INIT] = "model"
-    draws: Annotated[int, Control(help=_HELP["draws"], width=140), Field(ge=1, le=100)] = 5
+    draws: Annotated[int, Control("Draws", _HELP["draws"], width=140), Field(ge=1, le=100)] = 5
     target: str = "predicted"
     output: Outputs = "own"
     unit: Scored = "token"
@@ -213,18 +210,6 @@ def _asks(question: Request, request: Request) -> bool:
 
 
 FORM = Form(question, SanityView)
-
-
-def draw_question(run: Callable[[], None], label: str) -> ModelCard | None:
-    """Draw all controls; a button with this ``label`` calls ``run``."""
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        card = question.draw_model_of_data()
-    FORM.columns("data", card=card, run=run)
-    FORM.draw("methods", card, run)
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        FORM.draw("main", card, run)
-        st.button(label, type="primary", icon=":material/play_arrow:", on_click=run, width="content")
-    return card
 
 
 def open_row(row: int) -> None:

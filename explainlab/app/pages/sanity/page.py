@@ -17,7 +17,7 @@ from explainlab.analyses.layer_randomisation.states import MODES
 from explainlab.analyses.layer_randomisation.unit_morph import UnitMorph, unit_morph
 from explainlab.analyses.registry import get_analysis
 from explainlab.analyses.wording import counted
-from explainlab.app import links, session
+from explainlab.app import links
 from explainlab.app.cached import cached_for
 from explainlab.app.chart import draw_chart, draw_files, files_of
 from explainlab.app.components import component
@@ -36,15 +36,13 @@ from explainlab.app.pages.sanity.form import (
     question,
 )
 from explainlab.app.pages.sanity.overview import method_lines, open_questions
-from explainlab.app.place import PageState
+from explainlab.app.place import PageState, resolved
 from explainlab.app.question import card_of
 from explainlab.app.sections import charts, draw_asked
 from explainlab.app.sets import draw_further, draw_way_back, section_of
 from explainlab.app.text import plain
 from explainlab.figures.declared import Map
 from explainlab.request import Request
-from explainlab.service import file_tasks
-from explainlab.service.resolved import resolve
 from explainlab.service.service import Service
 from explainlab.service.service import service as get_service
 
@@ -55,9 +53,8 @@ def draw() -> None:
     PAGE.open_view(service)
 
     draw_title(ENTRY, service.notice)
-    name = file_tasks.source_name(PAGE.view.source, session.user())
-    with PAGE.place_of_controls(" · ".join(filter(None, (PAGE.view.line(), name)))):
-        card = form.draw_question(partial(PAGE.ask_text, service), PAGE.button)
+    with PAGE.place_of_controls():
+        card = PAGE.draw_data_question(partial(PAGE.ask_text, service))
     labels = card.labels if card else None
     draw_mapping(form.question, labels)
     draw_further(form.question, labels)
@@ -74,10 +71,10 @@ def draw() -> None:
 
 def _draw_answer(service: Service, view: SanityView, result: AnalysisResult[RandomisationData]) -> None:
     """Draw the answer in words: the finding for all methods, and a line for each, of all answered questions."""
-    report, user = get_analysis(result.request.question).report(result), session.user()
-    lines = method_lines(view, result.body, lambda request: service.find(resolve(request, user)))
+    report = get_analysis(result.request.question).report(result)
+    lines = method_lines(view, result.body, lambda request: service.find(resolved(request)))
     draw_words(report.headline, result, lambda: report.lines, lines)
-    missing = open_questions(view, lambda request: service.has(resolve(request, user)))
+    missing = open_questions(view, lambda request: service.has(resolved(request)))
     if missing:
         st.caption(missing)
 
@@ -244,7 +241,7 @@ def _draw(
         return
     for chart in cached_for(result, charts, result):
         draw_chart(chart, f"sanity_{chart.name}")
-    text = service.find(resolve(make_row(), session.user()))
+    text = service.find(resolved(make_row()))
     if isinstance(text, AnalysisResult):
         _draw_maps(text, place.name)
 
