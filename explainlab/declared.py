@@ -103,7 +103,7 @@ class ParameterSpec:
 
 def specs(parameters: type[Parameters]) -> list[ParameterSpec]:
     """Return the fields of ``parameters``, in the order of declaration."""
-    return [_spec(name, info) for name, info in parameters.model_fields.items()]
+    return [spec_of(name, info) for name, info in parameters.model_fields.items()]
 
 
 class _Member(Protocol):
@@ -212,7 +212,8 @@ def require_within(owner: Declared, parameters: Parameters, limits: Limits) -> N
                 raise RequestError(f"{owner.id}: {name} = {quote(value)} is not accepted.", limits.words(bound.limit))
 
 
-def _spec(name: str, info: FieldInfo) -> ParameterSpec:
+def spec_of(name: str, info: FieldInfo) -> ParameterSpec:
+    """Return the declaration of one field."""
     limits: dict[type, object] = {type(m): m for m in info.metadata}
     bounds = [
         getattr(limits.get(kind), attribute, None)

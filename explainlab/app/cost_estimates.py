@@ -8,13 +8,14 @@ import streamlit as st
 
 from explainlab.app import links, session
 from explainlab.app.data_set import is_there
+from explainlab.app.place import resolved
 from explainlab.app.text import plain
 from explainlab.errors import ExplainLabError
 from explainlab.request import Request
 from explainlab.service.cost_estimates import CostEstimate, estimate_costs, total, with_seconds
 from explainlab.service.file_tasks import FileTask
 from explainlab.service.limits import require_answerable
-from explainlab.service.resolved import ResolvedRequest, resolve
+from explainlab.service.resolved import ResolvedRequest
 from explainlab.service.service import Service
 
 _MOST = 20
@@ -30,7 +31,7 @@ def draw_cost_estimate(service: Service, make: Callable[[], Sequence[Request]], 
     """
     user = session.user()
     try:
-        asked = [one for request in make() if _is_new(service, one := resolve(request, user))]
+        asked = [one for request in make() if _is_new(service, one := resolved(request))]
         for one in asked:
             require_answerable(one.request)
         if not asked or len(asked) > _MOST:

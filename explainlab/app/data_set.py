@@ -15,7 +15,6 @@ from explainlab.app import links, session
 from explainlab.app.place import Answer
 from explainlab.app.question import Question
 from explainlab.app.text import plain
-from explainlab.app.view import ChosenData, ChosenSets, Reading
 from explainlab.data import LEFT_OUT, NO_CLASS, Misfit, Preview, Survey, proposed
 from explainlab.data.hub import PREFIX as HUB
 from explainlab.errors import Cancelled, ExplainLabError
@@ -358,54 +357,6 @@ def _draw_cancelled(task: FileTask[Any]) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.info("The file was not read: it was cancelled.", icon=":material/cancel:")
         st.button("Read again", key=f"again_task_{id(task)}", on_click=file_tasks.file_reader.forget, args=(task,))
-
-
-_ALIKE = ("rows", "sample", "by", "on")
-"""The fields that a control of the same name holds."""
-
-
-def data_controls(choice: ChosenSets) -> dict[str, Any]:
-    """Return the values of the controls for ``choice``."""
-    values: dict[str, Any] = {name: getattr(choice, name) for name in _alike(type(choice))}
-    values |= {"data": choice.source, "reading": _reading(choice.source, choice)}
-    values |= {"models": list(choice.models), "sources": list(choice.sources)}
-    readings = {source: choice.readings.get(source, Reading()) for source in choice.sources}
-    return values | {f"{_further(source)}_reading": _reading(source, read) for source, read in readings.items()}
-
-
-def data_choice(question: Question, record: type[ChosenSets] = ChosenData) -> dict[str, Any]:
-    """Return the data sets chosen now, as the fields of a ``record``."""
-    readings = {source: further(question, source).reading() for source in question.now("sources")}
-    return {
-        **{name: question.now(name) for name in _alike(record)},
-        **question.reading(),
-        "models": tuple(question.now("models")),
-        "sources": tuple(question.now("sources")),
-        "readings": {
-            source: {"columns": read["columns"], "classes": read["classes"]}
-            for source, read in readings.items()
-            if read["columns"] or read["classes"]
-        },
-    }
-
-
-def further(question: Question, source: str) -> Question:
-    """Return the controls of a further data set and its columns."""
-    own = Question(question.key(_further(source)))
-    own.seed({"data": source, "reading": _reading(source, Reading())})
-    return own
-
-
-def _alike(record: type[ChosenSets]) -> list[str]:
-    return [name for name in _ALIKE if name in record.model_fields]
-
-
-def _further(source: str) -> str:
-    return f"further_{digest([source])[:8]}"
-
-
-def _reading(source: str, read: Reading) -> dict[str, Any]:
-    return {"source": source, "columns": read.columns, "classes": read.classes}
 
 
 OpenText = Callable[[str, str | None], None]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import streamlit as st
 from pydantic import create_model
@@ -16,14 +16,15 @@ from explainlab.analyses.registry import complete, get_study, new_request
 from explainlab.app import links
 from explainlab.app.cached import cached_for
 from explainlab.app.chart import draw_chart
+from explainlab.app.controls import Drawing, Form, Held, Source, control_of
 from explainlab.app.data_set import draw_mapping
 from explainlab.app.entries import PageEntry
 from explainlab.app.frame import draw_title
 from explainlab.app.page import AnalysisPage, draw_headline
-from explainlab.app.question import Question, card_of
+from explainlab.app.question import Question
 from explainlab.app.text import plain
 from explainlab.app.view import AnalysisView, SharedInputs
-from explainlab.declared import ParameterSpec, parse, specs
+from explainlab.declared import parse, specs
 from explainlab.request import Request
 from explainlab.service.service import service as get_service
 
@@ -51,82 +52,46 @@ class RequestView(AnalysisView):
         return self.model_copy(update={"request": self.request.model_copy(update=model)})
 
 
-@dataclass(frozen=True)
-class _Controls:
-    """Model, data set and declared parameters of the analysis ``analysis_id`` on the page of ``entry``."""
+@dataclass(frozen=True, kw_only=True)
+class _Asked(Held):
+    """The request of a page, with controls for model, data set and the declared parameters of an ``analysis``."""
 
-    question: Question
-    record: type[RequestView]
-    entry: PageEntry
-    analysis_id: str
+    analysis: str
 
-    def first(self) -> RequestView:
-        """Return the first view: an embedded model, examples that suit it, and the default of every parameter."""
-        about = {"model": "embedded:bert-mini-sst2", "data": "embedded:sentiment"}
-        return self._view(new_request(question=self.analysis_id, **about))
-
-    def seed(self, view: RequestView, force: bool = False) -> None:
-        """Set the controls to ``view``; those that already hold a value keep it unless ``force``."""
-        request = complete(view.request)
-        values = {_name(spec): spec.written(request.parameters[spec.name]) for spec in self._specs()}
+    def seeds(self, record: RequestView) -> dict[str, Any]:
+        request = complete(record.request)
+        values = {one.key: one.spec.written(request.parameters[one.name]) for one in self.inner()}
         reading = {"source": request.data, "columns": request.columns, "classes": request.classes}
-        shared = {"request": request, "model": request.model, "data": request.data, "reading": reading}
-        self.question.seed({**shared, **values}, force)
+        return {self.key: request, "model": request.model, "data": request.data, "reading": reading, **values}
 
-    def draft(self) -> RequestView:
-        """Return the view that the controls describe now; raises :class:`explainlab.errors.RequestError`."""
-        before: Request = self.question.now("request")
-        chosen = {spec.name: self.question.now(_name(spec)) for spec in self._specs()}
-        data = dict(self.question.reading())
-        fields = {"model": self.question.now("model"), "data": data.pop("source"), **data}
-        return self._view(Request(**{**dict(before), **fields, "parameters": {**before.parameters, **chosen}}))
+    def read(self, question: Question) -> Request:
+        before: Request = question.now(self.key)
+        chosen = {one.name: question.now(one.key) for one in self.inner()}
+        data = dict(question.reading())
+        fields = {"model": question.now("model"), "data": data.pop("source"), **data}
+        return complete(Request(**{**dict(before), **fields, "parameters": {**before.parameters, **chosen}}))
 
-    def shows(self, request: Request) -> RequestView | None:
-        """Return the view of a request for the analysis of a data set; None for another one."""
-        asked = request.question == self.analysis_id and request.data is not None
-        return self._view(request) if asked else None
-
-    def draw(self, run: Callable[[], None]) -> None:
-        """Draw all controls; ``run`` is called when the button is pressed."""
-
-        def change_model() -> None:
-            self.question.keep_data(card_of(self.question.now("model") or ""))
-
-        with st.container(horizontal=True, vertical_alignment="bottom"):
-            card = self.question.draw_model(change_model)
-            self.question.draw_data(card)
-        listed = list(self._specs())
-        *columns, button = st.columns([*(2 for _ in listed), 1], vertical_alignment="bottom")
-        for column, spec in zip(columns, listed, strict=True):
-            with column:
-                self.question.draw_parameter(_name(spec), spec)
-        button.button("Run", type="primary", icon=":material/play_arrow:", on_click=run, width="stretch")
-        study = get_study(self.analysis_id)
-        labels = card.labels if card and study.requirements(parse(study, {})).labelled else None
-        draw_mapping(self.question, labels)
-
-    def _view(self, request: Request) -> RequestView:
-        return self.record(page=self.entry.url, request=complete(request))
-
-    def _specs(self) -> Iterator[ParameterSpec]:
-        """Yield the parameters that a form can show: all but mappings."""
-        declared = specs(get_study(self.analysis_id).Parameters)
-        return (spec for spec in declared if isinstance(spec.default, str | int | float | list))
+    def inner(self) -> Iterator[Held]:
+        """Yield the controls of the parameters that a form can show: of all but mappings."""
+        for spec in specs(get_study(self.analysis).Parameters):
+            if isinstance(spec.default, str | int | float | list):
+                yield control_of(spec, f"parameter_{spec.name}", row="parameters")
 
 
 @dataclass(frozen=True, kw_only=True)
 class DataPage(AnalysisPage):
     """A page made by :func:`data_page`."""
 
-    controls: _Controls
+    entry: PageEntry
+    analysis: str
 
     def draw(self) -> None:
         """Draw the page, from the controls to the charts."""
         service = get_service()
         self.open_view(service)
-        draw_title(self.controls.entry, service.notice)
-        with self.place_of_controls():
-            self.controls.draw(partial(self.ask_text, service))
+        draw_title(self.entry, service.notice)
+        with self.place_of_controls(self.view.line()):
+            self._draw_controls(partial(self.ask_text, service))
         view = self.settle(service)
         answer = self.answer(service, view.request)
         link = self.link(service, view)
@@ -137,6 +102,17 @@ class DataPage(AnalysisPage):
         elif answer.running:
             st.skeleton(height=160)
         links.draw(link)
+
+    def _draw_controls(self, run: Callable[[], None]) -> None:
+        """Draw all controls; ``run`` is called when the button is pressed."""
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            card = self.question.draw_model_of_data()
+            Source(key="data").draw(Drawing(self.question, card))
+        (button,) = self.form.columns("parameters", 0.5)
+        button.button("Run", type="primary", icon=":material/play_arrow:", on_click=run, width="stretch")
+        study = get_study(self.analysis)
+        labels = card.labels if card and study.requirements(parse(study, {})).labelled else None
+        draw_mapping(self.question, labels)
 
     def _draw_result(self, result: AnalysisResult[Any]) -> None:
         draw_headline(result)
@@ -151,26 +127,20 @@ def data_page(entry: PageEntry, analysis_id: str) -> DataPage:
     """Return the page ``entry`` of the analysis ``analysis_id``, whose parameters have defaults.
 
     It has the controls that the parameters declare, the headline, and the charts that ``figures.py`` declares of a data
-    set; its view is the request.
+    set; its view is the request, at first about an embedded model and examples that suit it.
     """
-    question = Question(entry.url)
     page: Any = (Literal[entry.url], entry.url)  # a link of another page is refused
-    record = create_model(f"{entry.title}View", __base__=RequestView, page=page)
-    controls = _Controls(question, record, entry, analysis_id)
-    return DataPage(
-        entry.url,
-        question=question,
-        record=record,
-        first=controls.first,
-        seed=controls.seed,
-        draft=controls.draft,
-        button="Run",
-        drawn=(),
-        shows=controls.shows,
-        controls=controls,
-    )
+    asked: Any = (Annotated[Request, _Asked(analysis=analysis_id)], ...)
+    record = create_model(f"{entry.title}View", __base__=RequestView, page=page, request=asked)
 
+    def view(request: Request) -> RequestView:
+        return record(page=entry.url, request=complete(request))
 
-def _name(spec: ParameterSpec) -> str:
-    """Return the control of a parameter."""
-    return f"parameter_{spec.name}"
+    def first() -> RequestView:
+        return view(new_request(question=analysis_id, model="embedded:bert-mini-sst2", data="embedded:sentiment"))
+
+    def shows(request: Request) -> RequestView | None:
+        return view(request) if request.question == analysis_id and request.data is not None else None
+
+    form = Form(Question(entry.url), record)
+    return DataPage(entry.url, form, first, "Run", shows, entry=entry, analysis=analysis_id)

@@ -15,25 +15,26 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from explainlab.analyses.base import AnalysisResult
-from explainlab.analyses.registry import complete, get_analysis
+from explainlab.analyses.registry import get_analysis
 from explainlab.analyses.wording import counted
 from explainlab.app import links, session
 from explainlab.app.components import bring_into_view, follow_press, is_narrow, watch_narrow
+from explainlab.app.controls import Form
 from explainlab.app.cost_estimates import draw_cost_estimate
 from explainlab.app.data_set import draw_mapping
 from explainlab.app.entries import PageEntry, analysis_pages, entries
 from explainlab.app.frame import name_tab
-from explainlab.app.place import Answer, PageState
+from explainlab.app.place import Answer, PageState, require_valid, resolved
 from explainlab.app.question import Question
 from explainlab.app.sets import draw_further, draw_way_back, section_of
 from explainlab.app.text import plain
 from explainlab.app.view import AnalysisView, SharedInputs
 from explainlab.errors import ExplainLabError, RequestError
 from explainlab.models.classifier import Prediction
+from explainlab.models.loading import ModelCard
 from explainlab.request import Request
 from explainlab.result import Result
 from explainlab.service import file_tasks
-from explainlab.service.resolved import resolve
 from explainlab.service.service import Service
 from explainlab.service.store.made import shown_model
 
@@ -103,20 +104,39 @@ def draw_open_in(service: Service, text: SharedInputs, here: str) -> None:
 
 @dataclass(frozen=True)
 class AnalysisPage(PageState):
-    """A page: its controls (``seed`` and ``draft``), its view's record, its first view and its button's text.
+    """A page: its form, its first view, and its button's text.
 
-    ``drawn`` are the fields of the record that change no request; ``shows`` gives the view for the answer to a complete
-    request (None: not on this page).
+    ``shows`` gives the view for the answer to a complete request (None: not on this page).
     """
 
-    question: Question
-    record: type[AnalysisView]
+    form: Form[Any]
     first: Callable[[], Any]
-    seed: Callable[..., None]
-    draft: Callable[[], Any]
     button: str
-    drawn: Sequence[str]
     shows: Callable[[Request], AnalysisView | None]
+
+    @property
+    def question(self) -> Question:
+        """The controls of the page."""
+        return self.form.question
+
+    @property
+    def record(self) -> type[AnalysisView]:
+        """The type of its views."""
+        record: type[AnalysisView] = self.form.record
+        return record
+
+    @property
+    def drawn(self) -> Sequence[str]:
+        """The fields of its views that change no request."""
+        return self.form.redrawn
+
+    def seed(self, view: AnalysisView, force: bool = False) -> None:
+        """Set the controls to ``view``; those that already hold a value keep it unless ``force``."""
+        self.form.seed(view, force)
+
+    def draft(self) -> Any:
+        """Return the view that the controls describe now; raises :class:`RequestError` for an invalid one."""
+        return self.form.draft()
 
     def open_view(self, service: Service) -> None:
         """Set the controls to the view of a link just opened, else to the view last shown, else to the first.
@@ -149,7 +169,7 @@ class AnalysisPage(PageState):
     def place_of_controls(self, line: str = "") -> DeltaGenerator:
         """Return the expander for the controls; it is folded for an opened link and in a window as narrow as a phone's.
 
-        It is unfolded while the view waits for a press. ``line`` is its label in plain text (empty: that of the view).
+        It is unfolded while the view waits for a press. ``line`` is its label in plain text (empty: view and data set).
         The browser alone knows whether the user has unfolded it. With ``on_change``, Streamlit takes an expander with
         another label or state for another one, and drops the focus and the text that the user is typing.
         """
@@ -158,7 +178,20 @@ class AnalysisPage(PageState):
         with st.container(gap=None, key=self._controls):  # the first two draw nothing
             follow_press(self.name)
             watch_narrow(self.name, partial(self._fold, not self.waiting))
-            return st.expander(plain(line or self.view.line()), not folded, key=f"{self.name}_folded_{folds}")
+            line = line or " · ".join(filter(None, (self.view.line(), _source_name(self.view))))
+            return st.expander(plain(line), not folded, key=f"{self.name}_folded_{folds}")
+
+    def draw_data_question(self, run: Callable[[], None]) -> ModelCard | None:
+        """Draw model, data set and all other controls of a page about whole data sets; a button calls ``run``."""
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            card = self.question.draw_model_of_data()
+            self.form.draw("model", card)
+        self.form.columns("data", card=card)
+        self.form.draw("methods", card)
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            self.form.draw("main", card, run)
+            st.button(self.button, type="primary", icon=":material/play_arrow:", on_click=run, width="content")
+        return card
 
     def ask_text(self, service: Service) -> None:
         """Make the requests of the controls (a callback); the data set stays while its results fit the setting."""
@@ -193,8 +226,7 @@ class AnalysisPage(PageState):
     def entitle(self, view: AnalysisView) -> None:
         """Title the tab by ``view``."""
         title = {entry.url: entry.title for entry in entries()}.get(self.name, self.name)
-        source = view.whole_data
-        name_tab(title, file_tasks.source_name(source, session.user()) if source else view.begin())
+        name_tab(title, _source_name(view) or view.begin())
 
     def fold_where_narrow(self) -> None:
         """Fold the controls in a window as narrow as a phone's, where the answer is far below them."""
@@ -241,16 +273,18 @@ class AnalysisPage(PageState):
         service: Service,
         view: Any,
         help: str,
-        controls: Callable[[Callable[[], None]], None],
+        card: ModelCard | None,
         draw: Callable[[Any], None],
     ) -> None:
-        """Draw the section about a data set: its ``controls``, its cost, and its result, drawn with ``draw``.
-
-        ``controls`` get the function that their button calls.
-        """
+        """Draw the section about a data set for the model of ``card``: its controls, cost and result, with ``draw``."""
         st.divider()
         st.header("A data set", anchor=False, help=help)
-        controls(partial(self.ask_data, service))
+        run = partial(self.ask_data, service)
+        *lines, last = (row for row in ("data", "more_data") if self.form.row(row))
+        for row in lines:
+            self.form.columns(row, card=card, run=run)
+        (button,) = self.form.columns(last, 3, card=card, run=run)
+        button.button("Study the data set", icon=":material/dataset:", on_click=run, width="stretch")
         draw_mapping(self.question, None)
         draw_further(self.question, None)
         self._draw_cost(service)
@@ -276,8 +310,7 @@ class AnalysisPage(PageState):
         """Draw the cost of the study of the data set, or the reason why only the text can be studied."""
         try:
             view = self.draft()
-            for request in view.text_requests():
-                complete(request)
+            require_valid(view.text_requests())
         except ExplainLabError:  # told above
             return
         try:
@@ -285,7 +318,8 @@ class AnalysisPage(PageState):
                 raise RequestError(
                     "No data set is chosen.", "Choose the embedded examples, or type the path of a file."
                 )
-            requests = [complete(request) for request in view.data_requests()]
+            requests = view.data_requests()
+            require_valid(requests)
         except ExplainLabError as error:
             st.caption(plain(str(error)))
             return
@@ -348,8 +382,7 @@ class AnalysisPage(PageState):
         self.seed(self.view)
         try:
             draft = self.draft()
-            for request in draft.requests() if with_data else draft.text_requests():
-                complete(request)
+            require_valid(draft.requests() if with_data else draft.text_requests())
             return draft
         except ExplainLabError:
             return None
@@ -359,6 +392,11 @@ def cells_words(view: AnalysisView) -> str:
     """Return the note that the cost is for each of several cells; it is empty for one."""
     several = counted(len(view.cells), "cell")
     return "" if len(view.cells) < 2 else f" All this for each of **{several}**: every model on every data set."
+
+
+def _source_name(view: AnalysisView) -> str:
+    """Return the name of the data set, of a view that is about no single text; else nothing."""
+    return file_tasks.source_name(view.whole_data, session.user()) if view.whole_data else ""
 
 
 def _data_of(view: AnalysisView) -> Any:
@@ -372,7 +410,7 @@ def _with_data(view: Any, data: Any) -> Any:
 
 def _all_stored(service: Service, requests: Sequence[Request]) -> bool:
     """Return True if there are ``requests``, and all have stored results."""
-    return bool(requests) and all(service.has(resolve(request, session.user())) for request in requests)
+    return bool(requests) and all(service.has(resolved(request)) for request in requests)
 
 
 def _stored(service: Service, requests: Sequence[Request]) -> bool:
@@ -403,12 +441,12 @@ class Pressed(PageState):
 
         Raises :class:`ExplainLabError` for controls that describe none.
         """
-        page, user = self.page_of, session.user()
+        page = self.page_of
         view = draft = page.draft()
         requests = draft.requests()
         session.remember_inputs(page.name, draft.shared_inputs(), page.first().shared_inputs())
         asked = self.view.requests() if self.view else []
-        there = all(service.has(resolve(request, user)) for request in requests)
+        there = all(service.has(resolved(request)) for request in requests)
         if asked and list(asked) != list(requests) and not there:
             shown = self.view if isinstance(self.view, AnalysisView) else page.shows(asked[0])
             if shown is not None:

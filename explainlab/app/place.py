@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -12,13 +13,14 @@ import streamlit as st
 from explainlab.app import session
 from explainlab.app.progress import draw_jobs
 from explainlab.app.text import plain
-from explainlab.errors import ExplainLabError
+from explainlab.errors import DataError, ExplainLabError, ModelError
 from explainlab.request import Request
 from explainlab.result import Result
 from explainlab.service.jobs import Job
 from explainlab.service.limits import require_allowed, require_answerable
 from explainlab.service.resolved import ResolvedRequest, resolve, set_key
 from explainlab.service.service import Service
+from explainlab.service.store.made import resolve_model_alias
 
 
 class View(Protocol):
@@ -62,14 +64,13 @@ class _Memory:
     """The shown view, and the keys of the jobs ``requested`` for it.
 
     ``record`` makes runs of its answers: a reader requested them, and did not merely open them. ``waiting`` are
-    requests that wait for a press. ``resolved`` are the requests that the service knows by now.
+    requests that wait for a press.
     """
 
     view: Any = None
     record: bool = True
     requested: set[str] = field(default_factory=set)
     waiting: tuple[Request, ...] = ()
-    resolved: list[tuple[Request, ResolvedRequest]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -98,8 +99,7 @@ class PageState:
         for request in () if before is None else before.requests():
             if request not in still:
                 self._leave(service, request)
-        known = [pair for pair in self._memory.resolved if pair[0] in still]
-        st.session_state[self._key] = _Memory(view, record, resolved=known)
+        st.session_state[self._key] = _Memory(view, record)
 
     def prefill(self, view: View, waiting: Sequence[Request]) -> None:
         """Show ``view``, whose requests ``waiting`` are not asked: only their stored results are shown.
@@ -134,7 +134,7 @@ class PageState:
         Neither exists if the view waits for a press and its result is not stored.
         """
         try:
-            asked, answer = self._resolved(request), None
+            asked, answer = resolved(request), None
             if request in self._memory.waiting:
                 return Answer(service.find(asked))
             if asked.key in self._memory.requested:
@@ -181,7 +181,7 @@ class PageState:
         if self.view is not None and request in self.view.requests():
             return self.answer(service, request)
         try:
-            asked = self._resolved(request)
+            asked = resolved(request)
             user, result, job = session.user(), service.find(asked), service.job(asked)
         except ExplainLabError as error:
             return Answer(problem=str(error))
@@ -208,7 +208,7 @@ class PageState:
     def computed_again(self, service: Service, request: Request) -> Answer:
         """Return the result of a job that computes ``request`` anew, even if it is stored; the job is queued once."""
         try:
-            asked = self._resolved(request)
+            asked = resolved(request)
             job = service.computed_again(asked)
             if job is None or not self.has_requested(job):
                 job = service.compute_again(asked)
@@ -249,7 +249,7 @@ class PageState:
     def _stored(self, service: Service, request: Request) -> Answer:
         """Return the stored result, or the reason of a refusal; neither if it is to be computed."""
         try:
-            asked = self._resolved(request)
+            asked = resolved(request)
             result = service.find(asked)
             if result is None:
                 require_answerable(asked.request)
@@ -258,7 +258,7 @@ class PageState:
             return Answer(problem=str(error))
 
     def _job_of_set(self, service: Service, requests: Sequence[Request]) -> Job:
-        asked, record = [self._resolved(request) for request in requests], self._memory.record
+        asked, record = [resolved(request) for request in requests], self._memory.record
         key = set_key(asked)
         job = service.engine.job(key) if key in self._memory.requested else None
         if job is None:
@@ -268,31 +268,45 @@ class PageState:
 
     def _leave(self, service: Service, request: Request) -> None:
         with suppress(ExplainLabError):  # a request that is refused has no job
-            job = service.job(self._resolved(request))
+            job = service.job(resolved(request))
             if job is not None:
                 service.leave(job, self.page, session.user())
 
     def _ask_ahead(self, service: Service, requests: Sequence[Request]) -> None:
         with service.engine.together():
             for request in requests:
-                asked = self._resolved(request)
+                asked = resolved(request)
                 if asked.key not in self._memory.requested:
                     service.ask(asked, ahead=True, store=session.has_acted())
                     self._memory.requested.add(asked.key)
 
-    def _resolved(self, request: Request) -> ResolvedRequest:
-        """Return ``request`` as the service knows it, resolved once while the view is shown.
 
-        Its files count as they are now. Raises as :func:`resolve`, also where its model is no longer served.
-        """
-        user, memory = session.user(), self._memory
-        for known, asked in memory.resolved:
-            if known == request and asked.user == user:
-                require_allowed(asked.request)
-                return asked.as_of_now()
-        asked = resolve(request, user)
-        memory.resolved.append((request, asked))
-        return asked
+_RESOLVED, _MOST_RESOLVED = "place.resolved", 256
+
+
+def resolved(request: Request) -> ResolvedRequest:
+    """Return ``request`` as the service knows it: completed once in a session, with its files as they are now.
+
+    Raises as :func:`resolve`, also where its model is no longer served.
+    """
+    user = session.user()
+    known: dict[Any, ResolvedRequest] = st.session_state.setdefault(_RESOLVED, {})
+    model = resolve_model_alias(request.model, user.id)
+    key = (user, model, json.dumps(dict(request), sort_keys=True, default=str))
+    if key in known:
+        require_allowed(known[key].request)
+        return known[key].as_of_now()
+    if len(known) >= _MOST_RESOLVED:
+        known.clear()
+    known[key] = resolve(request, user)
+    return known[key]
+
+
+def require_valid(requests: Iterable[Request]) -> None:
+    """Raise :class:`RequestError` for an invalid request; the answer says where a model or a file is refused."""
+    for request in requests:
+        with suppress(ModelError, DataError):
+            resolved(request)
 
 
 def _answer_of(source: Result | Job) -> Answer:

@@ -2,39 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache, partial
-from typing import Any, get_args
+from functools import lru_cache
+from typing import Any
 
 import streamlit as st
 
-from explainlab.analyses.parameters import RANDOM
 from explainlab.app import session
 from explainlab.app.components import draw_text_area, enter_runs
-from explainlab.app.glossary import explained
 from explainlab.app.template_editor import draw_template_editor
 from explainlab.attribution.method import Method
-from explainlab.attribution.registry import MethodSpec, methods, parse_spec
+from explainlab.attribution.registry import MethodSpec, methods
 from explainlab.data import EXAMPLES, Row, examples_for, read_dataset
 from explainlab.declared import ParameterSpec
 from explainlab.errors import ModelError, RequestError
-from explainlab.figures.palette import PALETTES
 from explainlab.metrics.registry import MetricSpec
 from explainlab.models.loading import ModelCard, describe, model_name
 from explainlab.models.stored.places import embedded_models
-from explainlab.request import Unit
-from explainlab.service import file_tasks
+from explainlab.request import digest
 from explainlab.service.limits import require_model
 from explainlab.service.store.made import own_names, resolve_model_alias
-from explainlab.settings import settings
 
 _MODEL_WIDTH, _PROMPT_WIDTH = 300, 130  # pixels, less where the window is narrower
-_SAMPLES = {"random": "Random", "first": "First", "all": "All"}
-_SAMPLE_HELP = "Random rows are drawn in proportion to the labels. The first rows of a sorted file are all alike."
-OUTPUT_HELP = "The number that is explained: the target's probability, or its logit (the score before the softmax)."
-_WORDS = {"baseline": "baseline", "steps": "integration-rule"}
-"""Places where the page of words explains a parameter."""
 
 
 @dataclass(frozen=True)
@@ -61,14 +51,11 @@ class Question:
             if force or self.key(name) not in st.session_state:
                 self.set(name, value)
 
-    def text_controls(self, view: Any) -> dict[str, Any]:
-        """Return the values of the controls of the text, and of the second text, for the ``view`` of a text."""
-        return {"text": view.text, "pair_on": view.text_pair is not None, "pair": view.text_pair or ""}
-
-    @property
-    def text_pair(self) -> str | None:
-        """The second text, if there is to be one."""
-        return self.now("pair") if self.now("pair_on") else None
+    def further(self, source: str) -> Question:
+        """Return the controls of a further data set and its columns."""
+        own = Question(self.key(further_name(source)))
+        own.seed({"data": source, "reading": {"source": source, "columns": {}, "classes": {}}})
+        return own
 
     def draw(self, run: Callable[[], None]) -> ModelCard | None:
         """Draw the model and the text; ``run`` is called when a text is entered.
@@ -88,95 +75,6 @@ class Question:
         enter_runs([self.key("text"), self.key("pair")])
         return card
 
-    def draw_target(self, card: ModelCard | None) -> None:
-        """Draw the choice of the class explained."""
-        targets = self._keep_target(card)
-        st.selectbox(
-            "Target",
-            targets,
-            index=targets.index(self.now("target")),
-            key=self.key("target"),
-            help=explained("The class that the scores speak for or against.", "target"),
-        )
-
-    def draw_outputs(self) -> None:
-        """Draw the choice of the number that several methods explain: each its own, or one for all."""
-        options = {"own": "each its own", "probability": "probability", "logit": "logit"}
-        help_text = f"{OUTPUT_HELP} Most methods are defined on the probability."
-        self.select("Output", "output", options, explained(help_text, "probability", "logit"))
-
-    def draw_output(self) -> None:
-        """Draw the choice of the number explained."""
-        self.choose(
-            "Output",
-            "output",
-            {"probability": "probability", "logit": "logit"},
-            explained(OUTPUT_HELP, "probability", "logit"),
-        )
-
-    def draw_methods(self, card: ModelCard | None) -> None:
-        """Draw methods with their options: those that the model of ``card`` supports, and all chosen ones."""
-        self.draw_specs(
-            "Methods",
-            "methods",
-            [name for name in supported_methods(card) if name != RANDOM],
-            parse_spec,
-            "To set options, type a method's id and its options: kernel_shap:samples=16n. Random is always included.",
-        )
-
-    def draw_specs(
-        self,
-        label: str,
-        name: str,
-        options: Sequence[str],
-        parse: Callable[[str], MethodSpec | MetricSpec],
-        help_text: str,
-    ) -> None:
-        """Draw the choice of any number of ``options``, or typed ones: methods or metrics that ``parse`` reads."""
-        chosen = self.now(name)
-        st.multiselect(
-            label,
-            list(dict.fromkeys([*options, *chosen])),
-            chosen,
-            key=self.key(name),
-            accept_new_options=True,
-            format_func=partial(chip, parse),
-            placeholder="Choose one or more",
-            help=help_text,
-        )
-
-    def draw_unit(self, help_text: str = "What gets a score.") -> None:
-        """Draw the choice of the unit, which gets a score."""
-        self.choose("Unit", "unit", {unit: unit for unit in get_args(Unit)}, explained(help_text, "feature", "token"))
-
-    def draw_palette(self) -> None:
-        """Draw the choice of the colours of maps."""
-        self.select("Colours", "palette", {name: palette.label for name, palette in PALETTES.items()})
-
-    def draw_data(self, card: ModelCard | None) -> None:
-        """Draw the choice of a data set: examples that fit the model of ``card``, or a file's path."""
-        fitting = (
-            "Embedded examples that fit the model's classes, or the path of a CSV, TSV, JSON, JSONL or Parquet file."
-        )
-        self.draw_source("Data set", "data", self.keep_data(card), fitting)
-
-    def draw_source(
-        self, label: str, name: str, known: Sequence[str], help_text: str, placeholder: str = "Type the path of a file"
-    ) -> None:
-        """Draw the choice among the ``known`` data sets, or a file's path."""
-        current = self.now(name)
-        options = [*known, *([current] if current and current not in known else [])]
-        st.selectbox(
-            label,
-            options,
-            index=options.index(current) if current else None,
-            key=self.key(name),
-            accept_new_options=True,
-            format_func=lambda source: file_tasks.source_name(source, session.user()),
-            placeholder=placeholder,
-            help=help_text,
-        )
-
     def keep_data(self, card: ModelCard | None) -> list[str]:
         """Return the examples that fit the model of ``card``; other chosen examples give way to them.
 
@@ -193,23 +91,14 @@ class Question:
         current, source = self.now("reading"), self.now("data") or ""
         return current if current["source"] == source else {"source": source, "columns": {}, "classes": {}}
 
-    def draw_rows(self) -> None:
-        """Draw the selection of rows of the data set, and their number."""
-        which, number = st.columns(2, vertical_alignment="bottom")
-        with which:
-            self.select("Sample", "sample", _SAMPLES, _SAMPLE_HELP)
-        with number:
-            every = self.now("sample") == "all"
-            self.draw_number("Rows", "rows", settings().max_rows, step=10, disabled=every)
-
-    def draw_number(
-        self, label: str, name: str, most: int, help_text: str | None = None, step: int = 1, disabled: bool = False
+    def choose(
+        self,
+        label: str,
+        name: str,
+        options: Mapping[str, str],
+        help_text: str | None = None,
+        on_change: Callable[[], None] | None = None,
     ) -> None:
-        """Draw the input of a whole number from 1 to ``most``, or to that of a link older than this limit."""
-        key, most = self.key(name), max(most, self.now(name) or 1)
-        st.number_input(label, 1, most, self.now(name), step=step, key=key, help=help_text, disabled=disabled)
-
-    def choose(self, label: str, name: str, options: dict[str, str], help_text: str | None = None) -> None:
         """Draw a choice among a few ``options`` (value: label), all of them seen."""
         names = list(options)
         st.radio(
@@ -220,13 +109,14 @@ class Question:
             horizontal=True,
             format_func=options.__getitem__,
             help=help_text,
+            on_change=on_change,
         )
 
     def select(
         self,
         label: str,
         name: str,
-        options: dict[str, str],
+        options: Mapping[str, str],
         help_text: str | None = None,
         on_change: Callable[[], None] | None = None,
     ) -> None:
@@ -242,19 +132,25 @@ class Question:
             on_change=on_change,
         )
 
-    def draw_parameter(self, name: str, spec: ParameterSpec, on_change: Callable[[], None] | None = None) -> None:
-        """Draw the control of one declared parameter; a change of its choice calls ``on_change``."""
-        key = self.key(name)
-        value = st.session_state.setdefault(key, spec.written(spec.default))
-        label = spec.name.replace("_", " ").capitalize()
-        help_text = explained(spec.help, _WORDS[spec.name]) if spec.name in _WORDS else spec.help
-        if spec.kind == "choice":
-            index = spec.choices.index(value)
-            st.selectbox(label, spec.choices, index=index, key=key, on_change=on_change, help=help_text)
-        elif spec.kind == "flag":
-            st.toggle(label, value, key=key, help=help_text)
+    def draw_value(
+        self,
+        label: str,
+        name: str,
+        spec: ParameterSpec,
+        help_text: str | None = None,
+        on_change: Callable[[], None] | None = None,
+        step: float | None = None,
+        placeholder: str = "",
+        icon: str | None = None,
+    ) -> None:
+        """Draw a switch, a number or a text, as ``spec`` declares."""
+        key, value = self.key(name), self.now(name)
+        if spec.kind == "flag":
+            st.toggle(label, value, key=key, on_change=on_change, help=help_text)
         elif spec.kind == "text":
-            st.text_input(label, value, key=key, help=help_text)
+            st.text_input(
+                label, value, key=key, on_change=on_change, help=help_text, placeholder=placeholder, icon=icon
+            )
         else:
             whole = spec.kind == "integer"
             number = int if whole else float
@@ -263,9 +159,10 @@ class Question:
                 min_value=None if spec.minimum is None else number(spec.minimum),
                 max_value=None if spec.maximum is None else number(spec.maximum),
                 value=number(value),
-                step=1 if whole else None,
+                step=step or (1 if whole else None),
                 format=None if whole else "%g",
                 key=key,
+                on_change=on_change,
                 help=help_text,
             )
 
@@ -292,17 +189,30 @@ class Question:
             )
         return card_of(self.now("model") or "")
 
+    def draw_model_of_data(self) -> ModelCard | None:
+        """Draw the model of a data set, as :meth:`draw_model`; examples that do not fit it give way to others."""
+
+        def change_model() -> None:
+            self.keep_data(card_of(self.now("model") or ""))
+
+        return self.draw_model(change_model)
+
     def draw_model_name(
-        self, label: str, name: str, help_text: str, on_change: Callable[[], None] | None = None
+        self,
+        label: str,
+        name: str,
+        help_text: str,
+        on_change: Callable[[], None] | None = None,
+        more: Mapping[str, str] = {},
     ) -> None:
-        """Draw the choice of a model: embedded ones, those that the user has made, or a typed one."""
-        own, current = own_names(session.user().id), self.now(name)
-        known = [*embedded_models(), *own]
-        models = known if current in known else [*known, current]
+        """Draw the choice of a model: those in ``more`` (id: words), embedded ones, the user's own, or a typed one."""
+        own, current = {**more, **own_names(session.user().id)}, self.now(name)
+        known = dict.fromkeys([*more, *embedded_models(), *own])
+        models = list(known if current in known else [*known, current])
         names = [own.get(model, model_name(model or "")) for model in models]
 
         def told_apart(model: str) -> str:
-            short = own.get(model, model_name(model))
+            short = own.get(model, model_name(model or ""))
             return model if names.count(short) > 1 else short
 
         st.selectbox(
@@ -349,6 +259,11 @@ class Question:
         if self.now("target") not in targets:
             self.set("target", "predicted")
         return targets
+
+
+def further_name(source: str) -> str:
+    """Return the beginning of the names of the controls of a further data set."""
+    return f"further_{digest([source])[:8]}"
 
 
 def supported_methods(card: ModelCard | None) -> dict[str, Method]:

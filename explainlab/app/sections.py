@@ -13,12 +13,12 @@ from explainlab.analyses.intermediate_predictions.analysis import IntermediatePr
 from explainlab.analyses.masked_distribution.analysis import check_of
 from explainlab.analyses.masked_distribution.result import line
 from explainlab.analyses.registry import complete
-from explainlab.app import links, session
+from explainlab.app import links
 from explainlab.app.cost_estimates import draw_cost_estimate
 from explainlab.app.entries import page_of
 from explainlab.app.glossary import explained
 from explainlab.app.page import draw_headline
-from explainlab.app.place import PageState, Requests
+from explainlab.app.place import PageState, Requests, require_valid, resolved
 from explainlab.app.text import plain
 from explainlab.data import examples_for
 from explainlab.errors import ExplainLabError
@@ -26,7 +26,6 @@ from explainlab.figures.chart import Chart
 from explainlab.models.loading import ModelCard
 from explainlab.request import Request
 from explainlab.result import Result
-from explainlab.service.resolved import resolve
 from explainlab.service.service import Service
 
 
@@ -38,7 +37,8 @@ def draw_asked(
     ``costs`` describes the cost of the answer in plain words (empty: as its plan does).
     """
     try:
-        request = complete(make())
+        request = make()
+        require_valid([request])
     except ExplainLabError as error:
         st.error(plain(str(error)), icon=":material/error:")
         return None
@@ -92,7 +92,7 @@ def draw_masked_line(service: Service, request: Request, labels: Sequence[str], 
 def _known(service: Service, asked: Request) -> AnalysisResult[Any] | None:
     """Return the stored check; None where there is none, or it is refused."""
     try:
-        result: Result | None = service.find(resolve(asked, session.user()))
+        result: Result | None = service.find(resolved(asked))
     except ExplainLabError:
         return None
     return result if isinstance(result, AnalysisResult) else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
 import streamlit as st
@@ -14,9 +14,11 @@ from streamlit.typing import UploadedFile
 
 from explainlab.app.sign_in import signed_in
 from explainlab.app.text import plain
-from explainlab.app.view import SharedInputs
 from explainlab.errors import ExplainLabError, RequestError
 from explainlab.service.users import User
+
+if TYPE_CHECKING:
+    from explainlab.app.view import SharedInputs
 
 _NAME, _QUESTION, _ACTED = "session.name", "session.question", "session.acted"
 

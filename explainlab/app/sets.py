@@ -30,7 +30,7 @@ from explainlab.app import links, session
 from explainlab.app.cached import cached_for
 from explainlab.app.chart import File, draw_cells, draw_chart, draw_files, theme
 from explainlab.app.components import bring_into_view, is_narrow
-from explainlab.app.data_set import ROLES, draw_mapping, draw_upload, further
+from explainlab.app.data_set import ROLES, draw_mapping, draw_upload
 from explainlab.app.glossary import explained
 from explainlab.app.place import Answer, PageState
 from explainlab.app.progress import draw_jobs
@@ -94,7 +94,7 @@ def draw_further(
         draw_upload(Question(question.key("further")), add, "Upload a further file")
         for source in sources:
             if source not in known.sources and not source.startswith(HUB):
-                draw_mapping(further(question, source), classes, roles, _name(source), needs_label)
+                draw_mapping(question.further(source), classes, roles, _name(source), needs_label)
             if draw_more is not None:
                 draw_more(source)
 

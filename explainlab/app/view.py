@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import Any, Self, TypedDict, TypeVar, cast
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache, wraps
+from typing import Annotated, Any, Self, TypedDict, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from explainlab.analyses.parameters import Sample
+from explainlab.analyses.registry import get_study, new_request
+from explainlab.app.controls import (
+    REDRAW,
+    Further,
+    FurtherReadings,
+    ReadAs,
+    RowCount,
+    SecondText,
+    Source,
+    Target,
+    Within,
+    controls_of,
+)
+from explainlab.errors import ExplainLabError
 from explainlab.figures.palette import PaletteName
 from explainlab.models.loading import model_name
 from explainlab.request import Dtype, Output, Request, Unit, validated
@@ -42,6 +59,7 @@ class SharedInputs(TypedDict, total=False):
     palette: PaletteName
 
 
+_ASKED = ("model", "target", "output", "unit", "seed", "dtype")
 _TRAVELS = ("model", "text", "text_pair", "target", "unit", "source", "columns", "classes")
 
 
@@ -62,29 +80,34 @@ class Reading(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    columns: dict[str, str] = Field(default_factory=dict)
-    classes: dict[str, str] = Field(default_factory=dict)
+    columns: Annotated[dict[str, str], ReadAs()] = Field(default_factory=dict)
+    classes: Annotated[dict[str, str], ReadAs()] = Field(default_factory=dict)
 
 
-class ChosenSets(Reading):
-    """A data set, an embedded id or a file's path, and how it is read, with further ones beside it.
+class DataSource(Reading):
+    """A data set, an embedded id or a file's path, and how it is read."""
+
+    source: Annotated[str, Source(key="data", row="data", width=4)]
+
+    @property
+    def subject(self) -> dict[str, Any]:
+        """The fields of a request about the data set."""
+        return {"data": self.source, "columns": self.columns, "classes": self.classes}
+
+
+class ChosenSets(DataSource):
+    """A data set, with further ones beside it.
 
     ``models`` and ``sources`` are further models and data sets: every model is studied on every data set. ``readings``
     say how further files are read, those whose own column names do not do. ``by`` is what is measured in the tables
     over all cells, ``on`` the data set of their figures; empty: the first.
     """
 
-    source: str
-    models: tuple[str, ...] = Field((), max_length=MOST_FURTHER)
-    sources: tuple[str, ...] = Field((), max_length=MOST_FURTHER)
-    readings: dict[str, Reading] = Field(default_factory=dict)
-    by: str = ""
-    on: str = ""
-
-    @property
-    def subject(self) -> dict[str, Any]:
-        """The fields of a request about the data set."""
-        return {"data": self.source, "columns": self.columns, "classes": self.classes}
+    models: Annotated[tuple[str, ...], Further()] = Field((), max_length=MOST_FURTHER)
+    sources: Annotated[tuple[str, ...], Further()] = Field((), max_length=MOST_FURTHER)
+    readings: Annotated[dict[str, Reading], FurtherReadings()] = Field(default_factory=dict)
+    by: Annotated[str, REDRAW] = ""
+    on: Annotated[str, REDRAW] = ""
 
     def cells_with(self, model: str) -> list[tuple[str, str]]:
         """Return every model with every data set, ``model`` being the first."""
@@ -101,13 +124,41 @@ class ChosenSets(Reading):
 class ChosenData(ChosenSets):
     """Data sets of which some rows are studied."""
 
-    rows: int = Field(100, ge=1)
+    rows: RowCount = 100
     sample: Sample = "first"
 
     @property
     def drawn(self) -> dict[str, Any]:
         """The parameters that say which rows are studied."""
         return {"rows": self.rows, "sample": self.sample}
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """The fields of a ``view`` that its requests depend on."""
+
+    record: type[AnalysisView]
+    fields: str
+    view: AnalysisView = field(compare=False)
+
+
+def made_once(make: Callable[[Any], Sequence[Request]]) -> Callable[[Any], list[Request]]:
+    """Return ``make``, which makes the requests of a view's text, so that equal views share them.
+
+    Fields that only redraw, and the section about a data set, do not count.
+    """
+
+    @lru_cache(maxsize=64)
+    def made(asked: _Asked) -> tuple[Request, ...]:
+        return tuple(make(asked.view))
+
+    @wraps(make)
+    def requests(view: AnalysisView) -> list[Request]:
+        unused = {name for name, control in controls_of(type(view)).items() if control.redraw}
+        fields = view.model_dump(exclude=unused | {"data"})
+        return list(made(_Asked(type(view), json.dumps(fields, sort_keys=True, default=str), view)))
+
+    return requests
 
 
 class AnalysisView(BaseModel, ABC):
@@ -153,8 +204,33 @@ class AnalysisView(BaseModel, ABC):
         return self.requests()
 
     def same_setting(self, other: Self) -> bool:
-        """Return True if both make the same request of the same model, so that a data set's result fits both."""
-        return True
+        """Return True if the result of the data set of ``other`` fits this view: both make the same requests of it."""
+        if "data" not in type(self).model_fields:
+            return True
+        data = {"data": other.chosen or first_data(type(self))}
+        try:
+            return self.model_copy(update=data).data_requests() == other.model_copy(update=data).data_requests()
+        except ExplainLabError:
+            return False
+
+    def asks(self, question: str, data: DataSource | None = None, **own: Any) -> Request:
+        """Return the request of a ``question`` about a data set (None: about the text), with the fields of this view.
+
+        Each field of a request, and each parameter of the question, is the field of that name of this view or of
+        ``data``, unless it is among its ``own``. Raises :class:`explainlab.errors.RequestError`.
+        """
+        values = {**dict(self), **({} if data is None else dict(data)), **own}
+        known = get_study(question).Parameters.model_fields.keys() - (("rows", "sample") if data is None else ())
+        fields = {name: values[name] for name in _ASKED if name in values}
+        output = fields.pop("output", None)
+        about = {"text": values["text"], "text_pair": values["text_pair"]} if data is None else data.subject
+        return new_request(
+            question=question,
+            **fields,
+            **about,
+            output=None if output == "own" else output,
+            parameters={name: _plain(value) for name, value in values.items() if name in known},
+        )
 
     def method_labels(self) -> Sequence[str]:
         """Return the labels of its methods."""
@@ -185,6 +261,20 @@ class AnalysisView(BaseModel, ABC):
         return self.model_copy(update=fields)
 
 
+def _plain(value: Any) -> Any:
+    """Return ``value`` as JSON has it."""
+    return list(value) if isinstance(value, tuple) else value
+
+
+class TextView(AnalysisView):
+    """The view of a page that is about one text."""
+
+    model: str
+    text: str
+    text_pair: Annotated[str | None, SecondText()] = None
+    target: Target = "predicted"
+
+
 class DataView(ChosenData, AnalysisView):
     """The view of a page that is about data sets as a whole."""
 
@@ -194,6 +284,7 @@ class DataView(ChosenData, AnalysisView):
     def request(self) -> Request:
         """Return the request of the first model on the first data set."""
 
+    @made_once
     def text_requests(self) -> list[Request]:
         """Return the requests of all cells."""
         return [self.of_cell(*cell).request() for cell in self.cells]
@@ -218,23 +309,27 @@ class DataView(ChosenData, AnalysisView):
         return super().line() if several == 1 else f"{super().line()} · {several} cells"
 
 
-def view_of(
-    record: type[V],
-    request: Any,
-    parameters: Mapping[str, Any],
-    text: str,
-    data: Sequence[str],
-) -> V:
-    """Return the view of type ``record`` that shows ``request``: its fields and ``parameters``, else the defaults.
+def view_of(first: V, request: Any, **more: Any) -> V:
+    """Return the view that shows ``request``: its fields and parameters by their names, and ``more``; else defaults.
 
-    For a request about a data set, ``data`` are the parameters that belong to it beside the choice of rows, and
-    ``text`` is the text shown above.
+    ``first`` is the first view of the page, whose text stands above a data set.
     """
-    fields = record.model_fields
-    values = {name: value for name, value in request.model_dump().items() if name in fields and name != "data"}
-    values |= {name: value for name, value in parameters.items() if name in fields}
+    record = type(first)
+    fields, parameters = record.model_fields, {**request.parameters, **more}
+    if request.output == "probability" and parameters.get("outputs") == "own":
+        parameters["output"] = "own"
+    values: dict[str, Any] = {**request.model_dump(exclude={"data", "parameters"}), **parameters}
     if request.data is not None:
-        chosen = {name: parameters[name] for name in ("rows", "sample", *data)}
-        values["data"] = {"source": request.data, "columns": request.columns, "classes": request.classes, **chosen}
-        values |= {"text": text, "text_pair": None}
-    return validated(record, **values)
+        values["source"] = request.data
+    if request.data is not None and "data" in fields:
+        names = type(first_data(record)).model_fields
+        values["data"] = {name: value for name, value in {**parameters, **values}.items() if name in names}
+        values |= {"text": first.shared_inputs()["text"], "text_pair": None}
+    return validated(record, **{name: value for name, value in values.items() if name in fields})
+
+
+def first_data(record: type[AnalysisView]) -> BaseModel:
+    """Return the data set that the controls of a ``record`` have at first, in a section beside that of the text."""
+    control = controls_of(record)["data"]
+    assert isinstance(control, Within)
+    return control.first

@@ -75,7 +75,7 @@ def draw() -> None:
         service,
         view,
         "The same curves for many texts: which method is worth its cost on average?",
-        partial(form.draw_data_controls, card),
+        card,
         partial(draw_data, service, partial(PAGE.open_text, service)),
     )
     links.draw(link)

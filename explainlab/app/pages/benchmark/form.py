@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from itertools import groupby
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import streamlit as st
 from pydantic import Field
@@ -14,24 +15,36 @@ from explainlab.analyses.evaluation.analysis import Evaluation
 from explainlab.analyses.masked_distribution.analysis import MaskedDistribution, check_of
 from explainlab.analyses.parameters import RANDOM
 from explainlab.analyses.precision.analysis import Precision
-from explainlab.analyses.registry import complete, new_request, requirements
+from explainlab.analyses.registry import complete, requirements
 from explainlab.app import session
 from explainlab.app.components import bring_into_view
-from explainlab.app.data_set import data_choice, data_controls, is_there
-from explainlab.app.glossary import explained
+from explainlab.app.controls import (
+    REDRAW,
+    SEED,
+    TARGET,
+    Drawing,
+    Form,
+    Held,
+    Methods,
+    Outputs,
+    RowCount,
+    Scored,
+    Seed,
+    Several,
+)
+from explainlab.app.data_set import is_there
 from explainlab.app.page import AnalysisPage
 from explainlab.app.pages.benchmark.chain import Chain, chain_controls
 from explainlab.app.place import Answer
-from explainlab.app.question import Question, card_of, chip
+from explainlab.app.question import Question, chip
 from explainlab.app.text import plain
-from explainlab.app.view import DataView, SharedInputs
+from explainlab.app.view import DataView, SharedInputs, view_of
 from explainlab.attribution.registry import parse_spec, swept
 from explainlab.data import without_marks
 from explainlab.data.files import column_names
 from explainlab.errors import DataError, ExplainLabError, RequestError
 from explainlab.metrics.registry import get_metric, metrics, parse_metric
-from explainlab.models.loading import ModelCard
-from explainlab.request import GOLD, Dtype, Output, Request, Unit, validated
+from explainlab.request import GOLD, Dtype, Request, validated
 from explainlab.service import file_tasks
 from explainlab.service.service import Service
 
@@ -40,6 +53,85 @@ TRUTH_METRICS = ("ground_truth_overlap", "mean_rank_percentage", "auprc")
 """Metrics of a benchmark that compare with its known truth."""
 MOST_HALVED = 50
 """The texts on which number formats are compared."""
+
+
+NAME = "benchmark"
+CELL, PAIR, ALONE = "benchmark_cell", "benchmark_pair", "benchmark_alone"
+"""The containers of the texts behind a cell, of those on which two methods disagree most, and of one of several."""
+question = Question(NAME)
+
+
+def _families() -> dict[str, list[str]]:
+    """Return the ids of all metrics by family, in the order shown."""
+    by_family = groupby(metrics().values(), lambda metric: metric.family)
+    return {family: [metric.id for metric in members] for family, members in by_family}
+
+
+def _family(name: str) -> str:
+    """Return the family of the metric that ``name`` asks for; the first family if it asks for none."""
+    try:
+        return get_metric(name.partition(":")[0].strip()).family
+    except RequestError:
+        return next(iter(_families()))
+
+
+class ChosenMetrics(Held):
+    """The metrics, in a box for every family; the first family, the largest, has a line of its own."""
+
+    def seeds(self, record: BenchmarkView) -> dict[str, Any]:
+        boxes = {family: [name for name in record.metrics if _family(name) == family] for family in _families()}
+        return {**{f"metrics_{family}": names for family, names in boxes.items()}, "metrics_order": record.metrics}
+
+    def read(self, question: Question) -> tuple[str, ...]:
+        """Return the metrics of all families: first those of the view that was opened, in its order."""
+        chosen = [name for family in _families() for name in question.now(f"metrics_{family}")]
+        before = [name for name in question.now("metrics_order") if name in chosen]
+        return tuple(dict.fromkeys([*before, *chosen]))
+
+    def draw(self, at: Drawing) -> None:
+        boxes = _families()
+        places = [st.container(), *st.columns(len(boxes) - 1)]
+        for place, (family, names) in zip(places, boxes.items(), strict=True):
+            with place:
+                Several(
+                    f"{family} metrics",
+                    "To set options, type a metric's id and its options: log_odds:k=10.",
+                    key=f"metrics_{family}",
+                    words=tuple(names),
+                    options=dict.fromkeys((parse_metric(name).name for name in names), ""),
+                    open=True,
+                    parse=parse_metric,
+                ).draw(at)
+
+
+class Settings(Held):
+    """The settings of methods, of which those of the chosen methods count."""
+
+    def read(self, question: Question) -> dict[str, Any]:
+        ids = [spec.partition(":")[0] for spec in question.now("methods")]
+        return {name: chosen for name, chosen in question.now(self.key).items() if name in ids}
+
+
+class By(Held):
+    """The metric of the sections below; at first the first metric."""
+
+    def seeds(self, record: BenchmarkView) -> dict[str, Any]:
+        return {self.key: record.by or next(iter(record.metrics), "")}
+
+
+class Truth(Held):
+    """The recipe of a known truth, with its controls."""
+
+    def seeds(self, record: BenchmarkView) -> dict[str, Any]:
+        return {self.key: record.truth, **chain_controls(record.truth)}
+
+
+def _targets(at: Drawing) -> dict[str, str]:
+    names = ("predicted", *(at.card.labels if at.card else ()))
+    return {**{name: name for name in names}, GOLD: "the row's own label"}
+
+
+_SEED = replace(SEED, help="For what is random: the rows, the random maps, methods that sample.", width=140)
 
 
 class BenchmarkView(DataView):
@@ -59,50 +151,37 @@ class BenchmarkView(DataView):
     """
 
     page: Literal["benchmark"] = "benchmark"
-    rows: int = Field(40, ge=1)
-    methods: tuple[str, ...]
-    metrics: tuple[str, ...]
-    settings: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    rows: RowCount = 40
+    methods: Methods
+    metrics: Annotated[tuple[str, ...], ChosenMetrics(row="methods")]
+    settings: Annotated[dict[str, dict[str, Any]], Settings()] = Field(default_factory=dict)
     attributions: tuple[str, ...] = ()
-    target: str = "predicted"
-    output: Output | Literal["own"] = "own"
-    unit: Unit = "token"
-    seed: int = Field(0, ge=0, lt=2**32)
+    target: Annotated[str, replace(TARGET, row="model", options=_targets)] = "predicted"
+    output: Outputs = "own"
+    unit: Scored = "token"
+    seed: Annotated[Seed, _SEED] = 0
     dtype: Dtype = "float32"
-    cell_method: str = ""
-    cell_metric: str = ""
-    order: Order = "best"
-    opened: tuple[str, str] | None = None
-    published: str = ""
-    first: str = ""
-    second: str = ""
-    row: int | None = Field(None, ge=1)
-    row_in: Literal["cell", "pair"] = "cell"
-    truth: Chain | None = None
+    by: Annotated[str, By(redraw=True)] = ""
+    cell_method: Annotated[str, REDRAW] = ""
+    cell_metric: Annotated[str, REDRAW] = ""
+    order: Annotated[Order, REDRAW] = "best"
+    opened: Annotated[tuple[str, str] | None, REDRAW] = None
+    published: Annotated[str, REDRAW] = ""
+    first: Annotated[str, REDRAW] = ""
+    second: Annotated[str, REDRAW] = ""
+    row: Annotated[int | None, REDRAW, Field(ge=1)] = None
+    row_in: Annotated[Literal["cell", "pair"], REDRAW] = "cell"
+    truth: Annotated[Chain | None, Truth(redraw=True)] = None
 
     def request(self) -> Request:
         """Return the request for the evaluation."""
-        parameters: dict[str, Any] = {
-            **self.drawn,
-            "methods": list(self.methods),
-            "metrics": list(self.metrics),
-            "settings": self.settings,
-            "attributions": list(self.attributions),
-        }
-        shared = self.model_dump(include={"model", "target", "unit", "seed", "dtype"})
-        output = None if self.output == "own" else self.output
-        return new_request(question=Evaluation.id, **shared, **self.subject, output=output, parameters=parameters)
+        return self.asks(Evaluation.id, self)
 
     def precision_request(self) -> Request:
         """Return the request for the effect of half precision on the same maps, of some of the texts."""
-        parameters = {
-            "rows": min(self.rows, MOST_HALVED),
-            "sample": "random" if self.sample == "all" else self.sample,
-            "methods": self._method_names,
-        }
-        shared = self.model_dump(include={"model", "target", "unit", "seed"})
-        output = None if self.output == "own" else self.output
-        return new_request(question=Precision.id, **shared, **self.subject, output=output, parameters=parameters)
+        sample = "random" if self.sample == "all" else self.sample
+        rows, methods = min(self.rows, MOST_HALVED), self._method_names
+        return self.asks(Precision.id, self, rows=rows, sample=sample, methods=methods, dtype="float32")
 
     def masked_request(self) -> Request:
         """Return the request that compares masked texts with training texts, on the data set."""
@@ -174,97 +253,17 @@ def shows(request: Request) -> BenchmarkView | None:
         return validated(BenchmarkView, **{**first_view().model_dump(), **values})
     if request.question != Evaluation.id or request.data is None:
         return None
-    parameters = request.parameters
-    own = request.output == "probability" and parameters["outputs"] == "own"
-    *others, last = parameters["methods"]
-    values = request.model_dump(include={"model", "columns", "classes", "target", "unit", "seed", "dtype"})
-    return validated(
-        BenchmarkView,
-        **values,
-        **{name: parameters[name] for name in ("rows", "sample", "metrics", "settings", "attributions")},
-        source=request.data,
-        methods=tuple(others if last == RANDOM and others else parameters["methods"]),
-        output="own" if own else request.output,
-    )
+    *others, last = methods = request.parameters["methods"]
+    return view_of(first_view(), request, methods=others if last == RANDOM and others else methods)
 
 
 def _shows_precision(request: Request) -> BenchmarkView | None:
     """Return the view whose section on precision answers ``request``; None where the page would ask otherwise."""
-    parameters = request.parameters
-    own = request.output == "probability" and parameters["outputs"] == "own"
-    values = request.model_dump(include={"model", "columns", "classes", "target", "unit", "seed"})
-    values |= {"source": request.data, **{name: parameters[name] for name in ("rows", "sample")}}
-    values |= {"methods": tuple(parameters["methods"]), "output": "own" if own else request.output}
-    view = validated(BenchmarkView, **{**first_view().model_dump(), **values})
-    return view if complete(view.precision_request()).parameters == parameters else None
+    view = view_of(first_view(), request, metrics=first_view().metrics, dtype="float32")
+    return view if complete(view.precision_request()).parameters == request.parameters else None
 
 
-NAME = "benchmark"
-CELL, PAIR, ALONE = "benchmark_cell", "benchmark_pair", "benchmark_alone"
-"""The containers of the texts behind a cell, of those on which two methods disagree most, and of one of several."""
-question = Question(NAME)
-
-_ASKED = ("model", "target", "output", "unit", "seed", "settings", "attributions", "dtype")
-_OPEN = (
-    *("cell_method", "cell_metric", "order", "opened", "published"),
-    *("first", "second", "row", "row_in", "truth"),
-)
-DRAWN = (*_OPEN, "by", "on")
-_MOST_SEED = 2**32 - 1
-
-
-def seed_controls(view: BenchmarkView, force: bool = False) -> None:
-    """Set the page's controls to ``view``; those that already hold a value keep it unless ``force``."""
-    values: dict[str, Any] = {name: getattr(view, name) for name in (*_ASKED, *_OPEN)}
-    by_family = {
-        f"metrics_{family}": [name for name in view.metrics if _family(name) == family] for family in _families()
-    }
-    values |= {**data_controls(view), "by": view.by or next(iter(view.metrics), "")}
-    lists = {"methods": list(view.methods), "metrics_order": view.metrics, **by_family}
-    question.seed({**values, **lists, **chain_controls(view.truth)}, force)
-
-
-def draft() -> BenchmarkView:
-    """Return the view that the controls describe now; raises ``RequestError`` for an invalid one."""
-    values = {name: question.now(name) for name in (*_ASKED, *_OPEN)}
-    methods, settings = tuple(question.now("methods")), values.pop("settings")
-    ids = [spec.partition(":")[0] for spec in methods]
-    return validated(
-        BenchmarkView,
-        **values,
-        methods=methods,
-        metrics=_chosen_metrics(),
-        settings={name: chosen for name, chosen in settings.items() if name in ids},
-        **data_choice(question),
-    )
-
-
-def draw_question(run: Callable[[], None], label: str) -> ModelCard | None:
-    """Draw all controls; a button with this ``label`` calls ``run``.
-
-    Returns the card of the model (None: not known yet).
-    """
-
-    def change_model() -> None:
-        question.keep_data(card_of(question.now("model") or ""))
-
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        card = question.draw_model(change_model)
-        _draw_target(card)
-    source, rows = st.columns(2, vertical_alignment="bottom")
-    with source:
-        question.draw_data(card)
-    with rows:
-        question.draw_rows()
-    question.draw_methods(card)
-    _draw_metrics()
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        question.draw_outputs()
-        question.draw_unit()
-        seed = explained("For what is random: the rows, the random maps, methods that sample.", "seed")
-        st.number_input("Seed", 0, _MOST_SEED, question.now("seed"), key=question.key("seed"), help=seed, width=140)
-        st.button(label, type="primary", icon=":material/play_arrow:", on_click=run, width="content")
-    return card
+FORM = Form(question, BenchmarkView)
 
 
 def open_cell(method: str, metric: str) -> None:
@@ -296,60 +295,7 @@ def keep_known(name: str, known: Sequence[str], default: str = "") -> None:
         question.set(name, default)
 
 
-def _draw_target(card: ModelCard | None) -> None:
-    targets = {name: name for name in ("predicted", *(card.labels if card else ()))}
-    targets[GOLD] = "the row's own label"
-    keep_known("target", list(targets), "predicted")
-    question.select("Target", "target", targets, explained("The class that the scores speak for or against.", "target"))
-
-
-def _draw_metrics() -> None:
-    """Draw a box for every family; the first, the largest, has a line of its own."""
-    boxes = _families()
-    places = [st.container(), *st.columns(len(boxes) - 1)]
-    for place, (family, names) in zip(places, boxes.items(), strict=True):
-        with place:
-            question.draw_specs(
-                f"{family} metrics",
-                f"metrics_{family}",
-                [parse_metric(name).name for name in names],
-                parse_metric,
-                explained("To set options, type a metric's id and its options: log_odds:k=10.", *names),
-            )
-
-
-def _families() -> dict[str, list[str]]:
-    """Return the ids of all metrics by family, in the order shown."""
-    by_family = groupby(metrics().values(), lambda metric: metric.family)
-    return {family: [metric.id for metric in members] for family, members in by_family}
-
-
-def _family(name: str) -> str:
-    """Return the family of the metric that ``name`` asks for; the first family if it asks for none."""
-    try:
-        return get_metric(name.partition(":")[0].strip()).family
-    except RequestError:
-        return next(iter(_families()))
-
-
-def _chosen_metrics() -> tuple[str, ...]:
-    """Return the metrics of all families: first those of the view that was opened, in its order."""
-    chosen = [name for family in _families() for name in question.now(f"metrics_{family}")]
-    before = [name for name in question.now("metrics_order") if name in chosen]
-    return tuple([*before, *(name for name in chosen if name not in before)])
-
-
-PAGE = AnalysisPage(
-    NAME,
-    question=question,
-    record=BenchmarkView,
-    first=first_view,
-    seed=seed_controls,
-    draft=draft,
-    button="Compare",
-    drawn=DRAWN,
-    shows=shows,
-)
+PAGE = AnalysisPage(NAME, form=FORM, first=first_view, button="Compare", shows=shows)
 _ELSE = "Or name the column under File, columns and labels."
 
 

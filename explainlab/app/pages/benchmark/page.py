@@ -57,9 +57,8 @@ def draw() -> None:
     lanes = follow(service)
 
     draw_title(ENTRY, service.notice)
-    name = file_tasks.source_name(PAGE.view.source, session.user())
-    with PAGE.place_of_controls(" · ".join(filter(None, (PAGE.view.line(), name)))):
-        card = form.draw_question(partial(PAGE.ask_text, service), PAGE.button)
+    with PAGE.place_of_controls():
+        card = PAGE.draw_data_question(partial(PAGE.ask_text, service))
     labels, needs_label = card.labels if card else None, form.question.now("target") == GOLD
     draw_mapping(form.question, labels, WITH_MARKS, needs_label=needs_label)
     draw_further(form.question, labels, WITH_MARKS, needs_label=needs_label)

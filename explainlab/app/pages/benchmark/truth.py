@@ -26,7 +26,7 @@ from explainlab.app.components import bring_into_view
 from explainlab.app.data_set import draw_reading, is_there
 from explainlab.app.glossary import explained
 from explainlab.app.pages.benchmark.chain import HELD_OUT, Chain
-from explainlab.app.pages.benchmark.form import PAGE, TRUTH_METRICS, BenchmarkView, known_view, question, seed_controls
+from explainlab.app.pages.benchmark.form import PAGE, TRUTH_METRICS, BenchmarkView, known_view, question
 from explainlab.app.place import Answer, PageState
 from explainlab.app.question import card_of, supported_methods
 from explainlab.app.text import plain
@@ -101,7 +101,7 @@ def follow(service: Service) -> list[Lane]:
     ready = next((lane.view for lane in lanes if lane.view is not None), None)
     if ready is not None and st.session_state.pop(_TO_OPEN, False):
         PAGE.ask(service, ready)
-        seed_controls(ready, force=True)
+        PAGE.seed(ready, force=True)
         bring_into_view("benchmark_controls")
     return lanes
 
@@ -270,7 +270,7 @@ def _draw_opener(lane: Lane) -> None:
             "Open the benchmark",
             key=f"benchmark_truth_open_{view.model}",
             icon=":material/leaderboard:",
-            on_click=seed_controls,
+            on_click=PAGE.seed,
             args=(view, True),
         )
 

@@ -87,7 +87,7 @@ def draw() -> None:
         view,
         "The same candidates for many texts: what is the choice worth on average? On several models or data sets: "
         "which method is ahead where all have as many maps?",
-        partial(form.draw_data_controls, card),
+        card,
         lambda result: draw_data(service, view, result, architecture, open_text),
     )
     links.draw(link)

@@ -18,14 +18,7 @@ from explainlab.app.cached import cached_for
 from explainlab.app.chart import draw_chart
 from explainlab.app.cost_estimates import draw_cost_estimate
 from explainlab.app.page import draw_headline
-from explainlab.app.pages.errors.form import (
-    PICKED,
-    ErrorsView,
-    draw_drivers_method,
-    draw_function_words,
-    let_through,
-    pick,
-)
+from explainlab.app.pages.errors.form import FORM, PICKED, ErrorsView, let_through, pick
 from explainlab.app.pages.errors.state import DRIVERS, PredictionTable
 from explainlab.app.place import Requests
 from explainlab.app.question import card_of
@@ -74,7 +67,7 @@ def draw_drivers(service: Service, view: ErrorsView, table: PredictionTable) -> 
     card = card_of(view.model)
     choice, button = st.columns([3, 9], vertical_alignment="bottom")
     with choice:
-        draw_drivers_method(card)
+        FORM.draw("drivers", card)
     if answer is not None:
         DRIVERS.draw_state(service, [answer])
         if answer.result is not None:
@@ -120,7 +113,7 @@ def _draw_answer(view: ErrorsView, result: AnalysisResult[MistakeDriversData], t
     words, hide = st.columns([9, 3], vertical_alignment="center")
     words.caption(f"{rows}, by {method}, with 95% bootstrap intervals. Pick a word or a pair to see its rows.")
     with hide:
-        draw_function_words()
+        FORM.draw("function_words")
     for column, kind in zip(st.columns(2, gap="large"), _KINDS, strict=True):
         with column:
             _draw_drivers(view, result, kind)

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Annotated, Literal
 
 import streamlit as st
 from pydantic import Field
 
 from explainlab.analyses.errors.analysis import Predictions
 from explainlab.analyses.mistake_drivers.analysis import MistakeDrivers
-from explainlab.analyses.registry import requirements
 from explainlab.app.components import bring_into_view
-from explainlab.app.data_set import data_choice, data_controls
+from explainlab.app.controls import OUTPUT, PALETTE, REDRAW, UNIT, Control, Drawing, Form, RowCount
 from explainlab.app.page import AnalysisPage
-from explainlab.app.question import Question, card_of, chip, supported_methods
+from explainlab.app.question import Question, chip, supported_methods
 from explainlab.app.view import DataView
 from explainlab.attribution.registry import complete, methods, parse_spec
 from explainlab.figures.palette import DEFAULT, PaletteName
@@ -23,6 +23,58 @@ from explainlab.request import Dtype, Output, Request, Unit, digest, validated
 
 Show = Literal["mistakes", "all"]
 Sort = Literal["loss", "confident", "unsure", "long", "short", "row"]
+
+
+NAME = "errors"
+ROWS, PICKED = "errors_shown_rows", "errors_picked"
+"""The containers of the rows that the filters show, and of those of the picked driver."""
+question = Question(NAME)
+OF_ROW = ("row", "edit", "edit_pair", "method", "output", "unit", "palette")
+_SHOW = Control(row="filters", width=2.2, options={"mistakes": "Mistakes", "all": "All rows"}, radio=True, redraw=True)
+_SORTS = {
+    "loss": "Largest loss first",
+    "confident": "Most confident first",
+    "unsure": "Least confident first",
+    "long": "Longest first",
+    "short": "Shortest first",
+    "row": "As in the file",
+}
+_SEARCH = Control(
+    row="filters", width=3, icon=":material/search:", placeholder="Part of a text, in capitals or not", redraw=True
+)
+
+
+def _classes(at: Drawing) -> dict[str, str]:
+    return {"": "Any", **{label: label for label in at.labels}}
+
+
+_CLASS = Control(row="filters", width=2, options=_classes, redraw=True)
+
+
+def _methods(at: Drawing) -> dict[str, str]:
+    """Return the methods that the model supports, and the one chosen."""
+    known = methods()
+    return {name: known[name].label for name in [*supported_methods(at.card), at.question.now("method")]}
+
+
+def _signed(at: Drawing) -> dict[str, str]:
+    """Return the methods that the model supports and whose scores have signs, and the one chosen."""
+    able = [name for name, method in supported_methods(at.card).items() if method.is_signed(method.Parameters())]
+    return {name: chip(parse_spec, name) for name in [*able, at.question.now("drivers")]}
+
+
+_DRIVERS = Control(
+    "Explain with",
+    "Methods whose scores speak for or against a class.",
+    row="drivers",
+    options=_signed,
+    redraw=True,
+)
+_FUNCTION_WORDS = Control(
+    help="English words such as the, of or is, from a short list of our own; not, no and but stay.",
+    row="function_words",
+    redraw=True,
+)
 
 
 class ErrorsView(DataView):
@@ -35,31 +87,31 @@ class ErrorsView(DataView):
     """
 
     page: Literal["errors"] = "errors"
-    rows: int = Field(10_000, ge=1)
+    rows: RowCount = 10_000
     dtype: Dtype = "float32"
-    show: Show = "mistakes"
-    true: str = ""
-    predicted: str = ""
-    search: str = ""
-    numbers: tuple[int, ...] = ()
-    sort: Sort = "loss"
-    row: int | None = Field(None, ge=1)
-    edit: str | None = None
-    edit_pair: str | None = None
-    method: str = "integrated_gradients"
-    output: Output = "probability"
-    unit: Unit = "token"
-    palette: PaletteName = DEFAULT
-    drivers: str = MistakeDrivers.Parameters().method
-    hide_function_words: bool = False
+    show: Annotated[Show, _SHOW] = "mistakes"
+    true: Annotated[str, replace(_CLASS, label="True class")] = ""
+    predicted: Annotated[str, replace(_CLASS, label="Predicted class")] = ""
+    search: Annotated[str, _SEARCH] = ""
+    numbers: Annotated[tuple[int, ...], REDRAW] = ()
+    sort: Annotated[Sort, Control("Order", row="filters", width=2.4, options=_SORTS, redraw=True)] = "loss"
+    row: Annotated[int | None, REDRAW, Field(ge=1)] = None
+    edit: Annotated[str | None, REDRAW] = None
+    edit_pair: Annotated[str | None, REDRAW] = None
+    method: Annotated[str, Control(row="map", width=3, options=_methods, redraw=True)] = "integrated_gradients"
+    output: Annotated[Output, replace(OUTPUT, row="map", width=2.4, redraw=True)] = "probability"
+    unit: Annotated[Unit, replace(UNIT, row="map", width=3, redraw=True)] = "token"
+    palette: Annotated[PaletteName, replace(PALETTE, row="map", width=2)] = DEFAULT
+    drivers: Annotated[str, _DRIVERS] = MistakeDrivers.Parameters().method
+    hide_function_words: Annotated[bool, _FUNCTION_WORDS] = False
 
     def request(self) -> Request:
         """Return the request for the predictions of the data set."""
-        return self._request(Predictions.id)
+        return self.asks(Predictions.id, self, output=None, unit="token")
 
     def drivers_request(self) -> Request:
         """Return the request for the drivers of the mistakes among them."""
-        return self._request(MistakeDrivers.id, method=self.drivers)
+        return self.asks(MistakeDrivers.id, self, output=None, unit="token", method=self.drivers)
 
     def shown_requests(self) -> list[Request]:
         return [*self.text_requests(), *([] if len(self.cells) > 1 else [self.drivers_request()])]
@@ -70,11 +122,6 @@ class ErrorsView(DataView):
         return complete(
             validated(Request, question=self.method, **shared, text=text, text_pair=text_pair, target=target)
         )
-
-    def _request(self, study: str, **parameters: Any) -> Request:
-        request = validated(Request, question=study, model=self.model, dtype=self.dtype, **self.subject)
-        own = {"output": requirements(request).output, "parameters": {**self.drawn, **parameters}}
-        return request.model_copy(update=own)
 
 
 def first_view() -> ErrorsView:
@@ -94,36 +141,7 @@ def shows(request: Request) -> ErrorsView | None:
     return validated(ErrorsView, **values)
 
 
-NAME = "errors"
-ROWS, PICKED = "errors_shown_rows", "errors_picked"
-"""The containers of the rows that the filters show, and of those of the picked driver."""
-question = Question(NAME)
-
-_ASKED = ("model", "dtype")
-_FILTERS = ("show", "true", "predicted", "search", "numbers", "sort")
-OF_ROW = ("row", "edit", "edit_pair", "method", "output", "unit", "palette")
-_OPEN = (*_FILTERS, *OF_ROW, "drivers", "hide_function_words")
-DRAWN = (*_OPEN, "by", "on")
-_SHOWS = {"mistakes": "Mistakes", "all": "All rows"}
-_SORTS = {
-    "loss": "Largest loss first",
-    "confident": "Most confident first",
-    "unsure": "Least confident first",
-    "long": "Longest first",
-    "short": "Shortest first",
-    "row": "As in the file",
-}
-
-
-def seed_controls(view: ErrorsView, force: bool = False) -> None:
-    """Set the page's controls to ``view``; those that already hold a value keep it unless ``force``."""
-    values: dict[str, Any] = {name: getattr(view, name) for name in (*_ASKED, *_OPEN)}
-    question.seed({**values, **data_controls(view)}, force)
-
-
-def draft() -> ErrorsView:
-    """Return the view that the controls describe now; raises ``RequestError`` for an invalid one."""
-    return validated(ErrorsView, **{name: question.now(name) for name in (*_ASKED, *_OPEN)}, **data_choice(question))
+FORM = Form(question, ErrorsView)
 
 
 def let_through(true: str = "", predicted: str = "", numbers: Sequence[int] = ()) -> None:
@@ -154,90 +172,11 @@ def of_row(name: str, view: ErrorsView, number: int) -> str:
 
 def draw_question(run: Callable[[], None], label: str) -> ModelCard | None:
     """Draw model and data set; a button with this ``label`` calls ``run`` to submit them."""
-
-    def change_model() -> None:
-        question.keep_data(card_of(question.now("model") or ""))
-
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        card = question.draw_model(change_model)
-    source, rows, button = st.columns([4, 4, 2], vertical_alignment="bottom")
-    with source:
-        question.draw_data(card)
-    with rows:
-        question.draw_rows()
+        card = question.draw_model_of_data()
+    (button,) = FORM.columns("data", 2, card=card, run=run)
     button.button(label, type="primary", icon=":material/play_arrow:", on_click=run, width="stretch")
     return card
 
 
-def draw_filters(labels: Sequence[str]) -> None:
-    """Draw the filters and the order of the rows."""
-    show, true, predicted, search, sort = st.columns([2.2, 2, 2, 3, 2.4], vertical_alignment="bottom")
-    with show:
-        question.choose("Show", "show", _SHOWS)
-    classes = {"": "Any", **{label: label for label in labels}}
-    with true:
-        _keep_known("true", classes)
-        question.select("True class", "true", classes)
-    with predicted:
-        _keep_known("predicted", classes)
-        question.select("Predicted class", "predicted", classes)
-    with search:
-        st.text_input(
-            "Search",
-            question.now("search"),
-            key=question.key("search"),
-            icon=":material/search:",
-            placeholder="Part of a text, in capitals or not",
-        )
-    with sort:
-        question.select("Order", "sort", _SORTS)
-
-
-def draw_map_options(card: ModelCard | None) -> None:
-    """Draw the controls of the maps of the open row."""
-    method_column, output, unit, colours = st.columns([3, 2.4, 3, 2], vertical_alignment="bottom")
-    known, able, current = methods(), supported_methods(card), question.now("method")
-    with method_column:
-        question.select("Method", "method", {name: known[name].label for name in dict.fromkeys([*able, current])})
-    with output:
-        question.draw_output()
-    with unit:
-        question.draw_unit()
-    with colours:
-        question.draw_palette()
-
-
-def draw_drivers_method(card: ModelCard | None) -> None:
-    """Draw the method that explains all mistakes: its scores have signs, and the model supports it."""
-    able = [name for name, method in supported_methods(card).items() if method.is_signed(method.Parameters())]
-    names = {name: chip(parse_spec, name) for name in dict.fromkeys([*able, question.now("drivers")])}
-    question.select("Explain with", "drivers", names, "Methods whose scores speak for or against a class.")
-
-
-def draw_function_words() -> None:
-    """Draw the switch that hides function words among the drivers of mistakes."""
-    st.toggle(
-        "Hide function words",
-        question.now("hide_function_words"),
-        key=question.key("hide_function_words"),
-        help="English words such as the, of or is, from a short list of our own; not, no and but stay.",
-    )
-
-
-def _keep_known(name: str, classes: dict[str, str]) -> None:
-    """Reset a filter whose class this model does not have to any class."""
-    if question.now(name) not in classes:
-        question.set(name, "")
-
-
-PAGE = AnalysisPage(
-    NAME,
-    question=question,
-    record=ErrorsView,
-    first=first_view,
-    seed=seed_controls,
-    draft=draft,
-    button="Predict",
-    drawn=DRAWN,
-    shows=shows,
-)
+PAGE = AnalysisPage(NAME, form=FORM, first=first_view, button="Predict", shows=shows)

@@ -10,7 +10,7 @@ import streamlit as st
 from explainlab.analyses.base import AnalysisResult
 from explainlab.analyses.errors.figures import confusion, confusion_cells, reliability_diagram
 from explainlab.analyses.errors.result import PredictionsData
-from explainlab.app import links, session
+from explainlab.app import links
 from explainlab.app.cached import cached_for
 from explainlab.app.chart import draw_cells, draw_chart, theme
 from explainlab.app.data_set import draw_cure, draw_mapping, draw_skipped
@@ -22,7 +22,6 @@ from explainlab.app.pages.errors.form import PAGE, ROWS, ErrorsView, pick
 from explainlab.app.pages.errors.rows import draw_choice, draw_rows
 from explainlab.app.question import card_of
 from explainlab.app.sets import draw_further, draw_way_back, section_of
-from explainlab.service import file_tasks
 from explainlab.service.service import Service
 from explainlab.service.service import service as get_service
 
@@ -35,8 +34,7 @@ def draw() -> None:
     draw_title(ENTRY, service.notice)
     state.draw_reported()
     ask = partial(state.ask, service)
-    name = file_tasks.source_name(PAGE.view.source, session.user())
-    with PAGE.place_of_controls(f"{PAGE.view.line()} · {name}"):
+    with PAGE.place_of_controls():
         card = form.draw_question(ask, PAGE.button)
     labels = card.labels if card else None
     draw_mapping(form.question, labels)

@@ -18,7 +18,7 @@ from explainlab.app.components import bring_into_view, component, draw_text_area
 from explainlab.app.heatmap import token_heatmap
 from explainlab.app.page import draw_open_in
 from explainlab.app.pages.errors import form, state
-from explainlab.app.pages.errors.form import ErrorsView, draw_map_options, of_row
+from explainlab.app.pages.errors.form import ErrorsView, of_row
 from explainlab.app.pages.errors.state import PredictionTable, place_of, step
 from explainlab.app.text import plain
 from explainlab.app.view import SharedInputs
@@ -64,7 +64,7 @@ _COLUMNS = {
 
 def draw_choice(view: ErrorsView, table: PredictionTable, labels: Sequence[str]) -> np.ndarray:
     """Draw the filters; return the rows that pass them: int64 [m] positions in ``table``, in order."""
-    form.draw_filters(labels)
+    form.FORM.columns("filters", labels=labels)
     order = table.order(view)
     if view.numbers:
         left, right = st.columns([4, 1], vertical_alignment="center")
@@ -206,7 +206,7 @@ def draw_rows(
     follow_press(OPENED)
     with st.container(key=OPENED):
         _draw_walk(table, order, place)
-    draw_map_options(card)
+    form.FORM.columns("map", card=card)
     own = next((remark for remark in left if remark.row == row["row"] and not remark.edit), Remark(row=row["row"]))
     _draw_heatmaps(service, view, card, row, following, own)
     draw_open_in(service, row_inputs(view, row), form.PAGE.name)

@@ -20,14 +20,13 @@ from explainlab.app import session
 from explainlab.app.cached import cached_for
 from explainlab.app.pages.errors import form
 from explainlab.app.pages.errors.form import PAGE, ErrorsView
-from explainlab.app.place import Answer, PageState
+from explainlab.app.place import Answer, PageState, resolved
 from explainlab.app.text import plain
 from explainlab.errors import ExplainLabError, RequestError
 from explainlab.figures.export import inert
 from explainlab.models.loading import known_digest
 from explainlab.request import Request
 from explainlab.service import file_tasks
-from explainlab.service.resolved import resolve
 from explainlab.service.service import Service
 from explainlab.service.store.remarks import Remark, Remarks
 
@@ -68,7 +67,7 @@ def settle(service: Service) -> ErrorsView:
     if view.subject == before.subject:
         return view
     form.let_through()
-    return _with_controls(view, form.DRAWN)
+    return _with_controls(view, PAGE.drawn)
 
 
 def now(view: ErrorsView) -> ErrorsView:
@@ -90,7 +89,7 @@ def find(service: Service, view: ErrorsView) -> TableAnswer:
     try:
         if not view.source:
             raise RequestError("No data set is chosen.", "Choose the embedded examples, or type the path of a file.")
-        key = (resolve(request, session.user()).key, known_digest(request.model))
+        key = (resolved(request).key, known_digest(request.model))
     except ExplainLabError as error:
         return TableAnswer(Answer(problem=str(error)))
     cached: tuple[object, TableAnswer] | None = st.session_state.get(_CACHED)

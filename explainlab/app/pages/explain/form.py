@@ -4,19 +4,33 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
-from typing import Any, Literal, Self, get_args
+from typing import Annotated, Any, Self
 
 import streamlit as st
 from pydantic import BaseModel, ConfigDict, Field
 
 from explainlab.analyses.registry import get_study, kind_of
 from explainlab.analyses.trust.analysis import Trust
+from explainlab.app.controls import (
+    PALETTE,
+    SEED,
+    Control,
+    Drawing,
+    Form,
+    Held,
+    Outputs,
+    Scored,
+    Seed,
+    Several,
+    control_of,
+)
 from explainlab.app.glossary import draw_guide_button, explained
 from explainlab.app.page import AnalysisPage
 from explainlab.app.question import Question
 from explainlab.app.text import plain
-from explainlab.app.view import AnalysisView, SharedInputs
+from explainlab.app.view import SharedInputs, TextView, made_once
 from explainlab.attribution.method import Method
 from explainlab.attribution.registry import (
     complete,
@@ -30,7 +44,7 @@ from explainlab.attribution.registry import (
 from explainlab.declared import ParameterSpec, parse
 from explainlab.figures.palette import DEFAULT, PaletteName, Scale
 from explainlab.models.loading import ModelCard
-from explainlab.request import Dtype, Output, Request, Unit, validated
+from explainlab.request import Dtype, Output, Request, validated
 
 MOST_TOP = 50
 """The most features of highest score that a map marks."""
@@ -68,27 +82,84 @@ class Choice(BaseModel):
         return get_method(self.method).default_output(self.parameters)
 
 
-class View(AnalysisView):
+NAME = "explain"
+BELIEFS = "beliefs"
+"""Key of the unfolded section on a decoder's beliefs on the way; a view that compares them with masked texts opens
+so."""
+question = Question(NAME)
+_SCALE = Control(
+    "Scale",
+    "Choose one for all only where the methods' scores mean the same.",
+    row="more",
+    options={"each": "One for each map", "shared": "One for all"},
+    radio=True,
+    redraw=True,
+)
+_TOP = Control(
+    "Mark the top k",
+    "Each map frames this many words or tokens of highest score; 0 frames none. Nothing is computed.",
+    row="more",
+    redraw=True,
+)
+_PRECISION = Control("Precision", "Half precision is faster on GPUs and less exact.", row="more", radio=True)
+
+
+class ChosenMethods(Several):
+    """The methods, of which those without typed options have a control for each parameter."""
+
+    def seeds(self, record: View) -> dict[str, Any]:
+        values: dict[str, Any] = {self.key: record.names}
+        for name, choice in zip(record.names, record.methods, strict=True):
+            if name == choice.method:
+                chosen = complete_method(name, choice.parameters).parameters.model_dump(mode="json")
+                specs = get_method(name).parameter_specs()
+                values |= {_name(name, spec.name): spec.written(chosen[spec.name]) for spec in specs}
+        return values
+
+    def read(self, question: Question) -> tuple[Choice, ...]:
+        return tuple({choice.spec: choice for choice in _choices()}.values())
+
+    @property
+    def help_text(self) -> str:
+        return explained(self.help, *_with_controls())
+
+
+_METHODS = ChosenMethods(
+    "Methods",
+    "Each method makes a map of its own. For several settings of one method, type its id with its options: "
+    "integrated_gradients:rule=right:steps=10+20.",
+    row="methods",
+    options=lambda at: dict.fromkeys(methods(), ""),
+    open=True,
+    parse=parse_spec,
+)
+
+
+class Masked(Held):
+    """The comparison with masked texts, which unfolds its section."""
+
+    def seeds(self, record: View) -> dict[str, Any]:
+        return {self.key: record.masked, **({BELIEFS: True} if record.masked else {})}
+
+
+class View(TextView):
     """One text and one model, explained by any number of methods, and the drawing of the heatmaps.
 
     ``output``: ``own`` is each method's own; ``top`` is the number of highest features that each map marks. ``masked``
     compares a decoder's predictions on the way with its predictions for the text whose rest is masked.
     """
 
-    model: str
-    text: str
-    text_pair: str | None = None
-    target: str = "predicted"
-    output: Output | Literal["own"] = "own"
-    unit: Unit = "token"
-    seed: int = Field(0, ge=0, lt=2**32)
-    dtype: Dtype = "float32"
-    methods: tuple[Choice, ...] = ()
-    palette: PaletteName = DEFAULT
-    scale: Scale = "each"
-    top: int = Field(0, ge=0, le=MOST_TOP)
-    masked: bool = False
+    output: Outputs = "own"
+    unit: Scored = "token"
+    methods: Annotated[tuple[Choice, ...], _METHODS] = ()
+    palette: Annotated[PaletteName, replace(PALETTE, row="more")] = DEFAULT
+    scale: Annotated[Scale, _SCALE] = "each"
+    top: Annotated[int, _TOP, Field(ge=0, le=MOST_TOP)] = 0
+    seed: Annotated[Seed, replace(SEED, row="more", help="Everything random is drawn from it.")] = 0
+    dtype: Annotated[Dtype, _PRECISION] = "float32"
+    masked: Annotated[bool, Masked(redraw=True)] = False
 
+    @made_once
     def text_requests(self) -> list[Request]:
         """Return one complete request a method; raises :class:`explainlab.errors.RequestError`."""
         shared = self.model_dump(exclude={"methods", "output", "palette", "scale", "top", "masked"})
@@ -151,93 +222,33 @@ def shows(request: Request) -> View | None:
     return validated(View, **values, methods=(choice,), output=output)
 
 
-NAME = "explain"
-_FIELDS = ("model", "text", "target", "output", "unit", "seed", "dtype", "palette", "scale", "top", "masked")
-BELIEFS = "beliefs"
-"""Key of the unfolded section on a decoder's beliefs on the way; a view that compares them with masked texts opens
-so."""
-_METHODS_HELP = (
-    "Each method makes a map of its own. For several settings of one method, type its id with its options: "
-    "integrated_gradients:rule=right:steps=10+20."
-)
-question = Question(NAME)
-
-
-def seed_controls(view: View, force: bool = False) -> None:
-    """Set the page's controls to ``view``; those that already hold a value keep it unless ``force``."""
-    values = {name: getattr(view, name) for name in _FIELDS} | question.text_controls(view)
-    values["methods"] = view.names
-    values |= {BELIEFS: True} if view.masked else {}
-    for name, request in zip(view.names, view.text_requests(), strict=True):
-        if name == request.question:
-            specs = get_method(name).parameter_specs()
-            values |= {_name(name, spec.name): spec.written(request.parameters[spec.name]) for spec in specs}
-    question.seed(values, force)
+FORM = Form(question, View)
 
 
 def draw_options(card: ModelCard | None, run: Callable[[], None]) -> None:
     """Draw methods, target, output and unit, with everything rarer behind *More* and *Parameters*."""
     chosen, guide = st.columns([5, 1.6], vertical_alignment="bottom")
     with chosen:
-        question.draw_specs(
-            "Methods", "methods", list(methods()), parse_spec, explained(_METHODS_HELP, *_with_controls())
-        )
+        FORM.draw("methods")
     with guide:
         draw_guide_button()
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        question.draw_target(card)
-        question.draw_outputs()
-        question.draw_unit()
+        FORM.draw("main", card, run)
         with st.popover("More", icon=":material/tune:", width="content"):
             _draw_more()
         st.button("Explain", type="primary", icon=":material/play_arrow:", on_click=run, width="content")
 
 
-def draft() -> View:
-    """Return the view that the controls describe now; raises :class:`explainlab.errors.RequestError`."""
-    view = validated(
-        View,
-        **{name: question.now(name) for name in _FIELDS},
-        text_pair=question.text_pair,
-        methods=tuple({choice.spec: choice for choice in _choices()}.values()),
-    )
-    view.requests()
-    return view
-
-
 def _draw_more() -> None:
-    question.draw_palette()
-    scales = {"each": "One for each map", "shared": "One for all"}
-    question.choose("Scale", "scale", scales, "Choose one for all only where the methods' scores mean the same.")
-    st.number_input(
-        "Mark the top k",
-        0,
-        MOST_TOP,
-        question.now("top"),
-        step=1,
-        key=question.key("top"),
-        help="Each map frames this many words or tokens of highest score; 0 frames none. Nothing is computed.",
-    )
-    st.number_input(
-        "Seed",
-        0,
-        2**32 - 1,
-        question.now("seed"),
-        step=1,
-        key=question.key("seed"),
-        help=explained("Everything random is drawn from it.", "seed"),
-    )
-    question.choose(
-        "Precision", "dtype", {d: d for d in get_args(Dtype)}, "Half precision is faster on GPUs and less exact."
-    )
+    FORM.draw("more")
     for method_id in _with_controls():
         method = get_method(method_id)
         specs = method.parameter_specs()
         if specs:
             st.markdown(f"**{plain(method.label)}**")
         for spec in specs:
-            bring = partial(_bring_what_belongs_to, method, spec)
-            question.draw_parameter(_name(method.id, spec.name), spec, bring)
+            bring = partial(_bring_what_belongs_to, method, spec) if spec.choices else None
+            control_of(spec, _name(method.id, spec.name), then=bring).draw(Drawing(question))
 
 
 def _bring_what_belongs_to(method: Method, spec: ParameterSpec) -> None:
@@ -275,14 +286,4 @@ def _name(method_id: str, parameter: str) -> str:
     return f"{method_id}_{parameter}"
 
 
-PAGE = AnalysisPage(
-    NAME,
-    question=question,
-    record=View,
-    first=first_view,
-    seed=seed_controls,
-    draft=draft,
-    button="Explain",
-    drawn=("palette", "scale", "top", "masked"),
-    shows=shows,
-)
+PAGE = AnalysisPage(NAME, form=FORM, first=first_view, button="Explain", shows=shows)

@@ -64,7 +64,7 @@ def draw() -> None:
         service,
         view,
         "The same question for many texts: do they all need as many steps?",
-        partial(form.draw_data_controls, card),
+        card,
         partial(draw_data, view.rule, partial(PAGE.open_text, service)),
     )
     links.draw(link)

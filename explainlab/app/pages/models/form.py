@@ -4,47 +4,178 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Literal, Self
+from dataclasses import replace
+from functools import partial
+from typing import Annotated, Any, Literal, Self
 
 import streamlit as st
 from pydantic import Field
 
-from explainlab.analyses.registry import complete, get_study, new_request
+from explainlab.analyses.registry import complete, get_study
 from explainlab.analyses.training.analysis import ELSEWHERE, Training
 from explainlab.app import session
-from explainlab.app.glossary import explained
+from explainlab.app.controls import SEED, Control, Drawing, Form, Held, Seed, Source
 from explainlab.app.page import AnalysisPage, Pressed
-from explainlab.app.place import Answer, Requests
+from explainlab.app.place import Answer, Requests, resolved
 from explainlab.app.question import Question
-from explainlab.app.view import AnalysisView, SharedInputs
+from explainlab.app.view import AnalysisView, DataSource, SharedInputs, made_once, view_of
 from explainlab.data import EXAMPLES, TO_LEARN
 from explainlab.declared import parse
 from explainlab.errors import RequestError
 from explainlab.models.loading import model_name
-from explainlab.request import Request, validated
-from explainlab.service.resolved import resolve
+from explainlab.request import Request
 from explainlab.service.service import Service
 from explainlab.training import ARCHITECTURES, TrainingSettings, settings_for
 
-_PARAMETERS = ("recipe", "size", "validation_share", "validation_data", "test_data", "seeds", "settings")
+NAME = "models"
+question = Question(NAME)
+
+_BASE = "embedded:bert-mini-sst2"
+_BEGINS = {"weights": "Random weights", "model": "A model that has learned"}
+_ARCHITECTURES = {
+    "bert": "BERT, an encoder",
+    "gpt2": "GPT-2, a decoder",
+    "t5_encoder": "T5's encoder",
+    "bilstm_attention": "BiLSTM with attention",
+}
+_SIZES = {"": "As the embedded models", "tiny": "Tiny", "mini": "Mini", "small": "Small", "base": "Base"}
+_RECIPES = {
+    "": "The usual one",
+    "embedded": "As the embedded models",
+    "thesis": "Thesis (fine-tuning)",
+    "roar": "ROAR",
+    "progressive": "Progressive inference",
+    "bilstm": "BiLSTM with attention",
+    "masked": "The usual one, on masks too",
+}
+_SHARE_HELP = "The share of the rows that is not learned from: each epoch is measured on it, and the best one is kept."
+_BASE_HELP = (
+    "Its weights go on learning; where the classes differ, its head is new. A directory or a hub id (owner/name; "
+    "safetensors only) can be typed."
+)
+_DATA_HELP = "Labelled texts: the embedded examples, or the path of a CSV, TSV, JSON, JSONL or Parquet file."
+_RECIPE_HELP = (
+    "Named settings. The usual one is that of the embedded models for random weights (a BiLSTM has its own), and the "
+    "thesis' for a model that has learned: at most 10 epochs, fewer where the last five were no better. On masks too: "
+    "half of the texts have a random share of their words masked, so that metrics that mask ask about nothing new."
+)
+_LORA_HELP = (
+    "Small matrices beside the queries and values learn in place of the weights, and the head. They are saved as an "
+    "adapter of a few megabytes: the model needs its base as long as it is used. Needs the package peft."
+)
+_NUMBERS: dict[str, tuple[str, float, float]] = {
+    "epochs": ("Epochs", 1, 1000),
+    "batch_size": ("Batch size", 1, 4096),
+    "learning_rate": ("Learning rate", 0.0, 1.0),
+    "max_tokens": ("Longest text in tokens", 8, 8192),
+}
+"""Settings with a box of their own: label, least and most. An empty box is as the recipe says."""
 
 
-class ModelsView(AnalysisView):
+def _has_sizes() -> bool:
+    """Return True if the chosen start comes in several sizes."""
+    return question.now("begin") == "weights" and not _begins_without("size")
+
+
+def _begins_without(setting: str) -> bool:
+    """Return True if the chosen start has random weights and no such setting."""
+    return question.now("begin") == "weights" and setting in ARCHITECTURES[question.now("architecture")].unused
+
+
+class Base(Held):
+    """The start: random weights of an architecture, or a model that has learned."""
+
+    def seeds(self, record: ModelsView) -> dict[str, Any]:
+        new = record.base in ARCHITECTURES
+        begin = {"begin": "weights" if new else "model", "architecture": record.base if new else "bert"}
+        return {**begin, self.key: _BASE if new else record.base}
+
+    def read(self, question: Question) -> str:
+        return _base()
+
+    def draw(self, at: Drawing) -> None:
+        if at.question.now("begin") == "weights":
+            at.question.select("Architecture", "architecture", _ARCHITECTURES)
+        else:
+            at.question.draw_model_name("Base model", self.key, _BASE_HELP)
+
+
+class Size(Control):
+    """The size of an architecture that comes in several."""
+
+    def read(self, question: Question) -> str:
+        return question.now(self.key) if _has_sizes() else ""
+
+
+class Settings(Held):
+    """The settings of training, of which some have controls of their own."""
+
+    def seeds(self, record: ModelsView) -> dict[str, Any]:
+        settings = record.settings
+        lists = {name: value for name, value in settings.items() if isinstance(value, list)}
+        apart = (*_NUMBERS, *lists, "prompt", "lora")
+        typed = [f"{name}={value}" for name, value in settings.items() if name not in apart]
+        own = {"lists": lists, "prompt": settings.get("prompt", ""), "lora": bool(settings.get("lora"))}
+        return {name: settings.get(name) for name in _NUMBERS} | own | {"others": ", ".join(typed)}
+
+    def read(self, question: Question) -> dict[str, Any]:
+        return _settings()
+
+
+class Share(Held):
+    """The share of the rows that is not learned from."""
+
+    def draw(self, at: Drawing) -> None:
+        st.number_input(
+            "Validation share",
+            0.0,
+            0.5,
+            question.now("validation_share"),
+            0.05,
+            key=question.key("validation_share"),
+            disabled=bool(question.now("validation_data")),
+            help=_SHARE_HELP,
+            width=150,
+        )
+
+
+_SIZE = Size(
+    help="Layers, width, heads. A larger model takes longer to learn.", row="base", options=_SIZES, shown=_has_sizes
+)
+_SEEDS = Control(
+    "Models (seeds)",
+    "Models that differ only in their seed: three show how much of a result is chance.",
+    words=("seed",),
+    width=130,
+    least=1,
+    most=10,
+)
+_data = partial(Source, known=[*EXAMPLES, *TO_LEARN])
+_VALIDATION = _data(
+    "Validation data", "A data set to measure each epoch on, in place of a share.", placeholder="None", row="more"
+)
+_TEST = _data(
+    "Test data",
+    "A data set that is read when the model is done: its accuracy is the answer.",
+    placeholder="None",
+    row="more",
+)
+
+
+class ModelsView(DataSource, AnalysisView):
     """A training: ``base`` is an architecture or a model, ``source`` the data set; the rest as its parameters say."""
 
     page: Literal["models"] = "models"
-    base: str = "bert"
-    source: str = ""
-    columns: dict[str, str] = Field(default_factory=dict)
-    classes: dict[str, str] = Field(default_factory=dict)
-    recipe: str = ""
-    size: str = ""
-    validation_share: float = 0.1
-    validation_data: str = ""
-    test_data: str = ""
-    seed: int = Field(0, ge=0, lt=2**32)
-    seeds: int = 1
-    settings: dict[str, Any] = Field(default_factory=dict)
+    base: Annotated[str, Base(row="base")] = "bert"
+    source: Annotated[str, _data(help=_DATA_HELP, key="data", row="data")] = ""
+    recipe: Annotated[str, Control(help=_RECIPE_HELP, row="data", options=_RECIPES)] = ""
+    size: Annotated[str, _SIZE] = ""
+    validation_share: Annotated[float, Share(row="main")] = 0.1
+    seeds: Annotated[int, _SEEDS] = 1
+    seed: Annotated[Seed, replace(SEED, help="Of the weights, the order of the texts and the masks.", row="seed")] = 0
+    validation_data: Annotated[str, _VALIDATION] = ""
+    test_data: Annotated[str, _TEST] = ""
+    settings: Annotated[dict[str, Any], Settings()] = Field(default_factory=dict)
 
     def request(self) -> Request:
         """Return the request for the training.
@@ -55,17 +186,9 @@ class ModelsView(AnalysisView):
             raise RequestError("No data set is chosen.", "Choose the embedded examples, or type the path of a file.")
         named = {name: value for name in ("recipe", "size") if (value := getattr(self, name))}
         settings_for(self.base, **{**self.settings, **named})
-        request = new_request(
-            question=Training.id,
-            model=self.base,
-            data=self.source,
-            columns=self.columns,
-            classes=self.classes,
-            seed=self.seed,
-            parameters={name: getattr(self, name) for name in _PARAMETERS},
-        )
-        return complete(request)
+        return complete(self.asks(Training.id, self, model=self.base))
 
+    @made_once
     def text_requests(self) -> list[Request]:
         """Return the request for the training, alone."""
         return [self.request()]
@@ -93,148 +216,35 @@ def shows(request: Request) -> ModelsView | None:
     """Return the view that shows the answer to ``request``; None unless it makes models."""
     if request.question != Training.id or request.data is None:
         return None
-    values = request.model_dump(include={"columns", "classes", "seed"})
-    parameters = {name: request.parameters[name] for name in _PARAMETERS}
-    return validated(ModelsView, base=request.model, source=request.data, **values, **parameters)
+    return view_of(first_view(), request, base=request.model)
 
 
-NAME = "models"
-question = Question(NAME)
-
-_BASE = "embedded:bert-mini-sst2"
-_MOST_SEED = 2**32 - 1
-_FIELDS = ("size", "recipe", "validation_share", "seed", "seeds")
-_SOURCES = ("validation_data", "test_data")
-_BEGINS = {"weights": "Random weights", "model": "A model that has learned"}
-_ARCHITECTURES = {
-    "bert": "BERT, an encoder",
-    "gpt2": "GPT-2, a decoder",
-    "t5_encoder": "T5's encoder",
-    "bilstm_attention": "BiLSTM with attention",
-}
-_SIZES = {"": "As the embedded models", "tiny": "Tiny", "mini": "Mini", "small": "Small", "base": "Base"}
-_RECIPES = {
-    "": "The usual one",
-    "embedded": "As the embedded models",
-    "thesis": "Thesis (fine-tuning)",
-    "roar": "ROAR",
-    "progressive": "Progressive inference",
-    "bilstm": "BiLSTM with attention",
-    "masked": "The usual one, on masks too",
-}
-_BASE_HELP = (
-    "Its weights go on learning; where the classes differ, its head is new. A directory or a hub id (owner/name; "
-    "safetensors only) can be typed."
-)
-_DATA_HELP = "Labelled texts: the embedded examples, or the path of a CSV, TSV, JSON, JSONL or Parquet file."
-_RECIPE_HELP = (
-    "Named settings. The usual one is that of the embedded models for random weights (a BiLSTM has its own), and the "
-    "thesis' for a model that has learned: at most 10 epochs, fewer where the last five were no better. On masks too: "
-    "half of the texts have a random share of their words masked, so that metrics that mask ask about nothing new."
-)
-_LORA_HELP = (
-    "Small matrices beside the queries and values learn in place of the weights, and the head. They are saved as an "
-    "adapter of a few megabytes: the model needs its base as long as it is used. Needs the package peft."
-)
-_NUMBERS: dict[str, tuple[str, float, float]] = {
-    "epochs": ("Epochs", 1, 1000),
-    "batch_size": ("Batch size", 1, 4096),
-    "learning_rate": ("Learning rate", 0.0, 1.0),
-    "max_tokens": ("Longest text in tokens", 8, 8192),
-}
-"""Settings with a box of their own: label, least and most. An empty box is as the recipe says."""
-
-
-def seed_controls(view: ModelsView, force: bool = False) -> None:
-    """Set the page's controls to ``view``; those that already hold a value keep it unless ``force``."""
-    values: dict[str, Any] = {name: getattr(view, name) for name in _FIELDS}
-    values |= {name: getattr(view, name) or None for name in _SOURCES}
-    new, settings = view.base in ARCHITECTURES, view.settings
-    values |= {"begin": "weights" if new else "model", "architecture": view.base if new else "bert"}
-    values |= {"base": _BASE if new else view.base, "data": view.source or None}
-    values |= {"reading": {"source": view.source, "columns": view.columns, "classes": view.classes}}
-    values |= {name: settings.get(name) for name in _NUMBERS}
-    values["lists"] = {name: value for name, value in settings.items() if isinstance(value, list)}
-    values |= {"prompt": settings.get("prompt", ""), "lora": bool(settings.get("lora"))}
-    apart = (*_NUMBERS, *values["lists"], "prompt", "lora")
-    typed = {name: value for name, value in settings.items() if name not in apart}
-    values["others"] = ", ".join(f"{name}={value}" for name, value in typed.items())
-    question.seed(values, force)
-
-
-def draft() -> ModelsView:
-    """Return the view that the controls describe now; raises ``RequestError`` for an invalid one."""
-    values = {name: question.now(name) for name in _FIELDS}
-    values |= {name: question.now(name) or "" for name in _SOURCES}
-    if not _has_sizes():
-        values["size"] = ""
-    return validated(ModelsView, **values, base=_base(), settings=_settings(), **question.reading())
+FORM = Form(question, ModelsView)
 
 
 def draw_question(run: Callable[[], None], label: str) -> None:
     """Draw all controls; a button with this ``label`` calls ``run``."""
     question.choose("Begin with", "begin", _BEGINS, "A model that has learned needs fewer texts.")
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        if question.now("begin") == "weights":
-            question.select("Architecture", "architecture", _ARCHITECTURES)
-            if _has_sizes():
-                question.select("Size", "size", _SIZES, "Layers, width, heads. A larger model takes longer to learn.")
-        else:
-            question.draw_model_name("Base model", "base", _BASE_HELP)
+        FORM.draw("base")
+        if question.now("begin") != "weights":
             st.toggle("LoRA", question.now("lora"), key=question.key("lora"), help=_LORA_HELP)
-    source, recipe = st.columns(2, vertical_alignment="bottom")
-    with source:
-        question.draw_source("Data set", "data", [*EXAMPLES, *TO_LEARN], _DATA_HELP)
-    with recipe:
-        question.select("Recipe", "recipe", _RECIPES, _RECIPE_HELP)
+    FORM.columns("data")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         usual = _usual()
         _draw_setting("epochs", usual)
-        _draw_share()
-        seeds = explained("Models that differ only in their seed: three show how much of a result is chance.", "seed")
-        st.number_input(
-            "Models (seeds)", 1, 10, question.now("seeds"), key=question.key("seeds"), help=seeds, width=130
-        )
+        FORM.draw("main")
         with st.popover("More", icon=":material/tune:", width="content"):
             _draw_more(usual)
         st.button(label, type="primary", icon=":material/play_arrow:", on_click=run, width="content")
 
 
-def _has_sizes() -> bool:
-    """Return True if the chosen start comes in several sizes."""
-    return question.now("begin") == "weights" and not _begins_without("size")
-
-
-def _begins_without(setting: str) -> bool:
-    """Return True if the chosen start has random weights and no such setting."""
-    return question.now("begin") == "weights" and setting in ARCHITECTURES[question.now("architecture")].unused
-
-
-def _draw_share() -> None:
-    st.number_input(
-        "Validation share",
-        0.0,
-        0.5,
-        question.now("validation_share"),
-        0.05,
-        key=question.key("validation_share"),
-        disabled=bool(question.now("validation_data")),
-        help="The share of the rows that is not learned from: each epoch is measured on it, and the best one is kept.",
-        width=150,
-    )
-
-
 def _draw_more(usual: TrainingSettings | None) -> None:
-    seed = explained("Of the weights, the order of the texts and the masks.", "seed")
-    st.number_input("Seed", 0, _MOST_SEED, question.now("seed"), key=question.key("seed"), help=seed)
+    FORM.draw("seed")
     for name in _NUMBERS:
         if name != "epochs":
             _draw_setting(name, usual)
-    for label, name, help_text in (
-        ("Validation data", "validation_data", "A data set to measure each epoch on, in place of a share."),
-        ("Test data", "test_data", "A data set that is read when the model is done: its accuracy is the answer."),
-    ):
-        question.draw_source(label, name, [*EXAMPLES, *TO_LEARN], help_text, "None")
+    FORM.draw("more")
     if not _begins_without("prompt"):
         st.text_input(
             "Text around the parts",
@@ -294,30 +304,20 @@ def _settings() -> dict[str, Any]:
     return {**question.now("lists"), **adapted, **typed.settings, **numbers, **around}
 
 
-PAGE = AnalysisPage(
-    NAME,
-    question=question,
-    record=ModelsView,
-    first=first_view,
-    seed=seed_controls,
-    draft=draft,
-    button="Make the model",
-    drawn=(),
-    shows=shows,
-)
+PAGE = AnalysisPage(NAME, form=FORM, first=first_view, button="Make the model", shows=shows)
 TRAINING = Pressed("models.training", PAGE)
 """The training that a press has asked for: opening a link makes no model."""
 
 
 def answer(service: Service, view: ModelsView) -> Answer | None:
     """Return the models that ``view`` describes, or the job that makes them; None without either."""
-    return TRAINING.answer_if_requested(service, view.request())
+    return TRAINING.answer_if_requested(service, *view.text_requests())
 
 
 def delete(service: Service, model_id: str) -> None:
     """Delete a model (a callback), and forget the training that is shown if it made it."""
     asked = next(iter(TRAINING.view.requests()), None) if TRAINING.view else None
-    result = asked and service.find(resolve(asked, session.user()))
+    result = asked and service.find(resolved(asked))
     service.delete_made(model_id, session.user())
-    if result and service.find(resolve(result.request, session.user())) is None:
+    if result and service.find(resolved(result.request)) is None:
         TRAINING.ask(service, Requests())

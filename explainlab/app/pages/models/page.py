@@ -56,8 +56,7 @@ def draw() -> None:
         st.info(plain(str(error)), icon=":material/lock:")
         draw_models(service)
         return
-    name = file_tasks.source_name(PAGE.view.source, session.user())
-    with PAGE.place_of_controls(" · ".join(filter(None, (PAGE.view.line(), name)))):
+    with PAGE.place_of_controls():
         form.draw_question(partial(TRAINING.press, service), PAGE.button)
     draw_mapping(form.question, None)
     link = _draw_training(service)

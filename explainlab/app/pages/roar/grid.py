@@ -16,11 +16,11 @@ from explainlab.app import session
 from explainlab.app.page import Pressed, cells_words
 from explainlab.app.pages.roar import form
 from explainlab.app.pages.roar.form import PAGE, RoarView
-from explainlab.app.place import Answer, PageState, Requests
+from explainlab.app.place import Answer, PageState, Requests, resolved
 from explainlab.app.text import plain
 from explainlab.errors import ExplainLabError
 from explainlab.request import Request
-from explainlab.service.resolved import resolve, set_key
+from explainlab.service.resolved import set_key
 from explainlab.service.service import Service
 
 GRID = Pressed("roar.grid", PAGE)
@@ -29,14 +29,14 @@ GRID = Pressed("roar.grid", PAGE)
 
 def answer(service: Service, view: RoarView) -> Answer | None:
     """Return the grid that ``view`` describes, or the job that trains it; None without either."""
-    return GRID.answer_if_requested(service, view.request())
+    return GRID.answer_if_requested(service, *view.text_requests())
 
 
 def answer_set(service: Service, view: RoarView) -> list[Answer]:
     """Return the grids of all cells of ``view``; missing ones are trained only after a press for these cells."""
     requests = view.requests()
     try:
-        job = service.engine.job(set_key([resolve(request, session.user()) for request in requests]))
+        job = service.engine.job(set_key([resolved(request) for request in requests]))
     except ExplainLabError as error:
         return [Answer(problem=str(error))] * len(requests)
     asked = GRID.view is not None and GRID.view.requests() == requests
@@ -71,7 +71,7 @@ def size_words() -> str:
 
 def _stored(service: Service, request: Request) -> Answer:
     try:
-        return Answer(service.find(resolve(request, session.user())))
+        return Answer(service.find(resolved(request)))
     except ExplainLabError as error:
         return Answer(problem=str(error))
 

@@ -59,7 +59,7 @@ from explainlab.app.page import draw_words
 from explainlab.app.pages.roar import ENTRY, form, grid
 from explainlab.app.pages.roar.form import PAGE, RoarView, question
 from explainlab.app.pages.roar.grid import GRID, ask_time, draw_time
-from explainlab.app.place import Answer, PageState
+from explainlab.app.place import Answer, PageState, resolved
 from explainlab.app.progress import GO_ON, finished_so_far
 from explainlab.app.sections import charts, draw_asked
 from explainlab.app.sets import draw_way_back, section_of
@@ -68,7 +68,6 @@ from explainlab.errors import ExplainLabError, RequestError
 from explainlab.request import Request
 from explainlab.service import file_tasks
 from explainlab.service.jobs import Job
-from explainlab.service.resolved import resolve
 from explainlab.service.service import Service
 from explainlab.service.service import service as get_service
 from explainlab.service.store.made import require_training
@@ -86,8 +85,7 @@ def draw() -> None:
     if not _may_train():
         _draw_example()
         return
-    name = file_tasks.source_name(PAGE.view.source, session.user())
-    with PAGE.place_of_controls(" · ".join(filter(None, (PAGE.view.line(), name)))):
+    with PAGE.place_of_controls():
         form.draw_question(partial(GRID.press, service), PAGE.button, partial(ask_time, service))
         st.caption(grid.size_words())
         draw_time(service)
@@ -149,7 +147,7 @@ def _draw_set(service: Service, view: RoarView) -> None:
 
 def _draw_stopped(service: Service, view: RoarView, answer: Answer) -> None:
     """Draw the stored part of a grid that is not trained now, or the example."""
-    partial_result: Any = service.partial_result(resolve(view.request(), session.user()))
+    partial_result: Any = service.partial_result(resolved(view.request()))
     if partial_result is not None:
         asked_above = answer.job is not None  # its row has a button
         _draw_paused(partial_result.body, None if asked_above else partial(GRID.press, service))

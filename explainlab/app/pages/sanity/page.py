@@ -16,7 +16,7 @@ from explainlab.analyses.layer_randomisation.result import RandomisationData, Ra
 from explainlab.analyses.layer_randomisation.states import MODES
 from explainlab.analyses.registry import get_analysis
 from explainlab.analyses.wording import counted
-from explainlab.app import links, session
+from explainlab.app import links
 from explainlab.app.cached import cached_for
 from explainlab.app.chart import draw_chart, draw_files, files_of
 from explainlab.app.components import component
@@ -31,22 +31,17 @@ from explainlab.app.pages.sanity.form import (
     SUBSTITUTION_SECTION,
     TEXT_SECTION,
     SanityView,
-    draw_attacked,
-    draw_compared,
-    draw_reworded,
     open_row,
     question,
 )
 from explainlab.app.pages.sanity.overview import method_lines, open_questions
-from explainlab.app.place import PageState
+from explainlab.app.place import PageState, resolved
 from explainlab.app.question import card_of
 from explainlab.app.sections import charts, draw_asked
 from explainlab.app.sets import draw_further, draw_way_back, section_of
 from explainlab.app.text import plain
 from explainlab.figures.declared import Map
 from explainlab.request import Request
-from explainlab.service import file_tasks
-from explainlab.service.resolved import resolve
 from explainlab.service.service import Service
 from explainlab.service.service import service as get_service
 
@@ -57,9 +52,8 @@ def draw() -> None:
     PAGE.open_view(service)
 
     draw_title(ENTRY, service.notice)
-    name = file_tasks.source_name(PAGE.view.source, session.user())
-    with PAGE.place_of_controls(" · ".join(filter(None, (PAGE.view.line(), name)))):
-        card = form.draw_question(partial(PAGE.ask_text, service), PAGE.button)
+    with PAGE.place_of_controls():
+        card = PAGE.draw_data_question(partial(PAGE.ask_text, service))
     labels = card.labels if card else None
     draw_mapping(form.question, labels, needs_label=False)
     draw_further(form.question, labels, needs_label=False)
@@ -76,10 +70,10 @@ def draw() -> None:
 
 def _draw_answer(service: Service, view: SanityView, result: AnalysisResult[RandomisationData]) -> None:
     """Draw the answer in words: the finding for all methods, and a line for each, of all answered questions."""
-    report, user = get_analysis(result.request.question).report(result), session.user()
-    lines = method_lines(view, result.body, lambda request: service.find(resolve(request, user)))
+    report = get_analysis(result.request.question).report(result)
+    lines = method_lines(view, result.body, lambda request: service.find(resolved(request)))
     draw_words(report.headline, result, lambda: report.lines, lines)
-    missing = open_questions(view, lambda request: service.has(resolve(request, user)))
+    missing = open_questions(view, lambda request: service.has(resolved(request)))
     if missing:
         st.caption(missing)
 
@@ -122,7 +116,7 @@ def _draw_randomisation(result: AnalysisResult[RandomisationData]) -> None:
     """Draw the charts over the units, from the top down and one at a time."""
     body = result.body
     st.header("Random weights", anchor=False, help=_RHO_HELP)
-    draw_compared()
+    form.FORM.draw("compared")
     modes = [mode for mode in MODES if any(row.mode == mode for row in body.rows)]
     absolute = question.now("compared") == "absolute"
     for place, mode in zip(st.columns(len(modes), gap="large"), modes, strict=True):
@@ -224,14 +218,14 @@ _WORDS_HELP = (
 def _draw_attacks(service: Service, view: SanityView, row: Texts) -> None:
     """Draw moved embeddings: the target of the attack, and the answer or the button; below it the texts of ``row``."""
     st.header("Attacks", anchor=False, help=_ATTACK_HELP)
-    draw_attacked(card_of(view.model))
+    form.FORM.columns("attacked", card=card_of(view.model))
     _draw(service, ATTACK_SECTION, "Attack", view.attack_request, lambda: view.row_attack(*row))
 
 
 def _draw_substitution(service: Service, view: SanityView, row: Texts) -> None:
     """Draw the section of replaced words in the same way."""
     st.header("Attacks by words", anchor=False, help=_WORDS_HELP)
-    draw_reworded()
+    form.FORM.draw("reworded")
     _draw(
         service, SUBSTITUTION_SECTION, "Replace words", view.substitution_request, lambda: view.row_substitution(*row)
     )
@@ -246,7 +240,7 @@ def _draw(
         return
     for chart in cached_for(result, charts, result):
         draw_chart(chart, f"sanity_{chart.name}")
-    text = service.find(resolve(make_row(), session.user()))
+    text = service.find(resolved(make_row()))
     if isinstance(text, AnalysisResult):
         _draw_maps(text, place.name)
 
