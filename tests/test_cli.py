@@ -307,7 +307,9 @@ def test_a_label_may_have_an_equals_sign(run: Run, tmp_path: Path) -> None:
     refused(run(*asked, "--label", "x=1=positive", "--label", "x=1=negative"), "--label x=1 is given twice")
 
 
-@pytest.mark.parametrize("command", ["study predictions", "evaluate --methods gradient --metrics comprehensiveness"])
+@pytest.mark.parametrize(
+    "command", ["study predictions", "evaluate --methods gradient --metrics comprehensiveness --target gold"]
+)
 def test_labels_with_two_readings_are_asked_for_by_a_line_to_paste(run: Run, tmp_path: Path, command: str) -> None:
     path = tmp_path / "rows.csv"
     path.write_text("text,label\na stirring film,1\na dull film,-1\n", encoding="utf-8")

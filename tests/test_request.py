@@ -44,7 +44,7 @@ def key(**fields: Any) -> str:
         ),
         (
             {"question": "evaluation", "model": "m", "text": "a film"},
-            "9ee92066ee87f8470ef3b29c91dbe6f7df230d4dcff58c67dc85daad9cf78529",
+            "23bf2ecb4f1e45b7162070c1b985950e0aac91721af3ad8c54558500504dbe2f",
         ),
         (
             {"question": "activation", "model": "m", "text": "a film", "output": "logit"},

@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 from explainlab.settings import ROOT
 
-MOST_STATEMENTS = 39_900
+MOST_STATEMENTS = 39_750
 """Statements without docstrings; the redesign asks for 33,000."""
-MOST_MODULES = 445
+MOST_MODULES = 440
 """Modules without the benchmarks; the redesign asks for 370."""
-MOST_IMPORTS = 0.0885
+MOST_IMPORTS = 0.089
 """Share of lines that are imports; the redesign asks for 0.06."""
 
 

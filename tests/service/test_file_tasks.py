@@ -182,6 +182,7 @@ import signal, threading, time
 from explainlab.service.file_tasks import FileTask, file_reader
 from explainlab.service.users import LOCAL
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may start what runs in the background without it
 begun = threading.Event()
 file_reader.submit(FileTask("key", LOCAL, "embedded:sentiment", lambda reader: (begun.set(), time.sleep(60))))
 assert begun.wait(60)

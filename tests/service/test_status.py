@@ -65,7 +65,7 @@ def test_an_instance_whose_store_is_away_is_not_ready(service: Service, tmp_path
     assert status(service, ANN).problem == ""
     for file in tmp_path.iterdir():
         file.write_bytes(b"no database" * 1000)
-    assert "cannot be used" in status(service, ANN).problem
+    assert "while it was open" in status(service, ANN).problem
     found = health(service)
     assert (found["ready"], found["store"], found["worker"]) == (False, False, True)
     assert found["problem"] == status(service, ANN).problem
