@@ -54,9 +54,10 @@ def test_the_table_is_sorted_by_the_chosen_metric_and_its_best_is_open(app: AppT
 
 
 def test_layers_are_held_against_each_other_where_there_are_several() -> None:
-    app = linked("candidates", CHEAP, layers="all")
+    app = linked("candidates", CHEAP, layers="all", samples=4)
     assert any("by layers" in alt for alt in charts(app))
-    assert len(app.dataframe[0].value) == 12
+    assert len(app.dataframe[0].value) == 16
+    assert app.selectbox(key="candidates_dozen").options == ["1 to 12", "13 to 16"]
 
 
 @pytest.mark.parametrize(

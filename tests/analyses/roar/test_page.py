@@ -158,6 +158,9 @@ def test_a_grid_is_trained_told_and_found_again(tmp_path: Path, monkeypatch: pyt
     again = tiny()
     assert "No interval: fewer than three seeds" in words(again.markdown)
     assert app_service().runs(LOCAL).total == 1
+    request = resolve(app.session_state["roar.grid.place"].view.request())
+    kept = app_service().partial_result(request)
+    assert kept and kept.body.curves == app_service().find(request).body.curves
 
 
 @pytest.mark.usefixtures("service")
