@@ -160,7 +160,8 @@ def test_a_grid_is_trained_told_and_found_again(tmp_path: Path, monkeypatch: pyt
     assert app_service().runs(LOCAL).total == 1
     request = resolve(app.session_state["roar.grid.place"].view.request())
     kept = app_service().partial_result(request)
-    assert kept and kept.body.curves == app_service().find(request).body.curves
+    assert kept
+    assert kept.body.curves == app_service().find(request).body.curves
 
 
 @pytest.mark.usefixtures("service")
