@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
-from typing import Any
+from typing import Any, ClassVar
 
 import jinja2
 import pandas as pd
 
 from explainlab.attribution.records import Attribution
 from explainlab.figures.bars import first_bars
-from explainlab.figures.heatmap import Heatmap, heatmap, heatmaps, method_label, number, settings, sum_words
+from explainlab.figures.heatmap import Heatmap, Record, heatmap, heatmaps, method_label, number, settings, sum_words
 from explainlab.figures.palette import DEFAULT, PALETTES
 from explainlab.figures.svg import draw_svg
 from explainlab.models.reading_warnings import share_words
@@ -189,6 +190,41 @@ def command_line(result: Attribution) -> str:
     words += ["--target", result.target.label, "--output", request.output, "--unit", request.unit]
     words += ["--seed", str(request.seed), "--dtype", request.dtype, "--json"]
     return shlex.join(words)
+
+
+class SliderFigure(Record, ABC):
+    """A figure with a slider: a record that a component of the page draws, and a standalone page.
+
+    ``name`` names its files. ``component`` is the script and the template that draw it, with these ``styles``.
+    """
+
+    name: ClassVar[str]
+    component: ClassVar[str]
+    styles: ClassVar[tuple[str, ...]]
+
+    @classmethod
+    def scripts(cls) -> tuple[str, ...]:
+        """Return the names of its scripts."""
+        return "tokens", cls.component
+
+    @abstractmethod
+    def rows(self) -> Iterable[Mapping[str, Any]]:
+        """Return a row for each value that it draws, in full precision."""
+
+    def to_csv(self) -> str:
+        """Return :meth:`rows` as a table."""
+        table: str = pd.DataFrame(self.rows()).to_csv(index=False, lineterminator="\r\n")
+        return table
+
+    def to_json(self) -> str:
+        """Return the record itself."""
+        return self.model_dump_json(indent=2)
+
+    def to_html(self) -> str:
+        """Return a standalone page with the slider; it needs no network."""
+        script = "\n".join(component_file(f"{name}.js") for name in self.scripts())
+        payload = self.model_dump(mode="json")
+        return render(f"{self.component}.html.j2", self.styles, drawn=self, payload=payload, script=script)
 
 
 def render(template: str, styles: Sequence[str], **values: Any) -> str:

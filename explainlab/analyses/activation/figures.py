@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, ClassVar
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
-import pandas as pd
 import plotly.graph_objects as go
 
 from explainlab.analyses.activation.result import (
@@ -27,7 +26,7 @@ from explainlab.attribution.records import Attribution
 from explainlab.attribution.registry import methods, parse_spec
 from explainlab.figures.chart import Chart, CostPoint, add_band, color_symbols, cost_chart, layout, shown
 from explainlab.figures.declared import Map, StudyFigures
-from explainlab.figures.export import component_file, inert, render
+from explainlab.figures.export import SliderFigure, inert
 from explainlab.figures.heatmap import FrameToken, Heatmap, Record, heatmap
 from explainlab.figures.palette import DEFAULT
 from explainlab.request import Request
@@ -69,13 +68,15 @@ class ScrubbedMethod(Record):
     reveals: list[Reveal]
 
 
-class ActivationScrubber(Record):
+class ActivationScrubber(SliderFigure):
     """All methods of one text; ``classes`` names the columns of probabilities, ``target`` is the one explained.
 
     ``start`` is the k to open with, ``verdict`` the answer in words, ``name`` names the files.
     """
 
-    name: ClassVar = "activation"
+    name = "activation"
+    component = "activation_scrubber"
+    styles = ("token_heatmap", "step_morph", "steering", "activation_scrubber")
 
     heatmap: Heatmap
     methods: list[ScrubbedMethod]
@@ -84,14 +85,14 @@ class ActivationScrubber(Record):
     start: int
     verdict: str
 
-    def to_csv(self) -> str:
+    def rows(self) -> Sequence[Mapping[str, Any]]:
         """Return a row for each k of every order: the feature just revealed, its score, and the class probabilities."""
-        rows = [
+        return [
             {
                 "method": inert(method.name),
                 "direction": reveal.direction,
                 "k": k,
-                "feature": place,
+                "feature": "" if place is None else place,
                 "text": None if place is None else inert(self.heatmap.tokens[place].name),
                 "score": None if place is None else method.tokens[place].score,
                 **{f"p({label})": p for label, p in zip(self.classes, probabilities, strict=True)},
@@ -100,19 +101,6 @@ class ActivationScrubber(Record):
             for reveal in method.reveals
             for k, (place, probabilities) in enumerate(zip([None, *reveal.order], reveal.probabilities, strict=True))
         ]
-        text: str = pd.DataFrame(rows).astype({"feature": "Int64"}).to_csv(index=False, lineterminator="\r\n")
-        return text
-
-    def to_json(self) -> str:
-        """Return the record itself."""
-        return self.model_dump_json(indent=2)
-
-    def to_html(self) -> str:
-        """Return a standalone page with the scrubber; it needs no network."""
-        script = "\n".join(component_file(name) for name in ("tokens.js", "activation_scrubber.js"))
-        styles = ["token_heatmap", "step_morph", "steering", "activation_scrubber"]
-        payload = self.model_dump(mode="json")
-        return render("activation_scrubber.html.j2", styles, drawn=self, payload=payload, script=script)
 
 
 def activation_scrubber(request: Request, body: ActivationText, palette: str = DEFAULT) -> ActivationScrubber:

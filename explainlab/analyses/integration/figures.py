@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, TypeGuard
+from typing import Any, TypeGuard
 
 import numpy as np
-import pandas as pd
 import plotly.graph_objects as go
 
 from explainlab.analyses.base import AnalysisResult
@@ -29,7 +28,7 @@ from explainlab.figures.chart import (
     shown,
 )
 from explainlab.figures.declared import Map, StudyFigures, keyed
-from explainlab.figures.export import component_file, inert, render
+from explainlab.figures.export import SliderFigure, inert
 from explainlab.figures.heatmap import FrameToken, Heatmap, Record, heatmap, limit
 from explainlab.figures.palette import DEFAULT
 from explainlab.figures.svg import draw_svg
@@ -49,19 +48,21 @@ class Frame(Record):
     svg: str
 
 
-class StepMorph(Record):
+class StepMorph(SliderFigure):
     """All frames of one rule, drawn into ``heatmap``; ``verdict`` is the answer in words, ``name`` names its files."""
 
-    name: ClassVar = "steps"
+    name = "steps"
+    component = "step_morph"
+    styles = ("token_heatmap", "step_morph")
 
     heatmap: Heatmap
     rule: str
     frames: list[Frame]
     verdict: str
 
-    def to_csv(self) -> str:
-        """Return one row for each token of every frame, in full precision."""
-        rows = [
+    def rows(self) -> Sequence[Mapping[str, Any]]:
+        """Return a row for each token of every frame."""
+        return [
             {
                 "rule": self.rule,
                 "steps": frame.label,
@@ -76,19 +77,10 @@ class StepMorph(Record):
             for frame in self.frames
             for token, now in zip(self.heatmap.tokens, frame.tokens, strict=True)
         ]
-        table: str = pd.DataFrame(rows).to_csv(index=False, lineterminator="\r\n")
-        return table
 
     def to_json(self) -> str:
         """Return the record itself, without its pictures."""
         return self.model_dump_json(exclude={"frames": {"__all__": {"svg"}}}, indent=2)
-
-    def to_html(self) -> str:
-        """Return a standalone page with the slider; it needs no network."""
-        script = "\n".join(component_file(name) for name in ("tokens.js", "step_morph.js"))
-        styles = ["token_heatmap", "step_morph"]
-        payload = self.model_dump(mode="json")
-        return render("step_morph.html.j2", styles, morph=self, payload=payload, script=script)
 
 
 def step_morph(

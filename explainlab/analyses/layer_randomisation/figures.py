@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
-import pandas as pd
 import plotly.graph_objects as go
 
 from explainlab.analyses.attributions import method_request
@@ -24,7 +23,7 @@ from explainlab.attribution.records import Attribution
 from explainlab.attribution.registry import methods, parse_spec
 from explainlab.figures.chart import GREY, Chart, add_band, color_symbols, layout, shown
 from explainlab.figures.declared import Map, StudyFigures
-from explainlab.figures.export import component_file, inert, render
+from explainlab.figures.export import SliderFigure, inert
 from explainlab.figures.heatmap import FrameToken, Heatmap, Record, heatmap, number
 from explainlab.figures.palette import DEFAULT
 from explainlab.request import Request
@@ -62,36 +61,23 @@ class MorphedMethod(Record):
     frames: dict[Mode, list[UnitFrame]]
 
 
-class UnitMorph(Record):
+class UnitMorph(SliderFigure):
     """All maps of a text; ``units`` are top first, ``verdict`` is the answer in words, ``name`` names the files.
 
     Every map has its own scale, since random models have outputs of any size; the figure states the scale.
     """
 
-    name: ClassVar = "layer-randomisation"
+    name = "layer-randomisation"
+    component = "unit_morph"
+    styles = ("token_heatmap", "step_morph", "steering", "unit_morph")
 
     heatmap: Heatmap
     units: list[str]
     methods: list[MorphedMethod]
     verdict: str
 
-    def to_csv(self) -> str:
-        """Return one row for every token of every map, in full precision."""
-        table: str = pd.DataFrame(self._rows()).to_csv(index=False, lineterminator="\r\n")
-        return table
-
-    def to_json(self) -> str:
-        """Return the record itself."""
-        return self.model_dump_json(indent=2)
-
-    def to_html(self) -> str:
-        """Return a standalone page with the slider; it needs no network."""
-        script = "\n".join(component_file(name) for name in ("tokens.js", "unit_morph.js"))
-        styles = ["token_heatmap", "step_morph", "steering", "unit_morph"]
-        payload = self.model_dump(mode="json")
-        return render("unit_morph.html.j2", styles, morph=self, payload=payload, script=script)
-
-    def _rows(self) -> Iterator[dict[str, Any]]:
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Yield a row for every token of every map."""
         for method in self.methods:
             yield from self._tokens(method, None, None, method.original)
             for mode, frames in method.frames.items():

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
-import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
@@ -43,7 +42,7 @@ from explainlab.figures.chart import (
     wrapped,
 )
 from explainlab.figures.declared import StudyFigures, keyed
-from explainlab.figures.export import component_file, inert, render
+from explainlab.figures.export import SliderFigure, inert
 from explainlab.figures.heatmap import Record
 
 
@@ -76,32 +75,20 @@ class DrawnText(Record):
     masks: list[DrawnMask]
 
 
-class MaskedTexts(Record):
+class MaskedTexts(SliderFigure):
     """The texts with their masks; ``ratios`` and ``measures`` are the words for these, in order."""
 
-    name: ClassVar = "roar-texts"
+    name = "roar-texts"
+    component = "masked_texts"
+    styles = ("step_morph", "steering", "masked_texts")
 
     ratios: list[str]
     labels: list[str]
     measures: list[str]
     texts: list[DrawnText]
 
-    def to_csv(self) -> str:
-        """Return one row for every text, measure and ratio: the masked text, and the model's prediction."""
-        table: str = pd.DataFrame(self._rows()).to_csv(index=False, lineterminator="\r\n")
-        return table
-
-    def to_json(self) -> str:
-        """Return the record itself."""
-        return self.model_dump_json(indent=2)
-
-    def to_html(self) -> str:
-        """Return a standalone page with the slider; it needs no network."""
-        script = "\n".join(component_file(name) for name in ("tokens.js", "masked_texts.js"))
-        styles, payload = ["step_morph", "steering", "masked_texts"], self.model_dump(mode="json")
-        return render("masked_texts.html.j2", styles, payload=payload, script=script)
-
-    def _rows(self) -> Iterator[dict[str, Any]]:
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Yield a row for every text, measure and ratio: the masked text, and the model's prediction."""
         for text in self.texts:
             for measure, mask in zip(self.measures, text.masks, strict=True):
                 for place, ratio in enumerate(self.ratios):

@@ -274,11 +274,7 @@ def _text_rows(body: ActivationData) -> list[dict[str, Any]]:
     return rows
 
 
-_activation_scrubber = component(
-    "activation_scrubber",
-    scripts=["tokens", "activation_scrubber"],
-    styles=["token_heatmap", "step_morph", "steering", "activation_scrubber"],
-)
+_activation_scrubber = component("activation_scrubber", ActivationScrubber.scripts(), ActivationScrubber.styles)
 
 
 def draw_scrubber(scrubber: ActivationScrubber, key: str) -> None:

@@ -277,7 +277,7 @@ def _text_rows(body: IntegrationErrorData, rule: Rule) -> list[dict[str, Any]]:
     ]
 
 
-_step_morph = component("step_morph", ["tokens", "step_morph"], ["token_heatmap", "step_morph"])
+_step_morph = component("step_morph", StepMorph.scripts(), StepMorph.styles)
 
 
 def draw_step_morph(morph: StepMorph, key: str, on_pick: OnPick | None = None) -> int | None:

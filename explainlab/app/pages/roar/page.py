@@ -404,7 +404,7 @@ def _costs(body: RoarData) -> str:
     )
 
 
-_masked_texts = component("roar_texts", ["tokens", "masked_texts"], ["step_morph", "steering", "masked_texts"])
+_masked_texts = component("roar_texts", MaskedTexts.scripts(), MaskedTexts.styles)
 
 
 def draw_masked_texts(texts: MaskedTexts, key: str) -> None:

@@ -259,9 +259,7 @@ def _draw_maps(result: AnalysisResult[Any], key: str) -> None:
             token_heatmap(drawn.drawn, f"{key}_map_{place}")
 
 
-_unit_morph = component(
-    "unit_morph", ["tokens", "unit_morph"], ["token_heatmap", "step_morph", "steering", "unit_morph"]
-)
+_unit_morph = component("unit_morph", UnitMorph.scripts(), UnitMorph.styles)
 
 
 def draw_unit_morph(morph: UnitMorph, key: str) -> None:
