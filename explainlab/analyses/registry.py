@@ -151,7 +151,7 @@ class RoundedCache:
 def with_keys(context: RunContext, classifier: Classifier) -> RunContext:
     """Return a context like ``context`` in which every question to ``classifier`` has its key.
 
-    Where torch rounds the classifier's products of matrices, its caches are apart from those of exact results.
+    Results for products that torch rounds have caches apart from those of exact results.
     """
     reader, rounded = context.reader, classifier.rounds_to
     if dtype_of(classifier) is not None:

@@ -123,8 +123,7 @@ class Control(Held):
         if options:
             if question.now(key) not in options:
                 question.set(key, next(iter(options)))
-            choose = question.choose if self.radio else question.select
-            choose(self.words_of_label, key, options, self.help_text, self.changed(at))
+            question.select(self.words_of_label, key, options, self.help_text, self.changed(at), self.radio)
         elif options is None:
             spec, more = self.limited(question), (self.step, self.placeholder, self.icon)
             question.draw_value(self.words_of_label, key, spec, self.help_text, self.changed(at), *more)
@@ -403,7 +402,8 @@ _TARGET_HELP = "The class that the scores speak for or against."
 _SPECS_HELP = "To set options, type a method's id and its options: kernel_shap:samples=16n. Random is always included."
 
 
-def _targets(at: Drawing) -> dict[str, str]:
+def targets(at: Drawing) -> dict[str, str]:
+    """Return the classes of the model, the predicted one first."""
     return {name: name for name in ("predicted", *(at.card.labels if at.card else ()))}
 
 
@@ -412,7 +412,7 @@ def _methods(at: Drawing) -> dict[str, str]:
     return {name: name for name in supported_methods(at.card) if name != RANDOM}
 
 
-TARGET = Control("Target", _TARGET_HELP, words=("target",), options=_targets)
+TARGET = Control("Target", _TARGET_HELP, words=("target",), options=targets)
 Target = Annotated[str, TARGET]
 """The class explained."""
 OUTPUT = Control("Output", OUTPUT_HELP, words=tuple(_OUTPUTS), options=_OUTPUTS, radio=True)

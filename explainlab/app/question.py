@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import streamlit as st
@@ -91,27 +91,6 @@ class Question:
         current, source = self.now("reading"), self.now("data") or ""
         return current if current["source"] == source else {"source": source, "columns": {}, "classes": {}}
 
-    def choose(
-        self,
-        label: str,
-        name: str,
-        options: Mapping[str, str],
-        help_text: str | None = None,
-        on_change: Callable[[], None] | None = None,
-    ) -> None:
-        """Draw a choice among a few ``options`` (value: label), all of them seen."""
-        names = list(options)
-        st.radio(
-            label,
-            names,
-            index=names.index(self.now(name)),
-            key=self.key(name),
-            horizontal=True,
-            format_func=options.__getitem__,
-            help=help_text,
-            on_change=on_change,
-        )
-
     def select(
         self,
         label: str,
@@ -119,10 +98,11 @@ class Question:
         options: Mapping[str, str],
         help_text: str | None = None,
         on_change: Callable[[], None] | None = None,
+        radio: bool = False,
     ) -> None:
-        """Draw a choice among many ``options`` (value: label)."""
-        names = list(options)
-        st.selectbox(
+        """Draw a choice among ``options`` (value: label); ``radio`` shows all of them."""
+        names, draw = list(options), partial(st.radio, horizontal=True) if radio else st.selectbox
+        draw(
             label,
             names,
             index=names.index(self.now(name)),

@@ -33,53 +33,51 @@ class ExampleSet:
     labels: tuple[str, ...]
 
 
-EXAMPLES: dict[str, ExampleSet] = {
-    examples.id: examples
-    for examples in (
-        ExampleSet(
-            PREFIX + "sentiment",
-            "Opinions on films, books, meals, music and gadgets",
-            ASSETS / "examples" / "sentiment.csv",
-            ("negative", "positive"),
-        ),
-        ExampleSet(
-            PREFIX + "news",
-            "Short news items on four topics",
-            ASSETS / "examples" / "news.csv",
-            ("World", "Sports", "Business", "Sci/Tech"),
-        ),
-    )
-}
+def _by_id(*sets: ExampleSet) -> dict[str, ExampleSet]:
+    return {examples.id: examples for examples in sets}
 
-TO_LEARN: dict[str, ExampleSet] = {
-    examples.id: examples
-    for examples in (
-        ExampleSet(
-            PREFIX + "meals",
-            "Reviews of meals, made of patterns, to train small models on",
-            ASSETS / "examples" / "meals.csv",
-            ("negative", "positive"),
-        ),
-        ExampleSet(
-            PREFIX + "meals-test",
-            "More reviews of meals, to test these models on",
-            ASSETS / "examples" / "meals-test.csv",
-            ("negative", "positive"),
-        ),
-        ExampleSet(
-            PREFIX + "today",
-            "Sentences about meals of which one word tells a little, to show how masks leak the class",
-            ASSETS / "examples" / "today.csv",
-            ("negative", "positive"),
-        ),
-        ExampleSet(
-            PREFIX + "today-test",
-            "More such sentences, to test models on",
-            ASSETS / "examples" / "today-test.csv",
-            ("negative", "positive"),
-        ),
-    )
-}
+
+EXAMPLES = _by_id(
+    ExampleSet(
+        PREFIX + "sentiment",
+        "Opinions on films, books, meals, music and gadgets",
+        ASSETS / "examples" / "sentiment.csv",
+        ("negative", "positive"),
+    ),
+    ExampleSet(
+        PREFIX + "news",
+        "Short news items on four topics",
+        ASSETS / "examples" / "news.csv",
+        ("World", "Sports", "Business", "Sci/Tech"),
+    ),
+)
+
+TO_LEARN = _by_id(
+    ExampleSet(
+        PREFIX + "meals",
+        "Reviews of meals, made of patterns, to train small models on",
+        ASSETS / "examples" / "meals.csv",
+        ("negative", "positive"),
+    ),
+    ExampleSet(
+        PREFIX + "meals-test",
+        "More reviews of meals, to test these models on",
+        ASSETS / "examples" / "meals-test.csv",
+        ("negative", "positive"),
+    ),
+    ExampleSet(
+        PREFIX + "today",
+        "Sentences about meals of which one word tells a little, to show how masks leak the class",
+        ASSETS / "examples" / "today.csv",
+        ("negative", "positive"),
+    ),
+    ExampleSet(
+        PREFIX + "today-test",
+        "More such sentences, to test models on",
+        ASSETS / "examples" / "today-test.csv",
+        ("negative", "positive"),
+    ),
+)
 """Sets from which small models learn in seconds; the texts to explain are in :data:`EXAMPLES`."""
 
 

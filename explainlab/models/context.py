@@ -70,7 +70,7 @@ class Cache(Protocol):
 
 
 class MemoryCache:
-    """A :class:`Cache` that lasts as long as this object; ``under`` is asked for the keys that it lacks."""
+    """A :class:`Cache` that lasts as long as this object; it looks up in ``under`` the keys that it lacks."""
 
     def __init__(self, under: Cache | None = None) -> None:
         self.bodies: dict[str, Body] = {}

@@ -26,16 +26,14 @@ from explainlab.training.architectures import ARCHITECTURES
 from explainlab.training.examples import Examples
 from explainlab.training.settings import NEW_WEIGHTS, RECIPES, SHAPES, TrainingSettings
 
-_BYTES_OF_WEIGHT = 4
-_LEARNING = 4
-"""Further numbers of a weight that learns: its gradient, two averages of the optimizer, and its best value."""
-
 if TYPE_CHECKING:
     from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
     from explainlab.models.model import Model
 
-
+_BYTES_OF_WEIGHT = 4
+_LEARNING = 4
+"""Further numbers of a weight that learns: its gradient, two averages of the optimizer, and its best value."""
 _ALPHA, _DROPOUT = 2, 0.1
 """The scale of the trained matrices as a multiple of the rank, and the dropout before them."""
 _NAME = ".default"

@@ -1,4 +1,4 @@
-"""A package with a method, a metric, an analysis and a model type, as somebody else would write one."""
+"""A package with a method, a metric, an analysis and a model type, of an author outside the project."""
 
 from setuptools import setup
 

@@ -156,7 +156,7 @@ def load_weights(
     )
     absent = untrained(info)
     if files.adapter is not None:
-        _require_small_adapter(model_id, files.adapter.directory, empty_network(files, config, language_model))
+        _require_adapter(model_id, files.adapter.directory, empty_network(files, config, language_model))
         model = _adapted(model_id, model, files.adapter.directory, quantised)
         absent -= _brought(model, files.adapter.directory, absent)
     _require_trained(model_id, absent, language_model, files.adapter is not None)
@@ -375,10 +375,10 @@ def _brought(model: transformers.PreTrainedModel, adapter: Path, absent: set[str
         return {name for name in there if torch.equal(own[name], file.get_tensor(IN_ADAPTER + name).to(own[name]))}
 
 
-def _require_small_adapter(model_id: str, adapter: Path, network: nn.Module) -> None:
-    """Raise for an adapter that asks for far more weights than its file has, before anything is allocated.
+def _require_adapter(model_id: str, adapter: Path, network: nn.Module) -> None:
+    """Raise :class:`ModelError` for an adapter of another kind, or that asks for far more weights than its file has.
 
-    ``network`` is that of the model on torch's ``meta`` device; it gets the adapter's weights.
+    Nothing is allocated: ``network`` is that of the model on torch's ``meta`` device, and gets the adapter's weights.
     """
     peft = require_library("peft", f"{model_id} is an adapter")
     try:

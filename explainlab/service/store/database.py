@@ -57,7 +57,7 @@ class Database:
 
     SQLite's file may be moved, removed or replaced while it is open. Every statement then fails, and the first of them
     saves the contents of the open file: to a new file beside it, and to the moved file itself. A file that is moved
-    back is used again. Where another file is copied over it in place, what can still be read of it is saved, and this
+    back is used again. Where another file is copied over it in place, its readable rest is saved, and this
     database is not used any more.
     """
 

@@ -31,6 +31,7 @@ from explainlab.app.controls import (
     Scored,
     Seed,
     Several,
+    targets,
 )
 from explainlab.app.data_set import is_there
 from explainlab.app.page import AnalysisPage
@@ -127,8 +128,7 @@ class Truth(Held):
 
 
 def _targets(at: Drawing) -> dict[str, str]:
-    names = ("predicted", *(at.card.labels if at.card else ()))
-    return {**{name: name for name in names}, GOLD: "the row's own label"}
+    return {**targets(at), GOLD: "the row's own label"}
 
 
 _SEED = replace(SEED, help="For what is random: the rows, the random maps, methods that sample.", width=140)

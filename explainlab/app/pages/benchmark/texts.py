@@ -43,7 +43,7 @@ def draw_cell(service: Service, view: BenchmarkView, body: EvaluationData) -> No
         if not all(chosen):
             return
         with places[2]:
-            question.choose("Order", "order", _ORDERS)
+            question.select("Order", "order", _ORDERS, radio=True)
         records = cell_records(body, *chosen, question.now("order"))
         valued = next(row.n for row in body.rows if (row.method, row.asked) == chosen)
         first = f"The first {len(records):,} of " if len(records) < valued else ""

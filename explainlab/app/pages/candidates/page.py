@@ -148,7 +148,9 @@ def _draw_order(body: CandidatesText) -> str:
     with order:
         sort = _draw_metric("Metric reported and sorted by", "sort", keys, body)
     with scale:
-        question.choose("Scale of small maps", "scale", {"shared": "One for all", "each": "One for each map"})
+        question.select(
+            "Scale of small maps", "scale", {"shared": "One for all", "each": "One for each map"}, radio=True
+        )
     with definitions:
         draw_definitions(body.metrics)
     return sort

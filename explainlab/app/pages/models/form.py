@@ -224,7 +224,7 @@ FORM = Form(question, ModelsView)
 
 def draw_question(run: Callable[[], None], label: str) -> None:
     """Draw all controls; a button with this ``label`` calls ``run``."""
-    question.choose("Begin with", "begin", _BEGINS, "A model that has learned needs fewer texts.")
+    question.select("Begin with", "begin", _BEGINS, "A model that has learned needs fewer texts.", radio=True)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         FORM.draw("base")
         if question.now("begin") != "weights":

@@ -458,7 +458,7 @@ def _draw_empty() -> AnalysisResult[RoarData] | None:
     st.header("An example", anchor=False)
     if question.now("example") not in there:
         question.set("example", next(iter(there)))
-    question.choose("What it shows", "example", there)
+    question.select("What it shows", "example", there, radio=True)
     shown = EXAMPLES[question.now("example")]
     st.markdown(shown.about)
     st.caption("This grid was not trained here: it comes with ExplainLab.")
